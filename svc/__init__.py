@@ -1,12 +1,14 @@
-"""The service: page counters and short links on the customers' own edge accounts.
+"""A management service for page counters and short links in the customers' own Cloudflare accounts.
 
-main       opens everything below and serves; `cli` is the way in, `commands` has a file for each `svc` command
-http       the HTTP server and the resources of `/v1`, `/auth` and the push
-actors     one actor for each edge account: its operations, checks, syncs and timers
-mail       e-mail: the outbox, the texts, the delivery
-edge       the edge platform's API
-store      all that is kept, on SQLite or PostgreSQL
-worker     the worker's bundle, its configuration rows and its counts
-security   passwords, keys, tokens and the vault
-model      the nouns; `errors` has every refusal
+cli        the command line; `commands` has a module for each command
+main       starts the service from the packages below
+http       the HTTP server, and the resources of `/v1`, `/auth` and the push
+actors     one actor per Cloudflare account: operations, health checks, syncs and duties
+mail       the e-mail outbox, texts and delivery
+edge       the client of Cloudflare's API
+store      the database, on SQLite or PostgreSQL
+worker     the worker's bundle, configuration rows and counts
+security   passwords, API keys, tokens and the vault
+model      the data types
+errors     exceptions and the catalogue of error codes
 """

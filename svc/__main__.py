@@ -1,4 +1,4 @@
-"""`python -m svc` is the command `svc`."""
+"""Run the command `svc` with `python -m svc`."""
 
 from svc.cli import main
 

@@ -1,6 +1,6 @@
-"""Addresses to listen on, as settings write them, and e-mail addresses. Pure.
+"""Parsing of bind addresses and e-mail addresses. No I/O.
 
-Nothing large is imported here, because `svc health` runs all day.
+Imports nothing large, because `svc health` runs frequently.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 
 DEFAULT_BIND = "127.0.0.1:8080"
-# Where one that listens on every address is reached from the same machine.
-_EVERY = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104  # they are recognised, not listened on
+# Wildcard address → loopback address.
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104  # only compared, never bound
 _LAST_PORT = 65_535
-# Of a Unix socket's name.
+# Maximum length of the name of a Unix socket.
 _NAME_BYTES = 107
 
 LONGEST_EMAIL = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
 _LONGEST_LOCAL_PART = 64
 
-# RFC 5321: a dot-string before the @ (no quotes, no comments), a host name of letters, digits and hyphens behind it.
-# No library decides this: email-validator takes `=?utf-8?q?…?=@host`, which Python's own e-mail package decodes.
+# RFC 5321: a dot-string before the @ (no quotes, no comments), and a host name of letters, digits and hyphens after it.
+# Not email-validator: it accepts `=?utf-8?q?…?=@host`, which Python's own e-mail package decodes.
 _ATOM = r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _ADDRESS = re.compile(rf"(?P<local>{_ATOM}(\.{_ATOM})*)@(?P<host>{_LABEL}(\.{_LABEL})*)")
@@ -26,7 +26,7 @@ _ENCODED_WORD = "=?"
 
 
 def parse_bind(bind: str) -> tuple[str, int]:
-    """The host, an IPv6 address in its brackets, and the port. Raises ValueError: no address and port."""
+    """Return host and port; an IPv6 address keeps its brackets. Raises ValueError."""
     match = re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})", bind)
     if match is None or int(match[2]) > _LAST_PORT:
         raise ValueError("must be an address and a port, e.g. 127.0.0.1:8080 or [::]:8080")
@@ -34,20 +34,20 @@ def parse_bind(bind: str) -> tuple[str, int]:
 
 
 def standby_name(bind: str) -> str:
-    """The name of the socket, in no folder, at which a standby that is to listen there tells what it does."""
+    """Return the name of the abstract Unix socket on which the standby for this bind address reports its status."""
     return f"\0svc-standby-{bind}"[:_NAME_BYTES]
 
 
 def url_to_ask(bind: str) -> str:
-    """The URL of what listens there, from this machine. Raises ValueError: also for port 0, which names none."""
+    """Return the local URL of a service with this bind address. Raises ValueError, also for port 0."""
     host, port = parse_bind(bind)
     if not port:
-        raise ValueError("port 0 is a free one, and which it became is not known here")
-    return f"http://{_EVERY.get(host, host)}:{port}"
+        raise ValueError("port 0 selects a free port, whose number is not known here")
+    return f"http://{_LOOPBACK.get(host, host)}:{port}"
 
 
 def parse_email(text: str) -> str:
-    """Return an e-mail address that any mail server takes, in lower case. Raises ValueError."""
+    """Return an e-mail address that any mail server accepts, in lower case. Raises ValueError."""
     address = parse_sender(text)
     host = address.rpartition("@")[2]
     if "." not in host or host.rpartition(".")[2].isdigit():
@@ -56,7 +56,7 @@ def parse_email(text: str) -> str:
 
 
 def parse_sender(text: str) -> str:
-    """Return an e-mail address whose host may also be a bare name, as in svc@localhost. Raises ValueError."""
+    """Return an e-mail address whose host may be a single label, such as svc@localhost. Raises ValueError."""
     address = text.lower()
     match = _ADDRESS.fullmatch(address) if len(text) <= LONGEST_EMAIL and text.isascii() else None
     if match is None or len(match["local"]) > _LONGEST_LOCAL_PART or _ENCODED_WORD in match["local"]:

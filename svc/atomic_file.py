@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also after the power went; and their folder, held by one at a time."""
+"""Atomic replacement of files, durable across power loss, and exclusive locks on folders."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def put(path: Path, content: bytes, *, owner: os.stat_result, mode: int = 0o600) -> None:
-    """Put `content` in the place of the file; a kill leaves the one before, or this. Raises OSError.
+    """Replace the file's content atomically: after a crash the file has the old or the new content. Raises OSError.
 
-    `owner`: whose it is, where we are root and may give it away; `mode`: its rights, as far as the file system has any.
+    `owner`: the file's owner, set only by root. `mode`: its permissions, if the file system supports them.
     """
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
@@ -32,20 +32,20 @@ def put(path: Path, content: bytes, *, owner: os.stat_result, mode: int = 0o600)
 
 
 def check_can_be_made(path: Path) -> None:
-    """Check that a file or folder that is not there could be made, and make nothing. Raises OSError."""
+    """Check that a missing file or folder could be created, without creating it. Raises OSError."""
     check_writable(next(each for each in path.parents if each.exists()))
 
 
 def check_writable(folder: Path) -> None:
-    """Check that files can be made in the folder, and make none. Raises OSError."""
-    # By the effective user: `svc init` tries its answers as the user whose the data is.
+    """Check that files can be created in the folder, without creating any. Raises OSError."""
+    # Uses the effective user, because `svc init` validates answers as the user who will own the data.
     effective = os.access in os.supports_effective_ids
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK, effective_ids=effective):
-        raise OSError(f"{folder} is no folder in which it can be made")
+        raise OSError(f"{folder} is not a writable folder")
 
 
 def sync(path: Path) -> None:
-    """Let the file, or a folder's list of names, reach the disk. Raises OSError."""
+    """Flush a file, or the entries of a folder, to disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -55,9 +55,9 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def holding(folder: Path, *, wait: bool) -> Iterator[None]:
-    """Hold the folder against others that do so; the kernel lets go of it, whatever happens.
+    """Hold an exclusive lock on the folder. The kernel releases the lock if the process dies.
 
-    Raises OSError; BlockingIOError: another one holds it, and not `wait`.
+    Raises OSError; BlockingIOError if another process holds the lock and `wait` is false.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -1,4 +1,4 @@
-"""The way into the program: its arguments, its configuration, and how a command ends."""
+"""The command line: parse arguments, load the configuration, run a command and set the exit status."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run one command and exit: 0 done, 1 refused or failed, 2 wrong usage."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what a terminal cannot show must not end a command in the middle
+    """Run one command and exit with status 0 for success, 1 for failure, or 2 for wrong usage."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # characters that the terminal cannot show must not raise
         sys.stdout.reconfigure(errors="replace")
-    words = sys.argv[1:] if argv is None else argv
-    # Asked all day long, it takes a sixth of the CPU without the rest of the program; and it reads no key.
-    if words[:1] == ["health"]:
+    given = sys.argv[1:] if argv is None else argv
+    # `svc health` runs all day long. Without the other commands it uses a sixth of the CPU. It reads no secrets.
+    if given[:1] == ["health"]:
         parser = _parser(health)
     else:
         from svc.process.core_dumps import forbid_core_dumps
 
         forbid_core_dumps()
         parser = parser_of_all()
-    arguments = parser.parse_args(words, argparse.Namespace(environ=os.environ))
+    arguments = parser.parse_args(given, argparse.Namespace(environ=os.environ))
     arguments.config = _config_path(arguments.config)
     if arguments.needs_config:
         _run(arguments)
@@ -37,12 +37,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> NoReturn:
-    """Run a command with its configuration, and exit; what it must be told about is a line, not a traceback."""
+    """Load the configuration, run a command and exit. Expected errors are printed as one line without a traceback."""
     from svc.config import ConfigError, load
     from svc.errors import StoreUnavailable
     from svc.faults import first_of
 
-    def told(error: BaseException) -> str:
+    def message_of(error: BaseException) -> str:
         if isinstance(error, KeyboardInterrupt):
             return "interrupted"
         return error.message if isinstance(error, StoreUnavailable) else str(error)
@@ -52,34 +52,36 @@ def _run(arguments: argparse.Namespace) -> NoReturn:
         config = load(arguments.config, arguments.environ)
         sys.exit(arguments.command(config, arguments))
     except kinds as error:
-        sys.exit(f"svc: {told(error)}")
-    except BaseExceptionGroup as group:  # what is raised while the store is watched
+        sys.exit(f"svc: {message_of(error)}")
+    except BaseExceptionGroup as group:  # raised by the nursery that monitors the store
         known, others = group.split(kinds)
         if known is None or others is not None:
             raise
-        sys.exit(f"svc: {told(first_of(known))}")
+        sys.exit(f"svc: {message_of(first_of(known))}")
 
 
 def _config_path(given: str | None) -> Path | None:
-    """The file named; else config.toml here, when there is one; else None (the defaults)."""
+    """Return the given file, or config.toml if it exists in the current folder, or None for the defaults."""
     if given is not None:
         return Path(given)
     return Path("config.toml") if Path("config.toml").exists() else None
 
 
 def parser_of_all() -> argparse.ArgumentParser:
-    """What reads the arguments of every command."""
+    """Return the argument parser with all commands."""
     from svc.commands import backup, imports, licences, platform, rollouts, serving, setup, store, users, vault
 
     return _parser(setup, serving, health, backup, store, platform, rollouts, imports, users, vault, licences)
 
 
 def _parser(*groups: ModuleType) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="svc", description="Page counters and short links on edge accounts.")
+    parser = argparse.ArgumentParser(prog="svc", description="Page counters and short links on Cloudflare accounts.")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the program's version and exit")
     parser.set_defaults(config=None, needs_config=True)
     shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--config", metavar="PATH", help="the configuration; default: config.toml, if it is there")
+    shared.add_argument(
+        "--config", metavar="PATH", help="configuration file (default: config.toml in the current folder, if it exists)"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     for group in groups:
@@ -92,5 +94,5 @@ class _Version(argparse.Action):
 
         from importlib.metadata import version
 
-        print(f"svc {version('svc')}")  # noqa: T201  # what was asked for
+        print(f"svc {version('svc')}")  # noqa: T201  # the output of --version
         parser.exit()

@@ -1,4 +1,4 @@
-"""Wall-clock time: integers, epoch milliseconds, UTC. The one place that turns them into text and days."""
+"""Wall-clock time as integers (epoch milliseconds, UTC), and its conversion to text and day numbers."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 
-# A wall clock: returns epoch milliseconds, UTC. Passed in, so that a test can hold time still.
+# A wall clock that returns epoch milliseconds (UTC). Passed as an argument, so that tests can control time.
 Clock = Callable[[], int]
 
 HOUR_MS = 3_600_000
 DAY_MS = 86_400_000
-# 9999-12-31, as a number: what others tell of a day beyond it has no text and is nobody's.
+# 9999-12-31 as a day number. Later days cannot be formatted, so they are ignored in external data.
 LAST_DAY = 2_932_896
 
 
 def system_clock() -> int:
-    """Epoch milliseconds now."""
+    """Return the current time in epoch milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 def iso(at_ms: int) -> str:
-    """ISO 8601 with milliseconds and Z, e.g. 2026-11-21T04:00:00.000Z."""
+    """Format a time as ISO 8601 with milliseconds and Z: 2026-11-21T04:00:00.000Z."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at_ms % 1000:03d}Z"
 
 
 def day_of(at_ms: int) -> int:
-    """The UTC day as a number: days since 1970-01-01."""
+    """Return the UTC day number: days since 1970-01-01."""
     return at_ms // DAY_MS
 
 
 def day_text(day: int) -> str:
-    """A day number as YYYY-MM-DD."""
+    """Format a day number as YYYY-MM-DD."""
     return date.fromordinal(date(1970, 1, 1).toordinal() + day).isoformat()
 
 
 def day_number(text: str) -> int:
-    """YYYY-MM-DD as a day number. Raises ValueError."""
+    """Parse YYYY-MM-DD to a day number. Raises ValueError."""
     return date.fromisoformat(text).toordinal() - date(1970, 1, 1).toordinal()
 
 
 def epoch_ms(moment: datetime) -> int:
-    """A moment with a zone as epoch milliseconds, rounded down."""
+    """Convert a timezone-aware datetime to epoch milliseconds, rounded down."""
     return int(moment.timestamp() * 1000)

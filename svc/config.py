@@ -1,6 +1,6 @@
-"""Every setting of the service: read from config.toml and the environment, checked once, frozen.
+"""All settings of the service, read from config.toml and the environment, validated and frozen.
 
-config.toml documents them; a test holds that it names every one with its default.
+config.toml in the repository documents the settings. A test checks that it lists each with its default.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
     from svc.model import Plan
 
-# More is a slip of the hand; later times would be beyond any date, larger numbers beyond a 64-bit integer.
+# Larger values are almost certainly typos. They could also exceed the range of dates and 64-bit integers.
 _MOST_DAYS = 3_650
 _LARGEST = 10**12
-# Names that public DNS does not know (RFC 6761, RFC 8375, and what private networks use).
+# Names that are not in public DNS (RFC 6761, RFC 8375, and conventions of private networks).
 _PRIVATE_NAME = re.compile(
     r"^[^.]+$|\.(localhost|local|internal|intranet|private|lan|home|corp|home\.arpa|invalid|test)$"
 )
-# Settings of earlier versions, by section, which files of operators may still have.
+# Settings of earlier versions, by section, which may still be in operators' files.
 _REMOVED = {
     "limits": {"exports_per_hour"},
     "timing": {
@@ -56,41 +56,41 @@ _REMOVED = {
         "wave_s",
     },
 }
-_IN_PASSWORDS = "in a user's name or password, / is written %2F, ? %3F, # %23, @ %40, : %3A and % %25"
+_IN_PASSWORDS = "in a user name or password, write / as %2F, ? as %3F, # as %23, @ as %40, : as %3A and % as %25"
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MOST_DAYS * 86_400)]
 Days = Annotated[PositiveFloat, Field(le=_MOST_DAYS)]
-# Reports show the hours of today (UTC); a day more for clocks that differ.
+# Reports show the hours of today (UTC). One more day allows for clock differences.
 HourDays = Annotated[float, Field(ge=2, le=_MOST_DAYS)]
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used; the message says which setting, why, and what would do."""
+    """The configuration is not valid. The message names the setting, the problem and the accepted values."""
 
 
-def _parted(url: str) -> SplitResult:
-    """The parts of an address. Raises ValueError, which shows nothing of it: what is no port may be of a password."""
+def _split_url(url: str) -> SplitResult:
+    """Split a URL. Raises ValueError, without quoting the URL: an invalid port may be part of a password."""
     parts = urlsplit(url)
-    for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL takes several
+    for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL accepts several hosts
         port = re.sub(r"^(\[.*\]|[^:]*)", "", host)
         if port and not (port[1:].isdecimal() and 0 < int(port[1:]) < 65_536):
-            raise ValueError(f"its port is none; {_IN_PASSWORDS}")
+            raise ValueError(f"has an invalid port; {_IN_PASSWORDS}")
     return parts
 
 
 def _http_url(value: str) -> str:
-    parts = _parted(value)
+    parts = _split_url(value)
     if value and (parts.scheme not in ("http", "https") or not parts.hostname):
-        raise ValueError("must be an http or https address")
+        raise ValueError("must be an http or https URL")
     if not re.fullmatch(r"[!-~]*", value):
-        raise ValueError("must be of ASCII letters and signs, without a blank; write other names as xn--…")
+        raise ValueError("must contain only ASCII characters and no spaces; write other host names as xn--…")
     if parts.username is not None or "?" in value or "#" in value:
-        raise ValueError("must be without user, password, ? and #: paths are put behind it")
+        raise ValueError("must not contain a user, a password, ? or #, because paths are appended to it")
     return value.rstrip("/")
 
 
 def _store_url(value: SecretStr) -> SecretStr:
-    parts = _parted(value.get_secret_value())
+    parts = _split_url(value.get_secret_value())
     if parts.scheme == "sqlite" and parts.path in ("", "/"):
         raise ValueError("must name a file, e.g. sqlite:///var/svc.db")
     return value
@@ -111,7 +111,7 @@ def _bind(value: str) -> str:
 
 def _edge_account_id(value: str) -> str:
     if re.fullmatch(r"[0-9a-f]{32}", value) is None:
-        raise ValueError(f"{value!r} is not the id of an edge account: 32 hexadecimal digits, in lower case")
+        raise ValueError(f"{value!r} is not a Cloudflare account id (32 hexadecimal digits in lower case)")
     return value
 
 
@@ -127,7 +127,7 @@ class _Section(BaseModel):
 
 
 class HttpConfig(_Section):
-    """Where and how the service answers."""
+    """Settings of the HTTP server."""
 
     bind: Bind = addresses.DEFAULT_BIND
     base_url: HttpUrl = ""
@@ -139,7 +139,7 @@ class HttpConfig(_Section):
 
 
 class StoreConfig(_Section):
-    """Which engine, and where. The address may hold a password, so it is a secret."""
+    """Settings of the store. The URL may contain a password, so it is a secret."""
 
     url: Annotated[SecretStr, AfterValidator(_store_url)] = SecretStr("sqlite:///var/svc.db")
     pool_size: Number = 10
@@ -147,7 +147,7 @@ class StoreConfig(_Section):
 
     @property
     def engine(self) -> Literal["sqlite", "postgres"]:
-        """The engine of the store. Raises ConfigError: none that there is."""
+        """The engine of the store. Raises ConfigError if the URL names neither."""
         url = self.url.get_secret_value()
         if url.startswith("sqlite:///"):
             return "sqlite"
@@ -157,12 +157,12 @@ class StoreConfig(_Section):
 
     @property
     def path(self) -> Path:
-        """The file of an SQLite store itself, by whatever name it is reached: what belongs to it lies beside it."""
+        """The file of an SQLite store, with symlinks resolved, because its log files are next to the real file."""
         return Path(self.url.get_secret_value().removeprefix("sqlite:///")).resolve()
 
 
 class EdgeConfig(_Section):
-    """The edge platform's API."""
+    """Settings for calls to Cloudflare's API."""
 
     api_base_url: HttpUrl = "https://api.cloudflare.com/client/v4"
     timeout_s: Seconds = 15
@@ -179,7 +179,7 @@ class EdgeConfig(_Section):
 
 
 class WorkerConfig(_Section):
-    """What the installed worker is told."""
+    """Settings of installed workers and their rollouts."""
 
     push_url: HttpUrl = ""
     allow_local_push: bool = False
@@ -191,14 +191,14 @@ class WorkerConfig(_Section):
 
 
 class VaultConfig(_Section):
-    """The key file that seals working tokens."""
+    """Settings of the key file that encrypts working tokens."""
 
     key_file: Path = Path("var/vault.key")
     lost_tokens: Literal["refuse", "accept"] = "refuse"
 
 
 class MailConfig(_Section):
-    """How e-mails leave."""
+    """Settings for sending e-mail."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
 
@@ -209,20 +209,20 @@ class MailConfig(_Section):
 
     @model_validator(mode="after")
     def _smtp_needs_address(self) -> MailConfig:
-        parts = _parted(self.smtp_url.get_secret_value())
+        parts = _split_url(self.smtp_url.get_secret_value())
         if self.transport == "smtp" and (parts.scheme not in ("smtp", "smtps") or not parts.hostname):
             raise ValueError("transport smtp needs smtp_url, e.g. smtp://user:password@host:587")
         return self
 
 
 class MetricsConfig(_Section):
-    """Where the metrics are served; empty: nowhere."""
+    """Settings of the metrics endpoint. An empty `bind` turns it off."""
 
     bind: BindOrOff = ""
 
 
 class LimitsConfig(_Section):
-    """Ceilings."""
+    """Quotas and rate limits."""
 
     accounts_total: Number = 10_000
     accounts: Number = 10
@@ -240,12 +240,12 @@ class LimitsConfig(_Section):
     mailbox_depth: Number = 16
 
     def keys_of(self, plan: Plan) -> int:
-        """How many API keys a user of this plan may have."""
+        """Return the maximum number of API keys for this plan."""
         return self.keys_api if plan == "api" else self.keys_free
 
 
 class TimingConfig(_Section):
-    """Periods and lifetimes; short ones make a test or a demonstration quick."""
+    """Intervals and lifetimes. Short ones speed up tests and demonstrations."""
 
     silent_after_s: Seconds = 93_600
     selfcheck_window_s: Seconds = 900
@@ -281,52 +281,50 @@ class Config(_Section):
     @model_validator(mode="after")
     def _sections_agree(self) -> Config:
         problems = []
-        if self.http.graceful_s <= self.edge.connect_s:  # a connect can finish
-            problems.append("[http] graceful_s must be above [edge] connect_s, or a shutdown cuts a connect short")
+        if self.http.graceful_s <= self.edge.connect_s:
+            problems.append("[http] graceful_s must be above [edge] connect_s, or a shutdown interrupts a connect")
         if self.metrics.bind == self.http.bind and not self.metrics.bind.endswith(":0"):
-            problems.append("[metrics] bind must be another address than [http] bind: users reach that one")
+            problems.append("[metrics] bind must differ from [http] bind, which users can reach")
         if problems:
             raise ValueError("\n  ".join(problems))
         return self
 
     def push_url(self, base_url: str) -> str:
-        """The URL to which installed workers send their totals, under `base_url` unless [worker] push_url is set.
-
-        "" when neither is known.
-        """
+        """Return the URL to which workers push: [worker] push_url, else below `base_url`, else "" if both are empty."""
         return self.worker.push_url or (base_url and f"{base_url}/edge/push")
 
     def push_trouble(self, push_url: str) -> str | None:
-        """Why no installed worker can push to `push_url`; None: it can, as far as the address tells.
+        """Return why workers cannot push to `push_url`, or None if no reason is known.
 
-        Platform docs: workers fetch no IP addresses, and only what public DNS knows (workers/platform/known-issues).
+        Workers can fetch only names in public DNS, no IP addresses
+        (developers.cloudflare.com/workers/platform/known-issues).
         """
         if self.worker.allow_local_push:
             return None
-        trouble = _not_public(push_url)
-        if trouble is None:
+        problem = _url_problem(push_url)
+        if problem is None:
             return None
-        return f"workers cannot push to {push_url!r}: {trouble}; set [http] base_url, or [worker] push_url"
+        return f"workers cannot push to {push_url!r}: {problem}; set [http] base_url or [worker] push_url"
 
 
-def _not_public(url: str) -> str | None:
+def _url_problem(url: str) -> str | None:
     parts = urlsplit(url)
     host = (parts.hostname or "").removesuffix(".")
     if not host:
-        return "it is not set"
+        return "the URL is not set"
     if parts.scheme != "https":
-        return "it is not https, and would show the worker's key to everybody on the way"
+        return "the URL is not https, so the worker's key would be sent unencrypted"
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return "its host is no public name" if _PRIVATE_NAME.search(host) else None
-    return "its host is an IP address"
+        return "the host is not a public name" if _PRIVATE_NAME.search(host) else None
+    return "the host is an IP address"
 
 
 def load(path: Path | None, environ: Mapping[str, str]) -> Config:
-    """The configuration of the file at `path` (None: only defaults), overridden by SVC_<SECTION>_<KEY>.
+    """Read the configuration from `path` (None: defaults only) and from the variables SVC_<SECTION>_<KEY>.
 
-    Raises ConfigError: file missing or not TOML; or unknown keys and values that cannot be used, all of them.
+    Variables take precedence. Raises ConfigError if the file cannot be read, or with all unknown or invalid settings.
     """
     settings = _read(path) if path is not None else {}
     unknown: list[str] = []
@@ -336,49 +334,49 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
         if section and section not in Config.model_fields:
             unknown.append(f"{name}: {_no_section(section)}")
         elif section and not key:
-            unknown.append(f"{name}: names a section and no setting of it")
+            unknown.append(f"{name}: names a section but no setting")
         elif key:
             variables[section, key] = name
             if isinstance(of_section := settings.setdefault(section, {}), dict):
                 of_section[key] = value.split(",") if _is_list(section, key) and value else value
-    return _made(settings, unknown, variables)
+    return _validated(settings, unknown, variables)
 
 
 def made(settings: Mapping[str, object]) -> Config:
-    """The configuration of these settings, by section. Raises ConfigError, which names all that is wrong."""
-    return _made(settings, [], {})
+    """Return the configuration of these settings, by section. Raises ConfigError, which lists all problems."""
+    return _validated(settings, [], {})
 
 
-def _made(settings: Mapping[str, object], problems: list[str], variables: Mapping[tuple[str, str], str]) -> Config:
-    """The same, with `problems` that are known already; `variables`: of the environment, by the settings they are."""
+def _validated(settings: Mapping[str, object], problems: list[str], variables: Mapping[tuple[str, str], str]) -> Config:
+    """Validate settings. `problems`: those already found; `variables`: (section, key) → environment variable."""
     try:
         config = Config.model_validate(settings)
     except ValidationError as error:
         problems = [*problems, *(_problem(issue, variables) for issue in error.errors())]
     if problems:
-        raise ConfigError("The configuration cannot be used:\n" + "\n".join(f"  {problem}" for problem in problems))
+        raise ConfigError("The configuration is not valid:\n" + "\n".join(f"  {problem}" for problem in problems))
     return config
 
 
-# What pydantic calls it, by the first word or words: what we say. {…} is of the issue's context.
-_IN_WORDS = {
+# Prefix of pydantic's error type → our message. {…} comes from the error's context.
+_MESSAGES = {
     "int_": "must be a whole number",
     "float_": "must be a number",
     "finite_number": "must be a number",
     "bool_": "must be true or false",
     "string_": "must be text, in quotation marks",
     "path_": "must be text, in quotation marks",
-    "tuple_": "must be a list: values in [ ], with commas",
+    "tuple_": "must be a list: values in [ ], separated by commas",
     "literal_error": "must be {expected}",
     "greater_than_equal": "must be at least {ge:_.0f}",
     "greater_than": "must be above {gt:_.0f}",
     "less_than_equal": "must be at most {le:_.0f}",
-    "model_": "is a section, not a setting; its settings follow in lines below it",
+    "model_": "is a section, not a setting; put its settings on the lines below it",
 }
 
 
 def _problem(issue: ErrorDetails, variables: Mapping[tuple[str, str], str]) -> str:
-    """What is wrong, and where: in words of the configuration, not of the library that checks it."""
+    """Return the setting and its problem in terms of the configuration file, not of pydantic."""
     location = [str(part) for part in issue["loc"]]
     kind = issue["type"]
     if kind == "extra_forbidden":
@@ -386,14 +384,14 @@ def _problem(issue: ErrorDetails, variables: Mapping[tuple[str, str], str]) -> s
     elif kind == "value_error":
         text = issue["msg"].removeprefix("Value error, ")
     else:
-        words = next((words for begins, words in _IN_WORDS.items() if kind.startswith(begins)), issue["msg"])
-        text = words.format(**issue.get("ctx", {}))
+        message = next((text for prefix, text in _MESSAGES.items() if kind.startswith(prefix)), issue["msg"])
+        text = message.format(**issue.get("ctx", {}))
     variable = variables.get((location[0], location[1])) if len(location) > 1 else None
     return f"{_place(location)}{text}" + (f" (set by {variable})" if variable else "")
 
 
 def _place(location: list[str]) -> str:
-    """`[http] bind: `, `[http] trusted_proxies.1: `, `[mail]: `; nothing for what concerns several sections."""
+    """Return a prefix such as `[http] bind: ` or `[http] trusted_proxies.1: `; "" if several sections are involved."""
     if not location:
         return ""
     section, *rest = location
@@ -401,51 +399,51 @@ def _place(location: list[str]) -> str:
 
 
 def _unknown(section: str, key: str | None = None) -> str:
-    """Why there is no such section, or no such setting in it, and what may be meant."""
+    """Return the message for an unknown section or setting, with a suggestion."""
     if key is None:
         homes = [f"[{name}]" for name in Config.model_fields if section in _names(name)]
         if homes:
-            return f"is no section; the setting {section} belongs below the line {' or '.join(homes)}"
+            return f"is not a section; the setting {section} belongs below the line {' or '.join(homes)}"
         return _no_section(section)
     if key in _REMOVED.get(section, ()):
-        return "is no setting any more; remove it"
+        return "is no longer a setting; remove it"
     homes = [f"[{name}]" for name in Config.model_fields if key in _names(name)]
     if homes:
         return f"there is no such setting here; it belongs to {' or '.join(homes)}"
-    near = get_close_matches(key, _names(section), n=1)
-    if near:
-        return f"there is no such setting; the nearest is {near[0]}"
-    return f"there is no such setting; this section has {', '.join(_names(section))}"
+    similar = get_close_matches(key, _names(section), n=1)
+    if similar:
+        return f"there is no such setting; did you mean {similar[0]}?"
+    return f"there is no such setting; the settings of this section are {', '.join(_names(section))}"
 
 
 def _no_section(section: str) -> str:
-    near = get_close_matches(section, Config.model_fields, n=1)
+    similar = get_close_matches(section, Config.model_fields, n=1)
     return f"there is no section [{section}]; " + (
-        f"the nearest is [{near[0]}]" if near else f"there are {', '.join(Config.model_fields)}"
+        f"did you mean [{similar[0]}]?" if similar else f"the sections are {', '.join(Config.model_fields)}"
     )
 
 
 def _names(section: str) -> list[str]:
-    """The names of a section's settings, as they are in the file."""
+    """Return the names of a section's settings as in the file."""
     fields = type(getattr(Config(), section)).model_fields
     return [field.alias or name for name, field in fields.items()]
 
 
 def _read(path: Path) -> dict[str, dict[str, object]]:
     try:
-        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors put a mark before the text
+        return tomllib.loads(path.read_text("utf-8-sig"))  # some editors write a byte order mark
     except OSError as error:
         raise ConfigError(f"The configuration file {path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"The configuration file {path} is not UTF-8; save it as such.") from None
+        raise ConfigError(f"The configuration file {path} is not in UTF-8; save it in this encoding.") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"The configuration file {path} is not TOML: {error}.") from None
+        raise ConfigError(f"The configuration file {path} is not valid TOML: {error}.") from None
 
 
 def _setting(name: str) -> tuple[str, str]:
-    """SVC_HTTP_BASE_URL → ("http", "base_url"); names of other programs' variables → ("", "").
+    """Return section and key: SVC_HTTP_BASE_URL → ("http", "base_url"), and ("", "") for other variables.
 
-    SVC_TEST_… belongs to the tests. Any other SVC_ name is taken for a setting: a typo must not pass.
+    SVC_TEST_… belongs to the tests. All other SVC_ variables are treated as settings, so that typos are reported.
     """
     prefix, _, rest = name.partition("_")
     section, _, key = rest.lower().partition("_")

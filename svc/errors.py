@@ -1,19 +1,19 @@
-"""Every refusal of the service: one tree, one catalogue.
+"""The exceptions of the service and the catalogue of error codes.
 
-    ServiceError                      an answer: has a code, a status and, where useful, details
-      Invalid                         the request itself is wrong
-      Unauthorized, Forbidden         the credential
+    ServiceError                      has a code, a status and, where useful, details
+      Invalid                         the request is malformed or has invalid values
+      Unauthorized, Forbidden         the credential is not valid, or does not allow the request
       NotFound
-      Conflict                        the state of things does not allow it
-      Busy, Stopping                  try again
-      StoreUnavailable                the service's own store failed: try again
-      EdgeError                       the edge platform
-        EdgeRefused                   it refused and will refuse again
-        EdgeUnavailable               it failed or was not reached: nothing was done, or it can be repeated
-        EdgeUnknown                   no answer: the change may have happened; look it up before repeating
-      CannotUnseal                    a sealed token cannot be opened
+      Conflict                        the current state does not allow the request
+      Busy, Stopping                  overloaded or shutting down: retry
+      StoreUnavailable                the service's own store failed: retry
+      EdgeError                       a call to Cloudflare's API
+        EdgeRefused                   refused; a retry will fail, too
+        EdgeUnavailable               failed or unreachable: nothing was changed, or the call can be repeated
+          EdgeUnknown                 no answer: the change may have happened; check before repeating
+      CannotUnseal                    a stored token cannot be decrypted
 
-Anything that is not a ServiceError is a bug: it is logged with its traceback and answered as `internal`.
+Any other exception is a bug: it is logged with its traceback and answered as `internal`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Every code there is. The first group may stand at the top of an answer; the second is kept by an account, an
-# operation, a site or a link host, and is shown to a request as its entry in CATALOGUE says.
+# All error codes. Responses carry the codes of the first group. Those of the second are stored with an account, an
+# operation, a site or a link host; a response to a request carries the code in `shown_as` of CATALOGUE instead.
 Code = Literal[
     "invalid_request",
     "unauthorized",
@@ -69,7 +69,7 @@ Code = Literal[
     "service_full",
     "not_configured",
     "busy",
-    # kept
+    # stored
     "revoked",
     "token_refused",
     "permission_error",
@@ -88,7 +88,7 @@ Code = Literal[
 ]
 
 
-# What is wrong with a field, for programs. `other`: the message alone tells.
+# Machine-readable reasons why a field is invalid. `other`: see the message.
 IssueCode = Literal[
     "required",
     "unknown",
@@ -124,22 +124,22 @@ IssueCode = Literal[
 
 
 class Issue(NamedTuple):
-    """What is wrong with one field. `path`: which, "" is the whole body; `limit`: the number that the message names."""
+    """A validation problem. `path` is the field, or "" for the whole body; `limit` is the number in the message."""
 
     path: str
     message: str
     code: IssueCode = "other"
     limit: int | None = None
 
-    def told(self) -> dict[str, str | int]:
-        """How a request is told."""
-        told: dict[str, str | int] = {"path": self.path, "code": self.code, "message": self.message}
-        return told if self.limit is None else {**told, "limit": self.limit}
+    def as_json(self) -> dict[str, str | int]:
+        """Return the issue as it appears in `details.issues` of a response."""
+        shown: dict[str, str | int] = {"path": self.path, "code": self.code, "message": self.message}
+        return shown if self.limit is None else {**shown, "limit": self.limit}
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a code says. `remedy`: what a person does about it. `shown_as`: the code that a request gets instead."""
+    """Status and texts of a code. `remedy` says what to do. `shown_as` is the code in responses, if other."""
 
     status: int
     message: str
@@ -148,223 +148,226 @@ class Meaning:
 
 
 def _not_ready(message: str, remedy: str) -> Meaning:
-    """A trouble of the account, which a request meets as `account_not_ready` with `details.reason`."""
+    """An account problem, which responses show as `account_not_ready` with the code in `details.reason`."""
     return Meaning(409, message, remedy, "account_not_ready")
 
 
-_TRY_AGAIN = "Try again in a minute; a write that carries its Idempotency-Key is never done twice."
-_TRY_ANEW = "Try again with a new Idempotency-Key. If the error persists, contact the operator."
+_TRY_AGAIN = "Try again in a minute. A write with an Idempotency-Key is never done twice."
+_TRY_WITH_NEW_KEY = "Try again with a new Idempotency-Key. If the error persists, contact the operator."
 _RENEW = "Renew the working token with a new bootstrap token."
 
-# One place for status, message and remedy; docs/api.md is held equal to it by a test.
+# The only place for status, message and remedy. A test keeps the tables in docs/use/api.md equal to it.
 CATALOGUE: dict[Code, Meaning] = {
-    "invalid_request": Meaning(
-        400, "The request is not of the form that this endpoint takes; details.issues says where."
-    ),
+    "invalid_request": Meaning(400, "The request is not valid; details.issues lists the problems."),
     "unauthorized": Meaning(
         401, "The credential is missing, unknown, expired or revoked.", "Sign in again, or use a valid API key."
     ),
     "scope_required": Meaning(
-        403, "The key does not carry the scope that this endpoint needs.", "Make a key with this scope."
+        403, "The API key lacks the scope that this endpoint requires.", "Create a key with this scope."
     ),
-    "session_required": Meaning(403, "This endpoint takes a page session only, no API key.", "Sign in and use that."),
+    "session_required": Meaning(
+        403,
+        "This endpoint requires a signed-in session and does not accept API keys.",
+        "Sign in and send the session's access token.",
+    ),
     "email_unconfirmed": Meaning(
         403,
-        "The e-mail address must be confirmed first.",
-        "Open the link in the confirmation e-mail, or request another.",
+        "The e-mail address has not been confirmed.",
+        "Open the link in the confirmation e-mail, or request a new e-mail.",
     ),
-    "invalid_password": Meaning(403, "The password is not right."),
+    "invalid_password": Meaning(403, "The password is incorrect."),
     "cross_origin": Meaning(
         403,
-        "A page of another site sent this, which only the service's own pages may.",
-        "Use the page at the service's own address, `[http] base_url`. A program sends neither Origin nor"
+        "A page of another site sent this request; only the service's own pages can send it.",
+        "Use the page at the service's own address, `[http] base_url`. Programs must send neither Origin nor"
         " Sec-Fetch-Site.",
     ),
     "limit_reached": Meaning(
         403,
-        "A limit of this user or plan is reached.",
-        "Delete what is no longer needed, or ask the operator for more.",
+        "A limit of this user or plan has been reached.",
+        "Delete what you no longer need, or ask the operator for a higher limit.",
     ),
-    "not_found": Meaning(404, "There is no such object, or it is not yours."),
-    "method_not_allowed": Meaning(405, "The path exists, but not with this method."),
+    "not_found": Meaning(404, "The object does not exist, or you do not have access to it."),
+    "method_not_allowed": Meaning(405, "This path does not support the request's method."),
     "idempotency_conflict": Meaning(
-        409, "This Idempotency-Key was used with a different body.", "Send the changed request with a new key."
+        409,
+        "This Idempotency-Key was already used for a different request.",
+        "Send the new request with a new Idempotency-Key.",
     ),
     "operation_in_progress": Meaning(
-        409,
-        "Another operation on this edge account is running; retry shortly.",
-        "Wait until it has ended, then repeat.",
+        409, "Another operation is running on this account.", "Try again when it has finished."
     ),
     "key_already_issued": Meaning(
         409,
-        "This Idempotency-Key issued a key before; its value is shown only once.",
-        "Revoke that key and make another with a new Idempotency-Key.",
+        "An API key was already created with this Idempotency-Key; its value is shown only once.",
+        "Revoke that key and create another with a new Idempotency-Key.",
     ),
     "account_taken": Meaning(
-        409, "Another user has connected this edge account.", "Ask that user, or the operator, to release it."
+        409,
+        "Another user has already connected this Cloudflare account.",
+        "Ask that user, or the operator, to disconnect it.",
     ),
-    "already_connected": Meaning(409, "You have connected this edge account already."),
+    "already_connected": Meaning(409, "You have already connected this Cloudflare account."),
     "account_not_ready": Meaning(
         409,
-        "The account is not in a state that allows this.",
-        "Read the account: its `state` and `error` show what is wrong. If it stays `pending`, repeat the connect.",
+        "The account's state does not allow this request.",
+        "Read the account: its `state` and `error` show the problem. If it stays `pending`, repeat the connect.",
     ),
-    "site_exists": Meaning(409, "The account has a site with this host."),
+    "site_exists": Meaning(409, "The account already has a site with this host."),
     "site_on_link_host": Meaning(
         409,
-        "The host is the account's link host, which shows nothing but links: there are no pages to count.",
-        "Choose the host that your pages are on; or set another link host first.",
+        "This host is the account's link host, which serves only short links and has no pages to count.",
+        "Choose the host that serves your pages, or set another link host first.",
     ),
-    "link_exists": Meaning(409, "The account has a link with this code.", "Choose another code."),
+    "link_exists": Meaning(409, "The account already has a link with this code.", "Choose another code."),
     "link_host_required": Meaning(
-        409, "The account needs a link host first.", "Set one: PUT /v1/accounts/{id}/link-host."
+        409, "The account has no link host.", "Set one first: PUT /v1/accounts/{id}/link-host."
     ),
     "link_host_is_website": Meaning(
         409,
-        "The host serves a website, which is unreachable while it is the link host; details.why gives the evidence.",
-        "Choose a host that nothing else uses, e.g. go.example.com with the record AAAA 100::, proxied. To use this"
-        " host anyway, send `replace_website: true`; a host that is counted as a site (details.why is `site`) must be"
-        " deleted as a site first.",
+        "This host already serves a website, which would become unreachable; details.why gives the evidence.",
+        "Choose a host that nothing else uses, such as go.example.com with the proxied record AAAA 100::. To use this"
+        " host anyway, send `replace_website: true`. If the host is a site (details.why is `site`), delete the site"
+        " first.",
     ),
     "link_host_without_certificate": Meaning(
         409,
-        "The host lies more than one label below its zone, where the free certificate does not cover it.",
-        "Choose a host right below the zone, e.g. go.example.com; or order a certificate for this one at the edge"
-        " platform and send `has_certificate: true`.",
+        "Cloudflare's free certificate does not cover this host, which is more than one label below its zone.",
+        "Choose a host one label below the zone, such as go.example.com. If you have ordered a certificate for this"
+        " host at Cloudflare, send `has_certificate: true`.",
     ),
     "route_conflict": Meaning(
         409,
-        "Another worker holds the route.",
-        "Remove the other route in the edge platform's dashboard; the service then makes its own by itself.",
+        "Another worker already uses this route.",
+        "Remove the other route in the Cloudflare dashboard. The service then creates its own automatically.",
     ),
-    "site_not_active": Meaning(409, "The site is deleted."),
+    "site_not_active": Meaning(409, "The site has been deleted."),
     "route_not_ours": Meaning(
         409,
-        "A route of the site was changed outside the service, and is left in place.",
-        "Delete it in the edge platform's dashboard if nothing needs it.",
+        "A route of the site was changed outside the service, so it was left in place.",
+        "Delete it in the Cloudflare dashboard if nothing else needs it.",
     ),
-    "payload_too_large": Meaning(413, "The body is larger than the service takes."),
+    "payload_too_large": Meaning(413, "The request body is too large."),
     "invalid_bootstrap": Meaning(
         422,
-        "The edge platform does not accept the bootstrap token for this account.",
-        "Check the account id, and make a new bootstrap token of this account: details.token_page is the page for it.",
+        "Cloudflare does not accept the bootstrap token for this account.",
+        "Check the account id, and create a new bootstrap token in this account. details.token_page opens the form.",
     ),
     "bootstrap_permission_error": Meaning(
         422,
-        "The bootstrap token lacks a right; details.missing names it.",
-        "Make a bootstrap token with Account Settings: Read and Account API Tokens: Edit; where details.missing names"
-        " more rights, with these, too. details.token_page is the page for it, filled in.",
+        "The bootstrap token lacks permissions; details.missing lists them.",
+        "Create a bootstrap token with Account Settings: Read, Account API Tokens: Edit and the permissions in"
+        " details.missing. details.token_page opens the form with these filled in.",
     ),
     "zone_not_found": Meaning(
         422,
-        "The host is in no zone of the account.",
-        "Add the domain to the account as a zone, or choose a host in one of its zones.",
+        "The host does not belong to a zone of the account.",
+        "Add the domain to the Cloudflare account as a zone, or choose a host in one of its zones.",
     ),
     "zone_not_active": Meaning(
         422,
-        "The zone of the host is not active; details.status gives its status.",
-        "Set the domain's name servers to those that the edge platform's dashboard shows for the zone; resume a zone"
-        " that is paused.",
+        "The host's zone is not active; details.status gives its status.",
+        "Set the domain's name servers to those that the Cloudflare dashboard shows for the zone. If the zone is"
+        " paused, resume it.",
     ),
     "dns_not_proxied": Meaning(
         422,
         "The host has no proxied DNS record; details.record gives the record that it needs.",
-        "Create the record in the edge platform's dashboard, or turn on the proxy (the orange cloud) of the existing"
-        " one.",
+        "Create the record in the Cloudflare dashboard, or turn on the proxy (orange cloud) of the existing record.",
     ),
-    "rate_limited": Meaning(429, "Too many requests; Retry-After says when to come back."),
+    "rate_limited": Meaning(429, "Too many requests; Retry-After gives the seconds to wait."),
     "internal": Meaning(
-        500, "The service failed; details.id finds the line in its log.", "Tell the operator, with this id."
+        500, "The service failed; details.id identifies the log entry.", "Contact the operator and quote this id."
     ),
     "permission_catalog": Meaning(
         502,
-        "The edge platform's list of rights lacks one that is needed.",
-        "Tell the operator: the service needs an update.",
+        "Cloudflare's list of permissions lacks one that the service needs.",
+        "Contact the operator: the service needs an update.",
     ),
     "token_rights_mismatch": Meaning(
         502,
-        "The edge platform made the working token with other rights than asked.",
-        _TRY_ANEW,
+        "Cloudflare created the working token with different permissions from those requested.",
+        _TRY_WITH_NEW_KEY,
     ),
-    "token_check_failed": Meaning(502, "The working token does not work.", _TRY_ANEW),
+    "token_check_failed": Meaning(502, "The new working token does not work.", _TRY_WITH_NEW_KEY),
     "orphan_not_deleted": Meaning(
         502,
-        "A token of an earlier lost connect or renewal could not be deleted.",
-        "Delete the tokens that details.revoke_tokens names in the edge platform's dashboard, then try again.",
+        "An earlier connect or renewal was interrupted, and its token could not be deleted.",
+        "Delete the tokens listed in details.revoke_tokens in the Cloudflare dashboard, then try again.",
     ),
     "renew_lost": Meaning(
         502,
-        "The outcome of the renewal is unknown; details.revoke_token names the token to revoke.",
-        "Revoke the named token in the edge platform's dashboard, then renew again.",
+        "The outcome of the renewal is unknown; details.revoke_token names the token to delete.",
+        "Delete that token in the Cloudflare dashboard, then renew again.",
     ),
-    "cloudflare_unavailable": Meaning(503, "The edge platform failed or could not be reached; try again.", _TRY_AGAIN),
-    "service_full": Meaning(503, "The service takes no more accounts.", "Ask the operator."),
-    "not_configured": Meaning(503, "The operator has not configured this part of the service.", "Ask the operator."),
-    "busy": Meaning(503, "The service cannot take this now; Retry-After says when to come back."),
-    "revoked": _not_ready("The working token is gone, disabled or expired.", _RENEW),
+    "cloudflare_unavailable": Meaning(503, "Cloudflare failed or could not be reached.", _TRY_AGAIN),
+    "service_full": Meaning(503, "The service does not accept any more accounts.", "Contact the operator."),
+    "not_configured": Meaning(503, "This part of the service is not configured.", "Contact the operator."),
+    "busy": Meaning(503, "The service cannot handle this request now; Retry-After gives the seconds to wait."),
+    "revoked": _not_ready("The working token has expired, or was deleted or disabled.", _RENEW),
     "token_refused": _not_ready(
-        "The edge platform refuses the working token.",
-        "Wait: the service asks again every ten minutes, and goes on by itself once the token is accepted. If the token"
-        " was deleted, renew it with a new bootstrap token; after an hour of refusals the account is `revoked`.",
+        "Cloudflare rejects the working token.",
+        "Wait: the service checks the token every ten minutes and recovers automatically when Cloudflare accepts it. If"
+        " the token was deleted, renew it with a new bootstrap token. After an hour the account becomes `revoked`.",
     ),
     "permission_error": _not_ready(
-        "The working token lacks a right that it was made with.",
-        "Give the token its rights back in the edge platform's dashboard, or renew it with a new bootstrap token.",
+        "The working token has lost a permission.",
+        "Restore the token's permissions in the Cloudflare dashboard, or renew it with a new bootstrap token.",
     ),
     "resource_drift": _not_ready(
-        "What the service installed was changed or deleted outside the service.",
-        "Install the worker again: POST /v1/accounts/{id}/install; a changed worker has to be deleted in the edge"
-        " platform's dashboard first.",
+        "The installed resources were changed or deleted outside the service.",
+        "Install the worker again: POST /v1/accounts/{id}/install. If the worker was changed, delete it in the"
+        " Cloudflare dashboard first.",
     ),
     "credentials_missing": _not_ready("The account has no working token.", _RENEW),
     "credentials_unreadable": _not_ready(
-        "The stored token cannot be opened with the service's key file.",
-        "Ask the operator to put the right key file back, or renew the working token with a new bootstrap token.",
+        "The stored working token cannot be decrypted with the service's key file.",
+        "Ask the operator to restore the right key file, or renew the working token with a new bootstrap token.",
     ),
     "bootstrap_lost": _not_ready(
-        "The connect was cut short.",
-        "Delete the tokens that details.revoke_tokens names in the edge platform's dashboard, if they are there, and"
+        "The connect operation was interrupted.",
+        "Delete the tokens listed in details.revoke_tokens in the Cloudflare dashboard, if they still exist, and"
         " connect again.",
     ),
     "name_taken": _not_ready(
-        "The account has a worker or a database of the service's name that the service did not make.",
-        "Rename or delete the other one in the edge platform's dashboard, then install the worker again.",
+        "The account has a worker or database with the service's name that the service did not create.",
+        "Rename or delete it in the Cloudflare dashboard, then install the worker again.",
     ),
     "schema_newer": _not_ready(
-        "The worker's database was made by a newer version of this service; nothing was changed.",
-        "Ask the operator to run a version of the service that knows the schema of details.schema; the worker that is"
-        " installed goes on to count.",
+        "A newer version of the service created the worker's database; nothing was changed.",
+        "Ask the operator to run a version of the service that supports the schema in details.schema. The installed"
+        " worker keeps counting.",
     ),
     "cron_limit": _not_ready(
-        "The account has no cron trigger left.",
+        "The Cloudflare account has no free cron trigger.",
         "Delete a cron trigger of another worker, then install the worker again.",
     ),
     "subdomain_required": _not_ready(
-        "The account has no name on workers.dev, and could not be given one.",
-        "Open Workers in the edge platform's dashboard and choose a workers.dev name, then install the worker again.",
+        "The Cloudflare account has no workers.dev subdomain, and the service could not create one.",
+        "Open Workers in the Cloudflare dashboard and choose a workers.dev subdomain, then install the worker again.",
     ),
     "self_check_timeout": _not_ready(
-        "The worker did not report itself on its first cron.",
-        "Wait: the edge platform can take 15 minutes to start a new cron trigger, and the first report clears the"
-        " warning. If it stays for half an hour, install the worker again: POST /v1/accounts/{id}/install.",
+        "The worker has not reported since it was installed.",
+        "Wait: Cloudflare can take 15 minutes to start a new cron trigger, and the first report clears this warning. If"
+        " it is still there after half an hour, install the worker again: POST /v1/accounts/{id}/install.",
     ),
     "worker_silent": _not_ready(
-        "The worker has not reported itself for hours.",
-        "Install the worker again: POST /v1/accounts/{id}/install. If it stays silent, tell the operator: the edge"
-        " platform may not reach the service's address.",
+        "The worker has not reported for several hours.",
+        "Install the worker again: POST /v1/accounts/{id}/install. If it stays silent, contact the operator: Cloudflare"
+        " may be unable to reach the service.",
     ),
     "edge_firewall": Meaning(
         503,
-        "The firewall before the edge platform's API took what was sent for an attack.",
-        "Choose another address, or path, that does not look like an attack; if nothing of it is yours, tell the"
-        " operator `details.ray_id`, by which the edge platform's support finds the refusal.",
+        "The firewall of Cloudflare's API blocked the request as an attack.",
+        "Change the URL or path in the request so that it does not resemble an attack. If it contains neither, give the"
+        " operator `details.ray_id`, which Cloudflare's support uses to find the request.",
         "cloudflare_unavailable",
     ),
     "cloudflare_error": Meaning(
         503,
-        "The edge platform refused the call.",
-        "Try again in a minute, after a failed install by installing the worker again; where the message names a limit"
-        " of today, after midnight UTC. A write that carries its Idempotency-Key is never done twice.",
+        "Cloudflare rejected the request.",
+        "Try again in a minute; after a failed install, install the worker again. If the message names a daily limit,"
+        " try again after midnight UTC. A write with an Idempotency-Key is never done twice.",
         "cloudflare_unavailable",
     ),
 }
@@ -372,7 +375,7 @@ CATALOGUE: dict[Code, Meaning] = {
 
 @dataclass(frozen=True)
 class ErrorNote:
-    """What an account, an operation, a site or a link host keeps of a refusal. `details` is JSON."""
+    """An error as stored with an account, operation, site or link host. `details` is JSON."""
 
     code: Code
     message: str
@@ -380,10 +383,10 @@ class ErrorNote:
 
 
 class ServiceError(Exception):
-    """A refusal. `code` is stable and for programs, `message` is for people, `details` is JSON.
+    """An error that a response can show. `code` is stable and for programs, `message` is for people.
 
-    `status` is that of the answer to a request which it ends. `had_effect`: the refusal is final, and the request
-    changed something before, so its repeat must not run again (see `svc.http.serving.idempotency`).
+    `status` is the status of the response; `details` is JSON. `had_effect`: the request changed something before it
+    failed permanently, so a repeat must not run again (see `svc.http.serving.idempotency`).
     """
 
     def __init__(
@@ -405,9 +408,9 @@ class ServiceError(Exception):
         super().__init__(f"{code}: {self.message}")
 
     def body(self) -> dict[str, object]:
-        """How a request is told: `{error: {code, message, details?}}`, with the remedy among the details.
+        """Return the response body `{error: {code, message, details?}}`, with the remedy in the details.
 
-        A code that is only kept is shown as the one that the catalogue names; `details.reason` has the kept one.
+        A code that responses do not carry is replaced by its `shown_as`, and moves to `details.reason`.
         """
         shown = with_remedy(self.note())
         shown_as = CATALOGUE[self.code].shown_as
@@ -416,14 +419,14 @@ class ServiceError(Exception):
         return {"error": shown}
 
     def note(self) -> ErrorNote:
-        """What is kept of it, under its own code."""
+        """Return the error to store, under its own code."""
         return ErrorNote(self.code, self.message, self.details)
 
 
 def with_remedy(note: ErrorNote) -> dict[str, Any]:
-    """How a note is shown: `{code, message, details?}`, with `details.remedy` where a person can do something.
+    """Return a stored error as `{code, message, details?}`, with `details.remedy` if the user can do something.
 
-    A remedy among the note's own details takes precedence over that of the catalogue.
+    A remedy in the error's own details takes precedence over the catalogue's.
     """
     shown: dict[str, Any] = {"code": note.code, "message": note.message}
     remedy = CATALOGUE[note.code].remedy
@@ -434,63 +437,66 @@ def with_remedy(note: ErrorNote) -> dict[str, Any]:
 
 
 class Invalid(ServiceError):
-    """The request is not of the right form; `issues` say where."""
+    """The request is not valid; `issues` lists the problems."""
 
     def __init__(self, issues: Sequence[Issue], message: str | None = None) -> None:
-        super().__init__("invalid_request", message, {"issues": [issue.told() for issue in issues]})
+        super().__init__("invalid_request", message, {"issues": [issue.as_json() for issue in issues]})
         self.issues = tuple(issues)
 
 
 class Unauthorized(ServiceError):
-    """No valid credential."""
+    """The request has no valid credential."""
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__("unauthorized", message)
 
 
 class Forbidden(ServiceError):
-    """The credential is valid and does not allow this: scope_required, session_required, limit_reached…"""
+    """The credential is valid but does not allow this: scope_required, session_required, limit_reached…"""
 
 
 class NotFound(ServiceError):
-    """No such object, or another user's: the two are never told apart. `message`: more of one's own object."""
+    """The object does not exist or belongs to another user; the response does not reveal which.
+
+    Pass `message` only about objects of the caller.
+    """
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__("not_found", message)
 
 
 class Conflict(ServiceError):
-    """The state of things does not allow it: any 409 of the catalogue."""
+    """The current state does not allow the request: any 409 of the catalogue."""
 
 
 class Busy(ServiceError):
-    """Too much is waiting: the mailbox of the account is full."""
+    """The account's mailbox is full."""
 
     def __init__(self, retry_after_s: int = 2) -> None:
         super().__init__("busy", retry_after_s=retry_after_s)
 
 
 class Stopping(ServiceError):
-    """The service is shutting down; what was asked may or may not have been begun."""
+    """The service is shutting down; the request may or may not have been started."""
 
     def __init__(self) -> None:
         super().__init__("busy", "The service is restarting; try again.", retry_after_s=5)
 
 
 class StoreUnavailable(ServiceError):
-    """The service's store cannot do it now: away, full, read-only, or another change was in the way.
+    """The store cannot run the transaction now: unreachable, full, read-only, or in conflict with another change.
 
-    Nothing was done, unless the message says that nobody knows. It is no fault of the account that met it.
+    Nothing was changed, unless the message says that the outcome is unknown. The account concerned is not at fault.
     """
 
     def __init__(
-        self, message: str = "The service's store does not answer; try again.", *, retry_after_s: int = 5
+        self, message: str = "The service's store is not responding; try again.", *, retry_after_s: int = 5
     ) -> None:
         super().__init__("busy", message, retry_after_s=retry_after_s)
 
 
 class EdgeError(ServiceError):
-    """The edge platform did not do what was asked. `status` of the remote answer, its numeric code, its text."""
+    """A call to Cloudflare failed. `remote_status` and `remote_code` are those of the answer, 0 if there was none."""
 
     def __init__(self, code: Code, message: str, *, remote_status: int = 0, remote_code: int = 0) -> None:
         details: dict[str, object] = {}
@@ -504,19 +510,22 @@ class EdgeError(ServiceError):
 
 
 class EdgeRefused(EdgeError):
-    """The platform said no and will say no again. `code` names the refusal where the service knows it:
-    permission_error, token_refused, revoked, name_taken, cron_limit, route_conflict, cloudflare_error…"""
+    """Cloudflare refused the call, and a retry will fail, too.
+
+    `code` is specific if the service knows the reason (permission_error, token_refused, revoked, name_taken,
+    cron_limit, route_conflict…), otherwise cloudflare_error.
+    """
 
 
 class EdgeGone(EdgeRefused):
-    """What was asked for is not there, as the product itself says."""
+    """The object does not exist, according to the Cloudflare product that owns it."""
 
     def __init__(self, message: str, *, remote_status: int = 0, remote_code: int = 0) -> None:
         super().__init__("cloudflare_error", message, remote_status=remote_status, remote_code=remote_code)
 
 
 class EdgeUnavailable(EdgeError):
-    """The platform failed, throttled or was not reached; nothing was changed, or the call can be repeated."""
+    """Cloudflare failed, throttled the call or was unreachable. Nothing was changed, or the call can be repeated."""
 
     def __init__(
         self, message: str, *, remote_status: int = 0, remote_code: int = 0, retry_after_s: int | None = None
@@ -526,11 +535,11 @@ class EdgeUnavailable(EdgeError):
 
 
 class EdgeUnknown(EdgeUnavailable):
-    """A change was sent and no answer came: it may have happened. Look it up before repeating it."""
+    """A change was sent but not answered, so it may have happened. Check before repeating it."""
 
 
 class CannotUnseal(ServiceError):
-    """A sealed token cannot be opened with any key of the key file."""
+    """No key of the key file decrypts the stored token."""
 
     def __init__(self) -> None:
         super().__init__("credentials_unreadable")

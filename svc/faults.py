@@ -1,7 +1,7 @@
-"""Fault domains: what fails inside of one is logged once and ends there, so that no nursery around it hears of it.
+"""Fault isolation: log an exception once and stop it, so that it does not reach the enclosing nursery.
 
-One connection, one e-mail, one account, one chore: each is a domain of its own. Cancellation and the end of the process
-(KeyboardInterrupt, SystemExit) are not faults and pass.
+Each connection, e-mail, account and housekeeping run is isolated. Cancellation and process exit (KeyboardInterrupt,
+SystemExit) propagate.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-class contained:  # noqa: N801  # read as a word: `with contained(log, "actor crashed"):`
-    """Log whatever goes wrong in the block as `what`, with its kind (`kind=KeyError`), its traceback and `about`.
+class contained:  # noqa: N801  # used like a function: `with contained(log, "actor crashed"):`
+    """Log an exception in the block as `what`, with its type (`kind=KeyError`), its traceback and `about`.
 
-    Also what goes wrong while the block is being cancelled: Trio joins both in one group, and only the cancellation
-    of it goes on. `failed` tells afterwards whether something went wrong.
+    If an exception occurs while the block is being cancelled, Trio raises both in one group; only the cancellation is
+    raised again. `failed` is True if an exception was logged.
     """
 
     def __init__(self, log: logging.Logger, what: str, *, level: int = logging.ERROR, **about: object) -> None:
@@ -47,12 +47,12 @@ class contained:  # noqa: N801  # read as a word: `with contained(log, "actor cr
 
 
 def kind_of(error: BaseException) -> str:
-    """The name of the error's type; of a group, that of its first leaf: `KeyError`."""
+    """Return the name of the exception's type, such as `KeyError`; for a group, that of its first leaf."""
     return type(first_of(error)).__name__
 
 
 def first_of(error: BaseException) -> BaseException:
-    """The error itself; of a group, its first leaf."""
+    """Return the exception; for a group, its first leaf."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,7 +1,7 @@
-"""The kinds of findings of a health check, each with its facts for programs and its words.
+"""The kinds of health check findings: their facts for programs and their texts.
 
-The words of a kind are templates over its facts. The web application has its German for the same kinds and facts:
-`svc/web/wire.py` hands it their names, and a test of it compares them.
+The texts of a kind are templates that name its facts. `svc/web/wire.py` exports the kinds and fact names to the web
+application, and a test checks that its German texts cover them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# `other`: none of these; its words are written where it is found, and it has no facts.
+# `other`: any other finding. The check that finds it writes its text; it has no facts.
 FindingKind = Literal[
     "script_deleted",
     "script_replaced",
@@ -45,7 +45,7 @@ FindingKind = Literal[
     "operation_running",
     "other",
 ]
-# What a finding is about.
+# The resource or process that a finding is about.
 Subject = Literal[
     "token",
     "script",
@@ -63,12 +63,12 @@ Subject = Literal[
     "connect",
     "operation",
 ]
-# The second form of `found` that two kinds have. unexplained: no error says why. rows: only rows are missing.
+# Alternative texts for `found`. unexplained: the cause is not known. rows: only rows of the tables are missing.
 Variant = Literal["", "unexplained", "rows"]
 
 
 class Words(NamedTuple):
-    """The words of a kind, as templates: `expected` and `found` are verbs with what belongs to them."""
+    """The text templates of a kind. `expected` and `found` are predicates of the subject: "is active"."""
 
     subject: Subject
     expected: str
@@ -90,85 +90,92 @@ THINGS: Mapping[Subject, str] = {
     "records": "the DNS records",
     "zone": "the zone {zone}",
     "some_zone": "the zone",
-    "connect": "the connect",
+    "connect": "the connect operation",
     "operation": "the operation {operation}",
 }
-# Names that templates may contain besides the facts: they are the same in each account.
+# Names in templates that are not facts, because they are the same for all accounts.
 _NOT_FACTS = frozenset({"worker", "database"})
 
 _INSTALLED = "is installed"
-_AS_UPLOADED = "is as the service uploaded it"
-_AS_KNOWN = "is what the service has"
-_HOURLY = "come every hour"
-_ENDED = "has ended"
-TO_WORKER = "leads to the worker {worker}"
+_AS_UPLOADED = "is unchanged since the service uploaded it"
+_AS_STORED = "matches the service's store"
+_HOURLY = "arrive every hour"
+_FINISHED = "has finished"
+TO_WORKER = "points to the worker {worker}"
 _DELETED = "was deleted outside the service"
-_NOT_REPORTED = "which were deleted outside the service: what was counted there and not reported is lost"
+_NOT_REPORTED = "deleted outside the service; counts in them that had not been reported are lost"
 
 WORDS: Mapping[FindingKind, Words] = {
     "script_deleted": Words("script", _INSTALLED, _DELETED),
     "script_replaced": Words(
         "script",
         _AS_UPLOADED,
-        "does not carry the service's tag: it was replaced outside the service, or lost its tags",
+        "does not have the service's tag: it was replaced, or its tags were removed, outside the service",
     ),
     "script_changed": Words("script", _AS_UPLOADED, "was changed outside the service"),
     "script_not_known": Words(
-        "script", _AS_UPLOADED, "was uploaded by the service at a time of which its store knows nothing"
+        "script", _AS_UPLOADED, "was uploaded by the service, but its store has no record of the upload"
     ),
     "script_not_installed": Words("script", _INSTALLED, "is not installed: {said}"),
     "bindings_differ": Words(
-        "script", "has the bindings of its upload", "differs from what was uploaded in its bindings: {bindings}"
+        "script", "has the bindings that the service uploaded", "has different bindings: {bindings}"
     ),
     "cron_changed": Words("cron", "is {cron}", "is set to {found}"),
     "cron_deleted": Words("cron", "is {cron}", _DELETED),
     "workers_dev_on": Words("workers_dev", "is off", "was switched on outside the service"),
-    "database_deleted": Words("database", "is there", _DELETED),
+    "database_deleted": Words("database", "exists", _DELETED),
     "tables_deleted": Words(
         "database",
         "has the tables of schema {schema}",
         f"lacks the tables {{tables}}, {_NOT_REPORTED}",
-        {"rows": f"lacks rows of its table {{tables}}, {_NOT_REPORTED}"},
+        {"rows": f"lacks rows of the table {{tables}}, {_NOT_REPORTED}"},
     ),
-    "configuration_newer": Words("configuration", _AS_KNOWN, "is newer than the service's store, which lost commits"),
+    "configuration_newer": Words(
+        "configuration", _AS_STORED, "is newer than the service's store, which has lost changes"
+    ),
     "configuration_older": Words(
         "configuration",
-        _AS_KNOWN,
-        "is back at version {version} of {given}: the database was brought back to an earlier state outside the"
-        " service, and what was counted since and not reported is lost",
+        _AS_STORED,
+        "is at version {version} instead of {given}: the database was restored to an earlier state outside the"
+        " service, and counts since then that had not been reported are lost",
     ),
     "configuration_differs": Words(
         "configuration",
-        _AS_KNOWN,
-        "has other rows than it was given ({rows} rows of {given}): some were deleted or changed outside the service",
+        _AS_STORED,
+        "differs from the rows that were written ({rows} of {given} rows exist): some were deleted or changed outside"
+        " the service",
     ),
-    "reports_stopped": Words("reports", _HOURLY, "stopped: the edge platform has run no cron of it since {since}"),
-    "reports_lost": Words("reports", _HOURLY, "have not reached the service since {since}, though its crons run"),
-    "route_not_made": Words("route", "is made", "is not made: {said}", {"unexplained": "is not made yet"}),
+    "reports_stopped": Words("reports", _HOURLY, "have stopped: Cloudflare has not run the cron trigger since {since}"),
+    "reports_lost": Words(
+        "reports", _HOURLY, "have not reached the service since {since}, although the cron trigger runs"
+    ),
+    "route_not_made": Words(
+        "route", "exists", "could not be created: {said}", {"unexplained": "has not been created yet"}
+    ),
     "route_deleted": Words("route", TO_WORKER, _DELETED),
-    "route_taken": Words("route", TO_WORKER, "is held by {holder}"),
-    "route_gone": Words("route", TO_WORKER, "has gone with its zone, which left the account"),
-    "record_not_proxied": Words("record", "is proxied", "is missing or not proxied (a grey cloud)"),
+    "route_taken": Words("route", TO_WORKER, "is used by {holder}"),
+    "route_gone": Words("route", TO_WORKER, "was removed with its zone, which left the account"),
+    "record_not_proxied": Words("record", "is proxied", "is missing or not proxied (grey cloud)"),
     "zone_inactive": Words("zone", "is active", "is {status}"),
-    "token_missing": Words("token", "is there", "is missing"),
-    "token_expired": Words("token", "is valid", "has expired on {at}"),
+    "token_missing": Words("token", "exists", "is missing"),
+    "token_expired": Words("token", "is valid", "expired on {at}"),
     "token_inactive": Words("token", "is active", "is {status}"),
     "right_missing": Words(
-        "token", "has the right {right}", "lacks the right {right}, or not all of its resources: {said}"
+        "token", "has the permission {right}", "lacks the permission {right} for some or all resources: {said}"
     ),
-    "connect_cut_short": Words("connect", _ENDED, "was cut short"),
-    "connect_waits": Words("connect", _ENDED, "waits for the same request once more"),
-    "operation_running": Words("operation", _ENDED, "is at the step {step}"),
+    "connect_cut_short": Words("connect", _FINISHED, "was interrupted"),
+    "connect_waits": Words("connect", _FINISHED, "is waiting for the same request to be sent again"),
+    "operation_running": Words("operation", _FINISHED, "is at the step {step}"),
 }
 
 
 def names_in(template: str) -> frozenset[str]:
-    """The names of the facts that a template contains."""
+    """Return the names of the facts that a template contains."""
     return frozenset(name for _, name, _, _ in Formatter().parse(template) if name) - _NOT_FACTS
 
 
 def fact_names(kind: FindingKind) -> list[str]:
-    """The names of the facts in the words of a kind; none for `other`."""
+    """Return the names of the facts in the texts of a kind, sorted; none for `other`."""
     words = WORDS.get(kind)
     if words is None:
         return []

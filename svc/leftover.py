@@ -1,4 +1,4 @@
-"""What a disconnect leaves at the edge platform: each thing and the reason, by codes for programs and in words."""
+"""Resources that a disconnect could not remove from Cloudflare: codes for programs, and sentences for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# `uncounted_database`: it was not deleted, since its last counts could not be read; `why` says why not.
+# `uncounted_database`: kept because its last counts could not be read; `why` gives the reason.
 LeftKind = Literal["route", "worker", "database", "uncounted_database", "token", "bootstrap_token"]
 LeftWhy = Literal[
     "too_slow",
@@ -34,30 +34,33 @@ _KINDS: Mapping[LeftKind, str] = {
     "database": "D1 database {database}: {why}.",
     "uncounted_database": "D1 database {database}: its last counts could not be read ({why}), so it was not deleted.",
     "token": "API token {token}: {why}.",
-    "bootstrap_token": "The bootstrap token of the connect: {why}.",
+    "bootstrap_token": "Bootstrap token used to connect: {why}.",
 }
 _WHYS: Mapping[LeftWhy, str] = {
-    "too_slow": "the edge platform did not answer in time",
-    "unreachable": "the edge platform failed or could not be reached",
-    "daily_limit": "the account has used up its free database rows of today",
-    "refused": "the edge platform refused: {said}",
-    "right_missing": "the working token lacks the right",
-    "token_dead": "the working token does not work any more",
-    "token_missing": "the service has no working token of the account",
-    "token_unreadable": "the service cannot open the working token that it has stored",
-    "not_ours": "the service did not make it",
+    "too_slow": "Cloudflare did not respond in time",
+    "unreachable": "Cloudflare failed or could not be reached",
+    "daily_limit": "the account has used up today's free database rows",
+    "refused": "Cloudflare refused: {said}",
+    "right_missing": "the working token lacks the permission",
+    "token_dead": "the working token no longer works",
+    "token_missing": "the service has no working token for the account",
+    "token_unreadable": "the service cannot decrypt the stored working token",
+    "not_ours": "the service did not create it",
     "changed": "it was changed outside the service",
-    "leads_elsewhere": "it leads to the worker {holder}",
-    "leads_nowhere": "it leads to no worker",
-    "leads_to_not_ours": "it leads to the worker {holder}, but the service did not make it",
-    "may_be_alive": "it may be alive, from a try that was cut short, and the service has no right to delete tokens",
-    "alive_until": "it may be alive until {until}",
+    "leads_elsewhere": "it points to the worker {holder}",
+    "leads_nowhere": "it does not point to any worker",
+    "leads_to_not_ours": "it points to the worker {holder}, but the service did not create it",
+    "may_be_alive": "an interrupted attempt may have left it valid, and the service has no permission to delete tokens",
+    "alive_until": "it may be valid until {until}",
 }
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """`facts`: what the words name, e.g. `route`; `account`, where it is told among those of other accounts."""
+    """A remaining resource. `facts` are the values in its text, such as `route`.
+
+    The fact `account` is present only in lists that span several accounts.
+    """
 
     kind: LeftKind
     why: LeftWhy
@@ -65,11 +68,11 @@ class Leftover:
 
     @property
     def words(self) -> str:
-        """It and the reason in a sentence."""
+        """The resource and the reason in one sentence."""
         why = _WHYS[self.why].format_map(self.facts)
         sentence = _KINDS[self.kind].format_map({**self.facts, "why": why})
         return f"{self.facts['account']}: {sentence}" if "account" in self.facts else sentence
 
     def of(self, account: str) -> Leftover:
-        """The same, told among those of other accounts."""
+        """Return a copy that names its account, for lists that span several accounts."""
         return Leftover(self.kind, self.why, {**self.facts, "account": account})

@@ -1,7 +1,7 @@
-"""The log: one JSON object a line on standard error, and what each line is about.
+"""Logging: one JSON object per line on standard error, with the fields of the task's context.
 
-What a task works on (the request, the account, the operation) is kept in a context variable, which tasks inherit from
-who starts them, so every line tells it without being told.
+The context (request, account, operation) is in a context variable, which child tasks inherit, so that each line has
+these fields.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-# The journal's own numbers (sd-daemon(3)); what is between two levels is the one below.
+# Priorities of the systemd journal (sd-daemon(3)). A level between two of these gets the lower one.
 _PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 _DEBUG = 7
 _PLAIN = (str, int, float, bool, type(None))
 
-# Of a request the tasks that it starts share one, so that what one of them finds the others tell, too.
+# All tasks of a request share one dict, so that a field added by one task appears in the lines of all.
 _about: ContextVar[dict[str, str] | None] = ContextVar("svc_log_about", default=None)
 
 
 def about() -> Mapping[str, str]:
-    """What the lines of this task are about."""
+    """Return the context fields of this task's log lines."""
     return _about.get() or {}
 
 
 def begin_lines(**fields: str) -> None:
-    """From here on the lines of this task, and of those that it starts, are about this and nothing else."""
+    """Replace the context fields of this task and of tasks that it starts from now on."""
     _about.set(fields)
 
 
 def tell_lines(**fields: str) -> None:
-    """The lines of what is worked on are about this, too, as far as it is known only now."""
+    """Add fields to the current context, for values that become known later."""
     found = _about.get()
     if found is not None:
         found.update(fields)
@@ -49,7 +49,7 @@ def tell_lines(**fields: str) -> None:
 
 @contextmanager
 def lines_about(**fields: str) -> Iterator[None]:
-    """While the block runs the lines are about this as well; what is told inside ends with it."""
+    """Add context fields while the block runs. Fields added inside the block end with it."""
     token = _about.set({**about(), **fields})
     try:
         yield
@@ -58,9 +58,9 @@ def lines_about(**fields: str) -> Iterator[None]:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, message, what it is about, the extras, the traceback.
+    """A formatter for JSON lines: time (UTC), level, logger, message, context fields, extras, traceback.
 
-    `priorities`: before it stands its level as the journal reads it, `<3>`. Raises nothing.
+    `priorities`: prefix each line with its level for the systemd journal, such as `<3>`. Never raises.
     """
 
     def __init__(self, *, priorities: bool = False) -> None:
@@ -68,7 +68,7 @@ class JsonFormatter(logging.Formatter):
         self._priorities = priorities
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line."""
+        """Format a record as one line."""
         extras = {name: _plain(value) for name, value in vars(record).items() if name not in _STANDARD}
         line = {
             **about(),
@@ -85,9 +85,9 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up_logging(journal: str = "") -> None:
-    """Log to stderr, one JSON object a line. `journal`: what JOURNAL_STREAM says.
+    """Log to stderr as JSON lines. `journal` is the value of JOURNAL_STREAM.
 
-    httpx says every address at INFO: only its warnings are wanted.
+    Of httpx only warnings are logged, because it logs every URL at INFO.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(priorities=is_journal(sys.stderr, journal)))
@@ -97,13 +97,13 @@ def set_up_logging(journal: str = "") -> None:
 
 
 def is_journal(stream: TextIO, journal: str) -> bool:
-    """Whether what is written to `stream` goes to the journal, whose device and inode JOURNAL_STREAM tells.
+    """Return True if `stream` is the systemd journal, whose device and inode are in JOURNAL_STREAM.
 
-    The variable is inherited by whatever a unit starts, also by what then writes elsewhere.
+    The variable alone is not enough, because child processes inherit it even if their output is redirected.
     """
     try:
         found = os.fstat(stream.fileno())
-    except (OSError, ValueError):  # no file, or closed
+    except (OSError, ValueError):  # not a file, or closed
         return False
     return journal == f"{found.st_dev}:{found.st_ino}"
 
@@ -113,17 +113,17 @@ def _priority(level: int) -> int:
 
 
 def _plain(value: object) -> object:
-    """`value` as JSON has it. A line that says less is better than none, so nothing that a value does is raised."""
+    """Return `value` as JSON types. Never raises, because an incomplete line is better than none."""
     if type(value) in _PLAIN:
         return value
     try:
         return json.loads(json.dumps(value, default=str))
-    except Exception:  # noqa: BLE001  # whatever the __str__ of an extra raises; one that holds itself, odd keys
-        return f"<{type(value).__name__} that cannot be written>"
+    except Exception:  # noqa: BLE001  # errors in __str__, circular references, unsupported keys
+        return f"<{type(value).__name__} that cannot be serialized>"
 
 
 def _message(record: logging.LogRecord) -> str:
     try:
         return record.getMessage()
-    except Exception:  # noqa: BLE001  # arguments that do not fit the text, or cannot be written
+    except Exception:  # noqa: BLE001  # arguments that do not match the format string or cannot be formatted
         return str(record.msg)

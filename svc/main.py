@@ -1,7 +1,7 @@
-"""The composition root: store, edge, supervisor, HTTP, each an `async with`; unwinding them is the shutdown.
+"""Start-up and shutdown: open store, Cloudflare client, supervisor and HTTP server as nested context managers.
 
-SIGTERM or SIGINT ends it in order: no new connections, running requests have `graceful_s`, running operations
-`drain_s`. A thread outside Trio ends the process hard when that takes too long, whatever holds it up.
+SIGTERM or SIGINT starts a graceful shutdown: the service stops accepting connections, and running requests get
+`graceful_s`, running operations `drain_s` to finish. If shutdown takes longer, a thread kills the process.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After the graceful and the drain time: what closing store and edge may take.
+# Time to close store and connections after the graceful and drain times.
 _CLOSING_S = 5.0
 
 
 @dataclass(frozen=True)
 class Started:
-    """What is known of a service that has just started."""
+    """Facts about a service that has just started."""
 
-    url: str  # its own
-    base_url: str  # that of its users
-    web: bool  # whether it has a web application
-    first: bool  # nobody has ever used it
+    url: str  # local URL
+    base_url: str  # public URL
+    web: bool  # the web application is served
+    first: bool  # there are no users yet
 
 
 async def run(
@@ -68,14 +68,17 @@ async def run(
     announce: Callable[[str], None],
     clock: Clock = system_clock,
     bundle: WorkerBundle | None = None,
-    systemd: Systemd = Systemd(),  # noqa: B008  # it is frozen, and empty
+    systemd: Systemd = Systemd(),  # noqa: B008  # frozen and empty
     greet: Callable[[Started], None] = lambda _: None,
 ) -> None:
-    """Serve until SIGTERM, SIGINT or SIGHUP. `announce` gets the service's own URL once it answers; `bundle`: the
-    worker to install, by default the one in the package; `systemd`: whose sockets take the place of `[http] bind`;
-    `greet` is called after `announce`.
+    """Serve until SIGTERM, SIGINT or SIGHUP.
 
-    Raises Served: another service has the store; ConfigError: key file, bundle or store cannot be used, or another
+    `announce`: called with the local URL when the service is ready.
+    `bundle`: the worker to install; default: the one in the package.
+    `systemd`: its sockets, if any, replace `[http] bind`.
+    `greet`: called after `announce`.
+
+    Raises Served if another service uses the store; ConfigError if key file, bundle or store cannot be used, or another
     service has taken over the store.
     """
     bundle = bundle or load_bundle()
@@ -85,13 +88,13 @@ async def run(
         open_edge(config.edge, metrics=metrics) as edge,
     ):
         vault = open_vault(config.vault, await store.read(sealed_tokens()))
-        # Who has the store may listen. With port 0 only the socket knows where the workers are to push.
-        listeners, host, port = _handed(systemd) or await _listen("http", config.http.bind)
+        # Listen only after the store has been acquired. With port 0, the URL is known only after binding.
+        listeners, host, port = _systemd_listeners(systemd) or await _listen("http", config.http.bind)
         base_url = config.http.base_url or f"http://{host}:{port}"
         push_url = config.push_url(base_url)
-        trouble = config.push_trouble(push_url)
-        if trouble is not None:
-            log.warning("no worker can be installed", extra={"why": trouble})
+        problem = config.push_trouble(push_url)
+        if problem is not None:
+            log.warning("workers cannot be installed", extra={"why": problem})
         context = Context(
             store=store,
             edge=edge,
@@ -111,8 +114,8 @@ async def run(
             web = _web(base_url)
             first = await store.read(users.nobody_yet())
             app = create_app(Deps(context, supervisor, base_url, web))
-            _leave_out_of_collections()
-            with trio.open_signal_receiver(*_endings()) as signals:
+            _freeze_startup_objects()
+            with trio.open_signal_receiver(*_shutdown_signals()) as signals:
                 announce(f"http://{host}:{port}")
                 greet(Started(f"http://{host}:{port}", base_url, web is not None, first))
                 await systemd.tell("READY=1", "STATUS=serving")
@@ -123,31 +126,31 @@ async def run(
                     connections=config.http.connections,
                     graceful_s=config.http.graceful_s,
                     metrics=metrics,
-                    until=partial(_signalled, signals, config, systemd),
+                    until=partial(_wait_for_signal, signals, config, systemd),
                 )
                 beside.cancel_scope.cancel()
     log.info("stopped")
 
 
-def _endings() -> list[signal.Signals]:
-    """The signals that end the service: also of a terminal that is closed, unless `nohup` says otherwise."""
+def _shutdown_signals() -> list[signal.Signals]:
+    """Return the signals that end the service. SIGHUP, sent when a terminal closes, is left out under `nohup`."""
     hung_up = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
     return [signal.SIGTERM, signal.SIGINT, *hung_up]
 
 
 def _web(base_url: str) -> Web | None:
-    """The web application; None: it is not there, and the API is served all the same."""
+    """Return the web application, or None if it is missing; the API is served without it."""
     try:
         return load_web(base_url)
     except ConfigError as error:
-        log.warning("no web application is served", extra={"why": str(error)})
+        log.warning("web application not served", extra={"why": str(error)})
         return None
 
 
-def _leave_out_of_collections() -> None:
-    """Let the garbage collector pass over all that is there now: it stays until the end.
+def _freeze_startup_objects() -> None:
+    """Exclude the objects created at startup from garbage collection, because they live as long as the process.
 
-    A full collection would look at each of these 85,000 objects, and hold up every request for 70 ms.
+    Otherwise each full collection would visit these 85,000 objects and block all requests for 70 ms.
     """
     gc.collect()
     gc.freeze()
@@ -157,55 +160,55 @@ def _leave_out_of_collections() -> None:
 async def _metrics_page(
     config: Config, store: Store, clock: Clock, metrics: Metrics, bundle: WorkerBundle
 ) -> AsyncIterator[None]:
-    """Serve the metrics where `[metrics] bind` says so. Raises ConfigError: it cannot be listened on."""
+    """Serve the metrics on `[metrics] bind`, if set. Raises ConfigError if the address cannot be bound."""
     with counting_log_lines(metrics):
         if not config.metrics.bind:
             yield
             return
         listeners, host, port = await _listen("metrics", config.metrics.bind)
         async with open_metrics_page(store, clock, metrics, listeners, bundle=bundle.sha256):
-            log.info("metrics are served", extra={"url": f"http://{host}:{port}/metrics"})
+            log.info("metrics served", extra={"url": f"http://{host}:{port}/metrics"})
             yield
 
 
-def _handed(systemd: Systemd) -> tuple[list[trio.SocketListener], str, int] | None:
-    """The sockets that systemd has handed over, and host and port of the first; None: there are none."""
+def _systemd_listeners(systemd: Systemd) -> tuple[list[trio.SocketListener], str, int] | None:
+    """Return listeners for the sockets passed by systemd, with host and port of the first, or None without sockets."""
     if not systemd.sockets:
         return None
     listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in systemd.sockets]
     addresses = [each.getsockname()[:2] for each in systemd.sockets]
     hosts = [f"[{host}]" if ":" in host else host for host, _ in addresses]
-    told = [f"{host}:{port}" for host, (_, port) in zip(hosts, addresses, strict=True)]
-    log.info("systemd listens; [http] bind is not used", extra={"addresses": told})
+    binds = [f"{host}:{port}" for host, (_, port) in zip(hosts, addresses, strict=True)]
+    log.info("using systemd sockets, ignoring [http] bind", extra={"addresses": binds})
     return listeners, hosts[0], addresses[0][1]
 
 
 async def _listen(section: str, bind: str) -> tuple[list[trio.SocketListener], str, int]:
-    """Sockets on the address of a section's `bind`, its host as it stands there, and the port.
+    """Listen on a section's `bind` address; return the listeners, the host as configured, and the port.
 
-    One socket only where the port is free to choose, since each would choose another.
-    Raises ConfigError: the address is taken, or not of this machine.
+    With port 0 only one socket is opened, because each would get a different port.
+    Raises ConfigError if the address is in use or does not belong to this machine.
     """
     host, port = parse_bind(bind)
     try:
         listeners = await trio.open_tcp_listeners(port, host=host.strip("[]"))
     except OSError as error:
-        raise ConfigError(f"[{section}] bind: {bind} cannot be listened on: {error.strerror or error}") from None
+        raise ConfigError(f"[{section}] bind: cannot listen on {bind}: {error.strerror or error}") from None
     for listener in [] if port else listeners[1:]:
         await listener.aclose()
     listeners = listeners if port else listeners[:1]
     return listeners, host, listeners[0].socket.getsockname()[1]
 
 
-async def _signalled(signals: AsyncIterator[int], config: Config, systemd: Systemd) -> None:
+async def _wait_for_signal(signals: AsyncIterator[int], config: Config, systemd: Systemd) -> None:
     try:
         log.info("stopping", extra={"signal": signal.Signals(await anext(signals)).name})
-        await systemd.tell("STOPPING=1", "STATUS=stopping: requests that have begun are answered")
-    finally:  # also when something else ends the process: another service has taken over the store
-        _limit_the_end(config)
+        await systemd.tell("STOPPING=1", "STATUS=stopping: finishing running requests")
+    finally:  # also if another service has taken over the store
+        _limit_shutdown_time(config)
 
 
-def _limit_the_end(config: Config) -> None:
+def _limit_shutdown_time(config: Config) -> None:
     limit_s = config.http.graceful_s + config.timing.drain_s + _CLOSING_S
     hard_exit = threading.Timer(limit_s, _exit_hard)
     hard_exit.daemon = True
@@ -213,5 +216,5 @@ def _limit_the_end(config: Config) -> None:
 
 
 def _exit_hard() -> None:
-    print("svc: the shutdown took too long; ending hard", file=sys.stderr, flush=True)  # noqa: T201  # logging may hang
+    print("svc: shutdown timed out; exiting", file=sys.stderr, flush=True)  # noqa: T201  # logging may hang
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Tables of cases that one test runs in turn, where a world for each of them would cost most of the time."""
+"""Parametrized tests that run all cases in one test, where fixtures per case would take most of the time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def cases(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[[Test], Test]:
-    """Run an async test once for each of `values`, with the same fixtures; the arguments are those of `parametrize`.
+    """Run an async test once for each of `values` with the same fixtures. The arguments are those of `parametrize`.
 
-    A case must not depend on what earlier ones stored. A failure names its case.
+    A case must not depend on data that earlier cases stored. A failure names its case.
     """
     arguments = (names,) if isinstance(names, str) else names
     rows = [(value,) if isinstance(names, str) else value for value in values]

@@ -1,7 +1,7 @@
-"""In a process that imports this, the hash of a password costs nearly nothing.
+"""Importing this module makes password hashing cheap in the process.
 
-As it is, one takes a quarter of a second of CPU, as much as three tests. Of the hashes only their parameters differ,
-which stand in each of them.
+A real hash takes a quarter of a second of CPU time, as much as three tests. Only the parameters differ, and each hash
+contains its own.
 """
 
 from __future__ import annotations
@@ -10,6 +10,6 @@ from argon2 import PasswordHasher
 
 from svc.security import passwords
 
-# What a service takes.
+# The hasher of the service.
 AS_IT_IS = passwords._HASHER
 passwords._HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)

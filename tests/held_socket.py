@@ -1,4 +1,4 @@
-"""What systemd does for the service, done by a test: its socket outlives the process, which tells when it is ready."""
+"""Systemd's socket activation and readiness protocol, implemented for tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import trio
 
 from edge_worker.harness.service import environment
 
-# Who hands over descriptors cannot know the process before it is there; it says itself which it is.
+# The process sets LISTEN_PID itself, because its parent does not know the id before it starts.
 _AS_SYSTEMD_STARTS = """
 import os, sys
 for to, held in enumerate(sys.argv[1].split(",") if sys.argv[1] else (), start=3):
@@ -32,28 +32,28 @@ _COMES_S = 60.0
 
 @dataclass
 class Holder:
-    """Sockets that listen, and the service that is started for them, again and again."""
+    """Listening sockets that outlive the service, which can be restarted for them."""
 
     folder: Path
     settings: Mapping[str, str]
     sockets: list[socket.socket]
     environ: dict[str, str]
     told_at: trio.socket.SocketType
-    arguments: tuple[str, ...] = ()  # of `svc serve`
-    told: list[str] = field(default_factory=list)  # by the service that runs, or ran last
+    arguments: tuple[str, ...] = ()  # arguments of `svc serve`
+    told: list[str] = field(default_factory=list)  # notifications of the running or last service
     process: trio.Process | None = None
-    announced: list[str] = field(default_factory=list)  # the URLs on its standard output
+    announced: list[str] = field(default_factory=list)  # URLs printed on standard output
 
     @property
     def url(self) -> str:
-        """Of the first socket."""
+        """The URL of the first socket."""
         host, port = self.sockets[0].getsockname()[:2]
         return f"http://{host}:{port}"
 
     async def start(self, ready: str = "READY=1") -> None:
-        """Start the service, and wait until it says that it is ready."""
+        """Start the service, and wait for the notification `ready`."""
         self.told.clear()
-        # Above those that the service is to find; a copy of each.
+        # Duplicate to high numbers, so as not to collide with those that the service expects.
         held = [os.dup(each.fileno()) for each in self.sockets]
         high = [fd + 100 for fd in held]
         for fd, above in zip(held, high, strict=True):
@@ -74,7 +74,7 @@ class Holder:
         await self.hears(ready)
 
     async def hears(self, line: str) -> None:
-        """Wait until the service has told this line. Raises AssertionError: it ended before."""
+        """Wait until the service has sent this line. Raises AssertionError if the service ends first."""
         process = self.process
         assert process is not None
         with trio.fail_after(_COMES_S):
@@ -84,13 +84,13 @@ class Holder:
                 assert process.poll() is None or line in self.told, (self.folder / "log").read_text()
 
     async def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
-        """End the service; what it said is in `announced`, what it told at the end in `told`."""
+        """Stop the service, and collect its printed URLs and notifications."""
         process = self.process
         assert process is not None
         self._drain()
         async with trio.open_nursery() as nursery:
-            # The kernel keeps ten of them: who does not read keeps the service from telling that it stops.
-            nursery.start_soon(self._hear)
+            # The kernel queues only ten datagrams: without a reader the service could not report that it stops.
+            nursery.start_soon(self._collect)
             process.send_signal(by)
             status = await process.wait()
             nursery.cancel_scope.cancel()
@@ -102,12 +102,12 @@ class Holder:
         self.process = None
         self._drain()
 
-    async def _hear(self) -> None:
+    async def _collect(self) -> None:
         while True:
             self.told += (await self.told_at.recv(10_000)).decode().splitlines()
 
     def _drain(self) -> None:
-        """Read what has been told, and do not wait."""
+        """Read pending notifications without waiting."""
         with suppress(BlockingIOError):
             while True:
                 self.told += self.told_at._sock.recv(10_000, socket.MSG_DONTWAIT).decode().splitlines()  # type: ignore[attr-defined]
@@ -123,7 +123,7 @@ async def open_holder(
     watchdog_s: float | None = None,
     arguments: tuple[str, ...] = (),
 ) -> AsyncIterator[Holder]:
-    """So many sockets on free ports, nothing is started. `abstract`: the service tells to a name in no folder."""
+    """Open sockets on free ports without starting the service. `abstract`: use an abstract notification socket."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"svc-{secrets.token_hex(8)}"
     held = [socket.create_server(("127.0.0.1", 0), backlog=4_096) for _ in range(sockets)]

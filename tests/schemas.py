@@ -1,8 +1,8 @@
-"""Schemas of PostgreSQL that tests use one after the other, for a new one is dear: to make the tables of a store and to
-drop them takes the server 160 ms of CPU, more than most tests take, and to empty them 30.
+"""A pool of PostgreSQL schemas that consecutive tests reuse.
 
-Only what is again as a new store is used again: its tables, their columns, constraints and triggers are the same, every
-row of a test is gone, sequences begin at their beginning, and nobody has a connection any more. Else it is dropped.
+Creating and dropping the tables of a store takes the server 160 ms of CPU time, more than most tests; emptying them
+takes 30 ms. A schema is reused only if it is equal to a new one: same tables, columns, constraints and triggers, no
+rows of a test, restarted sequences, and no open connections. Otherwise it is dropped.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from svc.config import StoreConfig
 
-# Their connections end a moment after they were closed.
-_LOOKS, _LOOK_EVERY_S = 20, 0.005
+# The server ends connections shortly after they were closed.
+_POLLS, _POLL_INTERVAL_S = 20, 0.005
 
 _SHAPE = """
 select md5(string_agg(line, ';' order by line)) from (
@@ -53,7 +53,7 @@ select setval(seqrelid, seqstart, false) from pg_sequence join pg_class on pg_cl
 
 @dataclass(frozen=True)
 class _New:
-    """A store that was just made. `rows`: of each table that has some, as text; `as_json`: the same, to put back."""
+    """The content of a new store: rows of non-empty tables, as text and as JSON for restoring."""
 
     shape: str
     rows: dict[str, str]
@@ -62,26 +62,26 @@ class _New:
 
 @dataclass
 class Schemas:
-    """Those of one server. Made by `open_schemas`."""
+    """The schemas of one server. Created by `open_schemas`."""
 
     url: str
-    connection: Connection  # kept, as the server reads its catalogue anew for each connection
+    connection: Connection  # kept open, because the server loads its catalog for each connection
     free: list[str] = field(default_factory=list)
     new: _New | None = None
 
     @contextmanager
     def one(self) -> Iterator[StoreConfig]:
-        """The configuration of an empty store. Not to be called inside Trio."""
-        name = self.free.pop() if self.free else self._made()
+        """Yield the configuration of an empty store. Do not call inside Trio."""
+        name = self.free.pop() if self.free else self._create()
         try:
             yield in_schema(self.url, name)
         finally:
-            if self.connection.run(lambda connection: self._is_new_again(connection, name)):
+            if self.connection.run(lambda connection: self._reset(connection, name)):
                 self.free.append(name)
             else:
                 drop_store(self.url, name)
 
-    def _made(self) -> str:
+    def _create(self) -> str:
         name = new_schema(self.url)
 
         async def migrate() -> None:
@@ -90,27 +90,27 @@ class Schemas:
 
         if self.new is None:
             trio.run(migrate)
-            self.new = self.connection.run(lambda connection: _looked_at(connection, name))
+            self.new = self.connection.run(lambda connection: _content_of(connection, name))
         return name
 
-    async def _is_new_again(self, connection: asyncpg.Connection, name: str) -> bool:
-        """Search what a test has left in a schema for secrets, and empty it if that can be."""
+    async def _reset(self, connection: asyncpg.Connection, name: str) -> bool:
+        """Search the schema for secrets, and reset it. Return False if it cannot be reused."""
         assert self.new is not None
         rows = await texts_of(connection, name)
         for table, text in rows.items():
             SEARCH.text(f"the table {table}", text.encode())
         others = await connection.fetchval(_OTHERS)
-        for _ in range(_LOOKS):
+        for _ in range(_POLLS):
             if not others:
                 break
-            time.sleep(_LOOK_EVERY_S)  # noqa: ASYNC251 (a loop of our own, and nothing tells of it)
+            time.sleep(_POLL_INTERVAL_S)  # noqa: ASYNC251 (this loop has no other tasks)
             others = await connection.fetchval(_OTHERS)
         if others or await schemas_aside(connection, name):
             return False
         if await connection.fetchval(_SHAPE, name) != self.new.shape:
             return False
         changed = [table for table in {*rows, *self.new.rows} if rows.get(table) != self.new.rows.get(table)]
-        # With that setting no table has to wait for those that refer to it.
+        # The setting disables foreign keys, so that tables can be emptied in any order.
         deletes = [f'delete from {name}."{table}"' for table in changed]
         await connection.execute("; ".join(["set session_replication_role = replica", *deletes]))
         for table in self.new.as_json.keys() & changed:
@@ -123,7 +123,7 @@ class Schemas:
         return True
 
 
-async def _looked_at(connection: asyncpg.Connection, name: str) -> _New:
+async def _content_of(connection: asyncpg.Connection, name: str) -> _New:
     rows = await texts_of(connection, name)
     as_json = {
         table: str(await connection.fetchval(f'select json_agg(row_to_json(each))::text from {name}."{table}" each'))
@@ -134,7 +134,7 @@ async def _looked_at(connection: asyncpg.Connection, name: str) -> _New:
 
 @contextmanager
 def open_schemas(server_url: str) -> Iterator[Schemas]:
-    """The schemas of a server; those that are left are dropped at the end."""
+    """Open the schema pool of a server. All schemas are dropped at the end."""
     with Connection(server_url) as connection:
         connection.run(lambda one: one.execute("set application_name = 'test schemas'"))
         schemas = Schemas(server_url, connection)

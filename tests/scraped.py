@@ -1,4 +1,4 @@
-"""A scrape, read by the library's own parser: what Prometheus would make of it."""
+"""Metrics parsed by the Prometheus library's own parser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Labels = dict[str, str]
 
 
 class Scraped:
-    """The samples of one text."""
+    """The samples of a scrape."""
 
     def __init__(self, text: bytes) -> None:
         SEARCH.text("the metrics", text)
@@ -27,23 +27,23 @@ class Scraped:
                 self._samples.setdefault(sample.name, []).append((dict(sample.labels), sample.value))
 
     def series(self, name: str) -> list[tuple[Labels, float]]:
-        """The samples of this name, e.g. `svc_operation_seconds_count`."""
+        """Return the samples with this name, e.g. `svc_operation_seconds_count`."""
         return self._samples.get(name, [])
 
     def total(self, name: str, **labels: str) -> float:
-        """The sum of those with these labels; 0 without any."""
+        """Return the sum of samples with these labels; 0 without samples."""
         return sum(value for found, value in self.series(name) if labels.items() <= found.items())
 
     def counts(self, name: str, *labels: str) -> dict[tuple[str, ...], float]:
-        """By the values of these labels, what is not 0."""
+        """Return sums other than 0 by the values of these labels."""
         found: dict[tuple[str, ...], float] = {}
-        for of, value in self.series(name):
-            key = tuple(of[label] for label in labels)
+        for values, value in self.series(name):
+            key = tuple(values[label] for label in labels)
             found[key] = found.get(key, 0) + value
         return {key: value for key, value in found.items() if value}
 
 
 def scrape(metrics: Metrics) -> Scraped:
-    """What the metrics are now, but for what a store would tell."""
+    """Scrape the current metrics, without those from the store."""
     metrics.read_sources()
     return Scraped(metrics.text())

@@ -1,27 +1,25 @@
-"""Secrets stay secret: when a test ends, what the service wrote in it is searched for them.
+"""Search for leaked secrets in everything that the service wrote during a test.
 
-A secret is known by its form: a prefix that says what it is, and random characters behind it. So none has to be
-recorded when it is made, and those of services that are processes of their own are found as well, and of any other
-program that a test starts. Without a form are passwords, of which those that a test uses are noted, and the vault's
-keys, which are read from their files.
+Secrets are recognized by their format: a prefix for the kind, followed by random characters. So they need not be
+recorded when they are created, and secrets of separate processes are found as well. Passwords and vault keys have no
+format: passwords that a test uses are recorded, vault keys are read from their files.
 
-They are looked for in the clear, in hex and in base64 (in a URL all are as they are, but passwords):
+The search covers clear text, hex and base64, and for passwords also URL encoding, in:
 
-- in every file of the test's folder: SQLite with what is free in it, the logs of services, exports, backups
-- in every table of the test's schema in PostgreSQL, before it is dropped (`tests/databases.py`)
-- in every line of the log of this process, as the service would write it
-- in every text of metrics that is read (`tests/scraped.py`)
+- all files in the test's folder: SQLite including free pages, logs of services, exports, backups
+- all tables of the test's schema in PostgreSQL, before it is dropped (`tests/databases.py`)
+- all log lines of this process, formatted as by the service
+- all scraped metrics (`tests/scraped.py`)
 
-What a test itself makes up and has stored must not look like one by chance: an Idempotency-Key is an id, for the
-characters of a secret stand before others of the same alphabet in a row of the store.
+Test data must not resemble a secret by chance. For example, an Idempotency-Key must have the format of an id.
 
-What is meant to hold them may: the files of e-mails hold tokens of links, and a key file its keys. A leak is told by
-its place and its kind, never by itself.
+Files that must contain secrets are exempt: e-mails contain link tokens, a key file contains its keys. A leak is
+reported by place and kind, never by value.
 
-This is done for each test and not once for the run: schemas and old folders are gone by then, and the leak names its
-test. Only a service that many tests share is searched once, when it has ended (`leaks_of`). A regular expression that
-begins with letters takes half a nanosecond a byte, so a usual store of 400 KB costs 2 ms, and the whole run some
-seconds; one with alternatives at its beginning would take ten times as long.
+The search runs after each test, so that the leak names its test, and before schemas and folders are deleted. A service
+shared by many tests is searched once, when it has ended (`leaks_of`). A regular expression with a literal prefix takes
+half a nanosecond per byte, so a typical store of 400 KB takes 2 ms, and the whole run a few seconds. Alternatives at
+its beginning would make it ten times slower.
 """
 
 from __future__ import annotations
@@ -43,18 +41,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAIL_TOKEN, VAULT_KEY = "mail token", "vault key"
-KEY_FILE = ".key"  # how the name of one ends
-# What the emulated platform keeps of itself: the tokens are its own, and a worker's key is given to it.
+KEY_FILE = ".key"  # suffix of key files
+# The emulator's state, which contains its tokens and the workers' keys.
 _PLATFORMS_OWN = "world.json"
 _KEY_BYTES = 32
-# Of services that are processes: those that the journeys sign up with.
+# Passwords with which the journeys sign up.
 USUAL_PASSWORDS = ("a long password", "another long one", "another password")
-# A password that is a word, or an address, stands in a test for other reasons, too.
+# Shorter passwords, or addresses, can occur in test data for other reasons.
 _LEAST_CHARS = 8
-_HOLDS_PASSWORD = ("password", "old", "new")  # fields of a body
+_PASSWORD_FIELDS = ("password", "old", "new")
 
 
-# By kind: what a secret looks like, from svc.ids.new_secret and others; and of some, what tells one from the like.
+# Format of each kind of secret (svc.ids.new_secret and others), and for some an additional check.
 _RANDOM = "[A-Za-z0-9_-]{43}"
 _FORMS = {
     "access token": f"svs_{_RANDOM}",
@@ -69,7 +67,7 @@ _IS_ONE: Mapping[str, Callable[[str], bool]] = {
     "API key": is_api_key,
     "platform's token": lambda text: text[-8:] == f"{crc32(text[5:-8].encode()):08x}",
 }
-# What all of them begin with: few letters to look for.
+# Common prefixes of all formats.
 _STEMS = (b"sv", b"cfat_")
 _LONGEST = 80
 
@@ -80,7 +78,7 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+")
 
 
 def _in_base64(secret: bytes) -> tuple[bytes, bytes, bytes]:
-    """The characters that are the same wherever the secret stands in what was encoded: behind 0, 1 or 2 bytes."""
+    """Return the base64 characters that encode the secret at the three possible alignments."""
     found = []
     for before in range(3):
         text = base64.b64encode(bytes(before) + secret)
@@ -89,7 +87,7 @@ def _in_base64(secret: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def _of_form(data: bytes) -> Iterator[str]:
-    """The kinds of the secrets with a form that are in `data`."""
+    """Yield the kinds of secrets with a format in `data`."""
     for stem in _STEMS:
         for at in _places(stem, data):
             yield from _begun(data[at : at + _LONGEST], "")
@@ -100,7 +98,7 @@ def _of_form(data: bytes) -> Iterator[str]:
                     yield from _begun(bytes.fromhex(run[0].decode()), " in hex")
         for before, part in enumerate(_in_base64(stem)):
             for at in _places(part, data):
-                # The character before it has the first bits of the secret, and some of the byte before.
+                # The preceding character has the secret's first bits and bits of the byte before it.
                 run = _BASE64.match(data, max(0, at - (before > 0)), at + 2 * _LONGEST)
                 if run is not None:
                     yield from _begun(_decoded(b"A" * before + run[0])[before:], " in base64")
@@ -111,7 +109,7 @@ def _places(needle: bytes, data: bytes) -> Iterator[int]:
 
 
 def _begun(text: bytes, how: str) -> Iterator[str]:
-    """The kind of the secret that `text` begins with."""
+    """Yield the kind of the secret at the start of `text`, if any."""
     if _ANY.match(text) is None:
         return
     for kind, pattern in _PATTERNS.items():
@@ -121,38 +119,38 @@ def _begun(text: bytes, how: str) -> Iterator[str]:
 
 
 def _decoded(text: bytes) -> bytes:
-    """What base64 says, of either alphabet, with or without its padding."""
-    whole = text if len(text) % 4 != 1 else text[:-1]  # a character alone says nothing
-    return base64.b64decode(whole.translate(bytes.maketrans(b"-_", b"+/")) + b"=" * (-len(whole) % 4))
+    """Decode base64 of either alphabet, with or without padding."""
+    complete = text if len(text) % 4 != 1 else text[:-1]  # a single remaining character has no complete byte
+    return base64.b64decode(complete.translate(bytes.maketrans(b"-_", b"+/")) + b"=" * (-len(complete) % 4))
 
 
 @dataclass
 class Search:
-    """What is looked for in one test, and what was found: `leaks`, each a place and a kind."""
+    """The search of one test: recorded passwords, and `leaks` found, each with place and kind."""
 
     passwords: set[str] = field(default_factory=set)
     leaks: set[str] = field(default_factory=set)
 
     def begin(self) -> None:
-        """Begin another test."""
+        """Reset for the next test."""
         self.passwords.clear()
         self.leaks.clear()
 
     def note(self, body: object) -> None:
-        """Note the passwords of a request that was accepted."""
+        """Record the passwords in an accepted request."""
         for name, value in body.items() if isinstance(body, dict) else ():
-            if name in _HOLDS_PASSWORD and isinstance(value, str) and len(value) >= _LEAST_CHARS and "@" not in value:
+            if name in _PASSWORD_FIELDS and isinstance(value, str) and len(value) >= _LEAST_CHARS and "@" not in value:
                 self.passwords.add(value)
 
     def text(self, place: str, data: bytes, *, but: str = "", keys: Iterable[bytes] = ()) -> None:
-        """Search what stands in one place. `but`: the kind that it is meant to hold; `keys`: of the vault."""
+        """Search the data of one place. `but`: the kind that it must contain; `keys`: vault keys to search for."""
         self.leaks |= {f"{place}: {kind}" for kind in {*_of_form(data), *self._known(data, keys)} if kind != but}
 
     def folder(self, folder: Path) -> None:
-        """Search every file below a folder."""
+        """Search all files below a folder."""
         files = [path for path in folder.rglob("*") if path.is_file()]
         keys = [key for path in files if path.suffix == KEY_FILE for key in _keys_of(path)]
-        if any(path.name == "log" for path in files):  # of a service that was a process
+        if any(path.name == "log" for path in files):  # a service ran as a process in this folder
             self.passwords.update(USUAL_PASSWORDS)
         for path in files:
             if path.suffix != KEY_FILE and path.name != _PLATFORMS_OWN:
@@ -177,7 +175,7 @@ class Search:
 
 
 def leaks_of(folder: Path, metrics: bytes) -> set[str]:
-    """What is found of a service that many tests have shared, when it has ended: places and kinds."""
+    """Return the leaks of a service shared by many tests, after it has ended."""
     search = Search()
     search.folder(folder)
     search.text("the metrics", metrics)
@@ -185,7 +183,7 @@ def leaks_of(folder: Path, metrics: bytes) -> set[str]:
 
 
 def _encoded(secret: bytes) -> list[tuple[bytes, str]]:
-    """The other forms of a secret that is known, and what they are called."""
+    """Return the encodings of a known secret with their names."""
     in_hex = secret.hex().encode()
     return [
         (in_hex, " in hex"),
@@ -197,7 +195,7 @@ def _encoded(secret: bytes) -> list[tuple[bytes, str]]:
 def _keys_of(path: Path) -> list[bytes]:
     try:
         keys = [base64.b64decode(line, validate=True) for line in path.read_bytes().split()]
-    except ValueError:  # a damaged one, of a test
+    except ValueError:  # a key file that a test has damaged
         return []
     return [key for key in keys if len(key) == _KEY_BYTES]
 
@@ -214,7 +212,7 @@ class _LogLines(logging.Handler):
 
 @contextmanager
 def log_lines() -> Iterator[list[str]]:
-    """Every line of the log of this process while the block runs, as a service would write it."""
+    """Collect the log lines of this process during the block, formatted as by the service."""
     root, ours, handler = logging.getLogger(), logging.getLogger("svc"), _LogLines()
     before = ours.level
     root.addHandler(handler)
@@ -226,5 +224,5 @@ def log_lines() -> Iterator[list[str]]:
         root.removeHandler(handler)
 
 
-# Of the test that runs now.
+# The search of the current test.
 SEARCH = Search()

@@ -1,7 +1,7 @@
-"""A small mail server in threads, which does at any step what a test wants: refuse, hang, close, talk nonsense.
+"""A mail server for tests that can misbehave at each step: reject, hang, close the connection, send garbage.
 
-It speaks SMTP as RFC 5321 has it, with STARTTLS, TLS from the first byte on, and AUTH PLAIN and LOGIN. It takes lines
-of ASCII only: it does not offer 8BITMIME.
+It supports SMTP (RFC 5321) with STARTTLS, implicit TLS, and AUTH PLAIN and LOGIN. It accepts only lines of ASCII,
+because it does not offer 8BITMIME.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class Act(Enum):
-    """What the server does instead of answering."""
+    """Misbehavior instead of a reply."""
 
-    HANG = "hangs until the client goes"
+    HANG = "hangs until the client disconnects"
     CLOSE = "closes the connection"
-    GARBAGE = "says what is no answer"
-    LONG_LINE = "says a line that does not end"
-    FLOOD = "says lines of an answer that does not end"
+    GARBAGE = "sends an invalid reply"
+    LONG_LINE = "sends an endless line"
+    FLOOD = "sends an endless reply of many lines"
 
 
 @dataclass(frozen=True)
 class Taken:
-    """An e-mail that the server has."""
+    """An e-mail that the server has accepted."""
 
     sender: str
     to: str
@@ -39,14 +39,15 @@ class Taken:
 
 
 class _Over(Exception):
-    """The conversation is."""
+    """The connection has ended."""
 
 
 class SmtpServer:
-    """Listens between `start` and `stop`; refuses connections before.
+    """A mail server that listens between `start` and `stop`, and refuses connections before.
 
-    `rule` says what happens at a step, by its name and what the client said: welcome, EHLO, STARTTLS, AUTH, MAIL, RCPT,
-    DATA, taken (after the dot), QUIT. None: what should. `password`: of `user`, who has to sign in.
+    `rule(step, line)` returns the reply or misbehavior at a step, or None for the normal reply. The steps are welcome,
+    EHLO, STARTTLS, AUTH, MAIL, RCPT, DATA, taken (after the final dot) and QUIT. With `password`, clients must
+    authenticate as `user`.
     """
 
     def __init__(
@@ -62,13 +63,13 @@ class SmtpServer:
         self.taken: list[Taken] = []
         self.steps: list[str] = []
         self.connections = 0
-        self.hangs = threading.Semaphore(0)  # released for each connection that does, and when its client has gone
+        self.hangs = threading.Semaphore(0)  # released when a connection hangs; left_alone when its client disconnects
         self.left_alone = threading.Semaphore(0)
         self._tls = tls
         self._implicit_tls = implicit_tls
         self._password = password
         self._user = user
-        # Bound and not listening, it refuses every connection, and nobody else gets the port.
+        # Bound but not listening: connections are refused, and the port is reserved.
         self._listener = socket.socket()
         self._listener.bind(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -83,13 +84,13 @@ class SmtpServer:
         self.stop()
 
     def start(self) -> None:
-        """Answer from now on."""
+        """Start listening."""
         self._listener.listen(50)
         self._threads.append(threading.Thread(target=self._accept))
         self._threads[-1].start()
 
     def stop(self) -> None:
-        """End every connection and be gone."""
+        """Close all connections and stop."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -119,7 +120,7 @@ class SmtpServer:
         talk.close()
 
     def upgraded(self, connection: socket.socket) -> socket.socket:
-        """The connection with TLS."""
+        """Return the connection wrapped in TLS."""
         assert self._tls is not None
         self.left(connection)
         secure = self._tls.wrap_socket(connection, server_side=True)
@@ -128,24 +129,24 @@ class SmtpServer:
 
     @property
     def offers(self) -> list[str]:
-        """Extensions before TLS."""
+        """The extensions offered before TLS."""
         return ["STARTTLS"] if self._tls is not None and not self._implicit_tls else []
 
     def right(self, user_and_password: bytes) -> bool:
-        """Whether AUTH succeeds."""
+        """Return True if the credentials are valid."""
         return user_and_password == f"\0{self._user}\0{self._password}".encode()
 
     @property
     def wants_password(self) -> bool:
-        """Whether nothing is taken without AUTH."""
+        """True if clients must authenticate."""
         return self._password is not None
 
     def joined(self, connection: socket.socket) -> None:
-        """A connection is open."""
+        """Register an open connection."""
         self._open.add(connection)
 
     def left(self, connection: socket.socket) -> None:
-        """A connection is gone."""
+        """Unregister a closed connection."""
         self._open.discard(connection)
 
 
@@ -199,7 +200,7 @@ class _Talk:
         self._socket.sendall(text.encode() + b"\r\n")
 
     def _answer(self, step: str, said: str, usual: str) -> bool:
-        """Answer; True when it was what is usual."""
+        """Send the reply for a step; return True if it was the normal one."""
         self._server.steps.append(step)
         act = self._server.rule(step, said)
         if isinstance(act, str):
@@ -223,7 +224,7 @@ class _Talk:
         return act is None
 
     def _flood(self, part: bytes, end: bytes) -> None:
-        while True:  # until the client has had enough
+        while True:  # until the client disconnects
             self._socket.sendall(part + end)
 
     def _ehlo(self, line: str) -> None:
@@ -234,7 +235,7 @@ class _Talk:
         self._answer("EHLO", line, "\r\n".join([*(f"250-{one}" for one in lines[:-1]), f"250 {lines[-1]}"]))
 
     def _starttls(self, line: str) -> None:
-        if self._answer("STARTTLS", line, "220 2.0.0 go on"):
+        if self._answer("STARTTLS", line, "220 2.0.0 ready to start TLS"):
             self.upgrade()
 
     def _auth(self, line: str) -> None:
@@ -259,16 +260,16 @@ class _Talk:
             self._to = line.partition("<")[2].rstrip(">")
 
     def _data(self, line: str) -> None:
-        if not self._answer("DATA", line, "354 go on"):
+        if not self._answer("DATA", line, "354 send the message"):
             return
         raw = b""
         while (part := self._lines.readline(2_000)) != b".\r\n":
             if not part.endswith(b"\r\n") or len(part) > 1_000 or max(part) > 127:
-                raise _Over  # no line, or too long, or of 8 bits: nothing that every server takes
+                raise _Over  # not a line, too long, or 8-bit: not accepted by all servers
             raw += part.removeprefix(b".")
         self._server.taken.append(Taken(self._sender, self._to, raw))
         self._sender = ""
-        if not self._answer("taken", line, "250 2.0.0 it is here"):
+        if not self._answer("taken", line, "250 2.0.0 accepted"):
             self._to = ""
 
     def _unknown(self, line: str) -> None:

@@ -1,4 +1,4 @@
-"""A fault ends at the border of its domain; a cancellation does not."""
+"""Isolation of exceptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from svc.faults import contained
 log = logging.getLogger("svc.test")
 
 
-async def test_a_fault_is_logged_once_with_its_kind_and_ends_there(expected_errors, caplog):
+async def test_exception_is_logged_once_and_stopped(expected_errors, caplog):
     expected_errors.allow("it broke")
     with contained(log, "it broke", account="acc_1"):
         raise KeyError("who")
@@ -21,7 +21,7 @@ async def test_a_fault_is_logged_once_with_its_kind_and_ends_there(expected_erro
     assert line.exc_info is not None
 
 
-async def test_a_group_of_faults_ends_there_too(expected_errors, caplog):
+async def test_exception_group_is_logged_and_stopped(expected_errors, caplog):
     expected_errors.allow("it broke")
 
     async def fail() -> None:
@@ -34,7 +34,7 @@ async def test_a_group_of_faults_ends_there_too(expected_errors, caplog):
     assert [record.kind for record in caplog.records] == ["ValueError"]
 
 
-async def test_a_cancellation_passes():
+async def test_cancellation_propagates():
     with trio.CancelScope() as scope:
         scope.cancel()
         with contained(log, "never said"):
@@ -42,7 +42,7 @@ async def test_a_cancellation_passes():
     assert scope.cancelled_caught
 
 
-async def test_a_fault_while_it_is_cancelled_is_logged_and_the_cancellation_goes_on(expected_errors):
+async def test_exception_during_cancellation_is_logged_and_cancellation_propagates(expected_errors):
     expected_errors.allow("it broke")
 
     async def fail_late() -> None:
@@ -64,6 +64,6 @@ async def test_a_fault_while_it_is_cancelled_is_logged_and_the_cancellation_goes
     assert scope.cancelled_caught
 
 
-def test_the_end_of_the_process_passes():
+def test_keyboard_interrupt_propagates():
     with pytest.raises(KeyboardInterrupt), contained(log, "never said"):
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Which package may import which: main → http → actors → (edge, store) → worker → model, errors."""
+"""Allowed imports between packages: main → http → actors → (edge, store) → worker → model, errors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SVC = ROOT / "svc"
 
-# The packages of svc that each package may import. All of them may import themselves and the modules at the top of
-# svc ("svc"), which import only each other. Those that are not named here (main, cli, commands, process, field_check)
-# put the parts together and may import everything.
+# The packages of svc that each package may import. All may import themselves and the top-level modules of svc ("svc"),
+# which import only each other. Packages not listed here (main, cli, commands, process, field_check) may import
+# everything.
 MAY_IMPORT: dict[str, set[str]] = {
     "svc": set(),
     "svc.worker": set(),
@@ -29,11 +29,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "svc.imports": {"svc.api", "svc.actors", "svc.store"},
 }
 COMPOSITION = {"svc.main", "svc.cli", "svc.__main__", "svc.commands", "svc.process", "svc.field_check"}
-# A library, or a name of a library, belongs to one place.
+# Libraries, or names of libraries, that only these modules may import.
 OWNERS = {
     "h11": ("svc/http/serving/server.py",),
     "quart": ("svc/http/",),
-    # Handlers get the facts of their request as an argument.
+    # Handlers get their request as an argument.
     "quart.request": (
         "svc/http/serving/app.py",
         "svc/http/serving/gate.py",
@@ -55,8 +55,8 @@ OWNERS = {
 }
 
 
-# The same for the edge platform on this machine and what goes with it; the innermost package counts. The worker's tests
-# may import all of edge_worker.
+# Allowed imports within edge_worker and bench; the innermost package counts. The worker's tests may import all of
+# edge_worker.
 PLAIN = {f"edge_worker.emulator.{name}" for name in ("state", "faults", "firewall", "crons")}
 EDGE_MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in PLAIN},
@@ -86,7 +86,7 @@ EDGE_MAY_IMPORT: dict[str, set[str]] = {
 
 @cache
 def parse(path: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """The modules that a file imports, each `from a import b` as a and a.b; and the texts in it."""
+    """Return a file's imported modules, with `from a import b` as a and a.b, and its string literals."""
     imports: set[str] = set()
     texts: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -101,12 +101,12 @@ def parse(path: Path) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def imports_of(path: Path) -> frozenset[str]:
-    """The modules that a file imports, each `from a import b` as a and a.b."""
+    """Return the modules that a file imports, with `from a import b` as a and a.b."""
     return parse(path)[0]
 
 
 def package_of(module: str) -> str:
-    """The package of svc that a module belongs to: "svc" for the modules at its top, but for main and cli."""
+    """Return the package of svc that a module belongs to: "svc" for top-level modules except main and cli."""
     name = ".".join(module.split(".")[:2])
     return name if name in COMPOSITION or (ROOT / name.replace(".", "/")).is_dir() else "svc"
 
@@ -132,7 +132,7 @@ def is_within(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
-def test_a_package_imports_only_what_lies_below_it():
+def test_packages_import_only_lower_layers():
     breaches = []
     for path in files():
         module = module_of(path)
@@ -145,18 +145,18 @@ def test_a_package_imports_only_what_lies_below_it():
     assert breaches == []
 
 
-def test_the_top_of_svc_holds_few_modules():
+def test_svc_has_few_top_level_modules():
     assert len([path for path in SVC.glob("*.py") if not path.name.startswith("__")]) <= 15
 
 
-def test_no_file_imports_one_that_imports_it():
-    """Also not over others, and also not for types alone: a reader follows those imports, too."""
+def test_imports_have_no_cycles():
+    """Includes indirect imports and imports for type checking, because readers follow them, too."""
     modules = {module_of(path): path for path in files() + edge_files()}
     graph = {name: (imports_of(path) & modules.keys()) - {name} for name, path in modules.items()}
-    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
 
 
-def test_a_library_stays_in_the_package_that_owns_it():
+def test_libraries_are_used_only_by_their_owner():
     breaches = []
     for path in files():
         place = path.relative_to(ROOT).as_posix()
@@ -167,14 +167,14 @@ def test_a_library_stays_in_the_package_that_owns_it():
     assert breaches == []
 
 
-def test_the_service_and_the_worker_do_not_import_each_other():
+def test_service_and_worker_do_not_import_each_other():
     for path in files():
         assert not any(is_within(name, "edge_worker") for name in imports_of(path)), path
     for path in edge_files():
         assert not any(is_within(name, "svc") or is_within(name, "tests") for name in imports_of(path)), path
 
 
-def test_a_package_of_edge_worker_imports_only_what_lies_below_it():
+def test_edge_worker_packages_import_only_lower_layers():
     breaches = []
     modules = {module_of(path): path for path in edge_files() + sorted((ROOT / "bench").glob("*.py"))}
     for module, path in modules.items():
@@ -191,8 +191,8 @@ def test_a_package_of_edge_worker_imports_only_what_lies_below_it():
     assert breaches == []
 
 
-def test_the_state_of_an_account_is_written_in_one_place():
-    """Where each change of it is told in the user's events (rule X12)."""
+def test_account_state_is_written_in_one_module():
+    """This module also records each change in the user's events (rule X12)."""
     found = {
         path.relative_to(ROOT).as_posix()
         for path in files()
@@ -203,7 +203,7 @@ def test_the_state_of_an_account_is_written_in_one_place():
     assert found == {"svc/store/states.py"}
 
 
-def test_the_environment_and_the_wall_clock_are_read_in_one_place():
+def test_environment_and_wall_clock_are_read_in_one_module():
     for path in files():
         place = path.relative_to(ROOT).as_posix()
         text = path.read_text()

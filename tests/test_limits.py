@@ -1,4 +1,4 @@
-"""The sliding window: exact at its borders, and it forgets."""
+"""Rate limits with a sliding window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svc.limits import SlidingLimit
 
 
 @pytest.mark.rule("C10")
-def test_the_place_after_the_quota_is_refused_and_says_when_to_come_back():
+def test_request_beyond_the_quota_is_rejected_with_the_time_to_wait():
     limit = SlidingLimit(3)
     assert [limit.count("a", at).remaining for at in (0, 10_000, 20_000)] == [2, 1, 0]
     refused = limit.count("a", 20_001)
@@ -21,7 +21,7 @@ def test_the_place_after_the_quota_is_refused_and_says_when_to_come_back():
     assert not limit.count("a", 60_000).allowed
 
 
-def test_names_do_not_share_a_window():
+def test_names_have_separate_windows():
     limit = SlidingLimit(1)
     assert limit.count("a", 0).allowed
     assert limit.count("b", 0).allowed
@@ -37,7 +37,7 @@ def test_idle_names_are_forgotten():
     assert len(limit) == 1
 
 
-def test_only_so_many_names_are_remembered():
+def test_number_of_names_in_memory_is_limited():
     limit = SlidingLimit(1, most_names=100)
     for n in range(1_000):
         limit.count(f"name {n}", 0)
@@ -46,7 +46,7 @@ def test_only_so_many_names_are_remembered():
     assert not limit.count("often", 1).allowed
 
 
-def test_a_place_that_is_given_back_counts_no_more():
+def test_given_back_request_does_not_count():
     limit = SlidingLimit(2)
     for at in range(10):
         assert limit.count("a", at).allowed
@@ -60,14 +60,14 @@ def test_a_place_that_is_given_back_counts_no_more():
     assert len(limit) == 1
 
 
-def test_a_clock_that_is_set_back_does_not_lock_anybody_out():
+def test_clock_set_back_starts_a_new_window():
     limit = SlidingLimit(1)
     assert limit.count("a", 10_000_000).allowed
     assert limit.count("a", 5_000_000).allowed
 
 
 @given(steps=st.lists(st.integers(min_value=0, max_value=30_000), max_size=60), quota=st.integers(1, 5))
-def test_no_window_of_a_minute_ever_holds_more_than_the_quota(steps, quota):
+def test_no_window_exceeds_the_quota(steps, quota):
     limit = SlidingLimit(quota)
     now, allowed = 0, []
     for step in steps:
@@ -84,7 +84,7 @@ def test_no_window_of_a_minute_ever_holds_more_than_the_quota(steps, quota):
 
 
 @pytest.mark.rule("R6")
-def test_thirty_reads_a_minute_for_each_user():
+def test_thirty_reads_per_minute_and_user():
     reads = SlidingLimit(30)
     assert all(reads.count("1", now).allowed for now in range(30))
     assert not reads.count("1", 59_999).allowed
@@ -92,11 +92,11 @@ def test_thirty_reads_a_minute_for_each_user():
     assert reads.count("1", 60_000).allowed
 
 
-def test_places_that_are_kept_are_for_those_who_may_use_all():
+def test_reserved_slots_are_only_for_requests_without_keep():
     limit = SlidingLimit(3)
     assert [limit.count("a", at, keep=1).allowed for at in (0, 10_000, 20_000)] == [True, True, False]
     assert limit.count("a", 20_000).allowed
-    # Two have to become old before there is one beside the kept one.
+    # Two must leave the window before a slot besides the reserved one is free.
     assert limit.count("a", 20_001, keep=1).reset_s == 50
     assert not limit.count("a", 60_000, keep=1).allowed
     assert limit.count("a", 70_000, keep=1).allowed

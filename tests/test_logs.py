@@ -1,4 +1,4 @@
-"""A log line: one JSON object with its time in UTC, whatever is logged."""
+"""The format and context of log lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def line_of(message: str, *arguments: object, **extras: Any) -> dict[str, Any]:
     return line
 
 
-def test_a_line_says_when_in_utc_and_carries_its_extras():
+def test_line_has_utc_time_and_extras():
     assert line_of("half of %s", "it", attempt=2) == {
         "at": "2026-11-21T04:00:00.250Z",
         "level": "warning",
@@ -38,38 +38,38 @@ def test_a_line_says_when_in_utc_and_carries_its_extras():
     }
 
 
-class Unwritable:
+class Unprintable:
     def __str__(self) -> str:
         raise RuntimeError("no")
 
     __repr__ = __str__
 
 
-HOLDS_ITSELF: list[Any] = []
-HOLDS_ITSELF.append(HOLDS_ITSELF)
+CIRCULAR: list[Any] = []
+CIRCULAR.append(CIRCULAR)
 
 
-@pytest.mark.parametrize("extra", [Unwritable(), HOLDS_ITSELF, {("a", 1): 2}, {1: Unwritable()}, {1, 2}, b"\xff"])
-def test_an_extra_that_cannot_be_written_does_not_cost_the_line(extra):
+@pytest.mark.parametrize("extra", [Unprintable(), CIRCULAR, {("a", 1): 2}, {1: Unprintable()}, {1, 2}, b"\xff"])
+def test_line_is_written_despite_unserializable_extras(extra):
     assert line_of("said", thing=extra)["message"] == "said"
 
 
-@pytest.mark.parametrize("arguments", [("one too many",), (Unwritable(),)])
-def test_nor_do_arguments_that_do_not_fit(arguments):
+@pytest.mark.parametrize("arguments", [("one too many",), (Unprintable(),)])
+def test_line_is_written_despite_mismatched_arguments(arguments):
     assert line_of("said %d", *arguments)["message"] == "said %d"
 
 
-def test_an_extra_does_not_hide_the_line_itself():
-    line = line_of("said", at="never", level="none", logger="nobody")
+def test_extras_do_not_replace_standard_fields():
+    line = line_of("said", at="never", level="none", logger="none")
     assert (line["at"][:4], line["level"], line["logger"]) == ("2026", "warning", "svc.test")
 
 
 @given(st.recursive(st.none() | st.text() | st.floats() | st.binary(), lambda inner: st.lists(inner, max_size=3)))
-def test_any_extra_is_written(value):
+def test_any_extra_is_serialized(value):
     assert line_of("said", thing=value)["message"] == "said"
 
 
-def test_a_traceback_is_part_of_the_line():
+def test_traceback_is_part_of_the_line():
     try:
         raise RuntimeError("gone")
     except RuntimeError:
@@ -77,7 +77,7 @@ def test_a_traceback_is_part_of_the_line():
     assert "RuntimeError: gone" in json.loads(JsonFormatter().format(record))["traceback"]
 
 
-async def test_a_line_says_what_its_task_works_on_and_nothing_of_another():
+async def test_lines_have_the_context_of_their_task_only():
     lines = {}
 
     async def account():
@@ -109,19 +109,19 @@ async def test_a_line_says_what_its_task_works_on_and_nothing_of_another():
     ("level", "priority"),
     [(logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (25, 6), (logging.DEBUG, 7)],
 )
-def test_the_journal_is_told_the_level_before_the_line(level, priority):
+def test_journal_lines_begin_with_their_priority(level, priority):
     record = logging.getLogger("svc.test").makeRecord("t", level, __file__, 1, "said", (), None)
     text = JsonFormatter(priorities=True).format(record)
     assert text.startswith(f"<{priority}>{{")
     assert json.loads(text[3:])["message"] == "said"
 
 
-def test_the_journal_is_known_by_its_device_and_inode(tmp_path):
+def test_journal_is_recognized_by_device_and_inode(tmp_path):
     ours, theirs = socket.socketpair()
     with ours, theirs, ours.makefile("w") as journal, (tmp_path / "log").open("w") as file:
         found = os.fstat(ours.fileno())
         name = f"{found.st_dev}:{found.st_ino}"
         assert is_journal(journal, name)
-        assert not is_journal(file, name)  # what a unit starts inherits the name, and writes elsewhere
+        assert not is_journal(file, name)  # child processes inherit the variable, but may write elsewhere
         assert not is_journal(journal, "")
     assert not is_journal(file, name)

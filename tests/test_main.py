@@ -1,4 +1,4 @@
-"""The running service as a whole."""
+"""Start-up and shutdown of the service."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ trio.run(run, load(None, os.environ), announce)
 """
 
 
-async def test_a_terminal_that_is_closed_ends_it_as_any_other_end_does(tmp_path: Path) -> None:
-    # Whoever runs the tests may have let them ignore it.
+async def test_sighup_shuts_down_unless_ignored(tmp_path: Path) -> None:
+    # The test process may have been started with SIGHUP ignored.
     program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + _SERVE.replace("SIGTERM", "SIGHUP")
     environ = environment(tmp_path, {})
     with (tmp_path / "log").open("w+") as log:
@@ -41,17 +41,17 @@ async def test_a_terminal_that_is_closed_ends_it_as_any_other_end_does(tmp_path:
         assert served.stdout is not None
         await served.stdout.aclose()
     program = _SERVE.replace(
-        "    os.kill", "    os.kill(os.getpid(), signal.SIGHUP)\n    print('goes on')\n    os.kill"
+        "    os.kill", "    os.kill(os.getpid(), signal.SIGHUP)\n    print('running')\n    os.kill"
     )
     command = ["nohup", sys.executable, "-c", program]
     ended = await trio.run_process(
         command, env=environ, stdin=subprocess.DEVNULL, capture_stdout=True, capture_stderr=True, check=False
     )
-    assert (ended.returncode, b"goes on" in ended.stdout) == (0, True), ended.stderr
+    assert (ended.returncode, b"running" in ended.stdout) == (0, True), ended.stderr
 
 
-def test_it_serves_also_when_nobody_reads_its_standard_output(tmp_path: Path) -> None:
-    """Whoever started it may have gone, as the left side of a pipe whose right side has ended."""
+def test_service_runs_with_closed_standard_output(tmp_path: Path) -> None:
+    """The reader of the output may have exited, for example in a pipeline."""
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "svc", "serve"]
@@ -60,15 +60,15 @@ def test_it_serves_also_when_nobody_reads_its_standard_output(tmp_path: Path) ->
     ) as served:
         os.close(writing)
         assert served.stderr is not None
-        url = next(found[1] for line in served.stderr if (found := re.search(r"answers at (http://[\d.:]+)", line)))
+        url = next(found[1] for line in served.stderr if (found := re.search(r"is running at (http://[\d.:]+)", line)))
         answer = httpx.get(f"{url}/healthz", trust_env=False)
         served.terminate()
-        _, told = served.communicate(timeout=60)
-    assert (answer.json(), served.returncode, "Traceback" in told) == ({"ok": True}, 0, False), told
+        _, log = served.communicate(timeout=60)
+    assert (answer.json(), served.returncode, "Traceback" in log) == ({"ok": True}, 0, False), log
 
 
-def test_a_collection_of_garbage_looks_at_nothing_that_stays(tmp_path: Path) -> None:
-    """All that a start leaves is 85,000 objects, and a look at each held up every request for 70 ms."""
+def test_startup_objects_are_excluded_from_garbage_collection(tmp_path: Path) -> None:
+    """A start creates 85,000 objects; visiting them would block all requests for 70 ms."""
     served = subprocess.run(
         [sys.executable, "-c", _SERVE], env=environment(tmp_path, {}), capture_output=True, text=True, timeout=60
     )

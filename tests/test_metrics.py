@@ -1,4 +1,4 @@
-"""The table of metrics, and what bounds their labels."""
+"""The table of metrics, and the limits on their labels."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from svc.metrics import (
 from tests.scraped import scrape
 
 ALL = [metric for area in TABLE.values() for metric in area]
-# By name: gauges of a number of things, and histograms of sizes, have no unit.
+# Histograms whose names have no unit, because they count things.
 UNITLESS = ("svc_push_group_size", "svc_store_group_size")
-# What would tell of a person or make as many series as there are customers.
+# Labels with personal data, or with one series per customer.
 PERSONAL = (
     "user",
     "email",
@@ -43,7 +43,7 @@ PERSONAL = (
 )
 
 
-def test_the_table_has_every_metric_of_the_file_once():
+def test_table_has_each_metric_once():
     defined = [value for value in vars(table).values() if isinstance(value, table.Metric)]
     assert sorted(metric.name for metric in defined) == sorted({metric.name for metric in ALL})
     assert len(defined) == len(ALL)
@@ -51,7 +51,7 @@ def test_the_table_has_every_metric_of_the_file_once():
 
 @pytest.mark.rule("X14")
 @pytest.mark.parametrize("metric", ALL, ids=lambda metric: metric.name)
-def test_a_metric_is_named_as_prometheus_asks_and_explained(metric):
+def test_metric_names_follow_prometheus_conventions(metric):
     assert re.fullmatch(r"svc_[a-z][a-z_]*[a-z]", metric.name)
     assert metric.name.endswith("_total") == isinstance(metric, CounterMetric)
     if isinstance(metric, HistogramMetric):
@@ -64,7 +64,7 @@ def test_a_metric_is_named_as_prometheus_asks_and_explained(metric):
 
 
 @pytest.mark.rule("X14")
-def test_a_value_that_a_label_does_not_know_is_other_and_takes_no_memory():
+def test_unknown_label_value_becomes_other_and_is_not_cached():
     metrics = Metrics()
     for number in range(50):
         metrics.observe(table.REQUEST_SECONDS, 0.1, f"ODD{number}", "/v1/me", "2xx")
@@ -76,7 +76,7 @@ def test_a_value_that_a_label_does_not_know_is_other_and_takes_no_memory():
 
 
 @pytest.mark.rule("X14")
-def test_names_of_the_program_have_a_ceiling_too():
+def test_number_of_series_is_limited():
     metrics = Metrics()
     for number in range(MOST_CHILDREN + 100):
         metrics.count(table.REQUEST_ERRORS, f"/v1/{number}", "not_found")
@@ -85,7 +85,7 @@ def test_names_of_the_program_have_a_ceiling_too():
     assert found["other", "other"] == 100
 
 
-def test_a_counter_whose_labels_are_known_begins_at_0():
+def test_counters_with_fixed_labels_start_at_zero():
     found = scrape(Metrics())
     assert {labels["outcome"]: value for labels, value in found.series("svc_push_parts_total")} == {
         "accepted": 0, "invalid": 0, "too_old": 0, "early": 0,
@@ -93,7 +93,7 @@ def test_a_counter_whose_labels_are_known_begins_at_0():
     assert found.series("svc_sync_failures_total") == [({}, 0)]
 
 
-def test_a_gauge_that_nobody_has_set_or_that_is_forgotten_is_not_told():
+def test_gauges_without_a_value_are_omitted():
     metrics = Metrics()
     gauges = {metric.name for metric in ALL if isinstance(metric, GaugeMetric)}
     assert gauges.isdisjoint(scrape(metrics).families)
@@ -105,13 +105,13 @@ def test_a_gauge_that_nobody_has_set_or_that_is_forgotten_is_not_told():
     assert scrape(metrics).series("svc_accounts") == [({"state": "ready"}, 4)]
 
 
-def test_two_services_of_one_process_count_by_themselves():
+def test_metrics_of_two_services_are_independent():
     first, second = Metrics(), Metrics()
     first.count(table.ACTOR_CRASHES)
     assert (scrape(first).total("svc_actor_crashes_total"), scrape(second).total("svc_actor_crashes_total")) == (1, 0)
 
 
-def test_threads_that_report_at_once_lose_nothing():
+def test_concurrent_reports_from_threads_are_all_counted():
     metrics = Metrics()
 
     def report() -> None:
@@ -129,7 +129,7 @@ def test_threads_that_report_at_once_lose_nothing():
         assert list(text_string_to_metric_families(text.decode()))
 
 
-def test_lines_of_the_log_are_counted_while_the_service_runs():
+def test_log_lines_are_counted_while_the_service_runs():
     metrics = Metrics()
     log = logging.getLogger("svc.test")
     with counting_log_lines(metrics):
@@ -142,7 +142,7 @@ def test_lines_of_the_log_are_counted_while_the_service_runs():
     assert "hunter2" not in found.text
 
 
-async def test_what_holds_the_loop_up_is_seen(autojump_clock):
+async def test_event_loop_lag_is_measured(autojump_clock):
     metrics = Metrics()
     with trio.move_on_after(1.05):
         await watch_loop(metrics)
@@ -152,7 +152,7 @@ async def test_what_holds_the_loop_up_is_seen(autojump_clock):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watch_loop, metrics)
         await trio.testing.wait_all_tasks_blocked()
-        autojump_clock.jump(3.1)  # as if nobody had come to a checkpoint meanwhile
+        autojump_clock.jump(3.1)  # as if a task had blocked the event loop
         await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     late = scrape(metrics)

@@ -1,4 +1,4 @@
-"""What is built and installed elsewhere: whole, or refused with a word on what to do."""
+"""Wheels, sdists, packages and images: complete, or rejected with instructions."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ BUILT = {"worker": "svc/bundle", "web application": "svc/web/dist"}
 
 
 def copy_of(folder: Path, *, without: str = "", compiled: bool = False) -> Path:
-    """Copy the files that a package is built from, except ignored ones. `without`: one of BUILT, or "all" of them.
+    """Copy the files for building a package, except ignored ones. `without`: one of BUILT to omit, or "all".
 
-    `compiled`: with the compiled files beside the sources, so that a service that runs there compiles nothing again.
+    `compiled`: include compiled files, so that a service that runs there need not compile.
     """
     names = ("pyproject.toml", "config.toml", "hatch_build.py", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore")
     for name in names:
@@ -71,7 +71,7 @@ def files_of(package: Path) -> set[str]:
 
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
 @pytest.mark.parametrize("missing", BUILT)
-def test_no_package_is_built_without_what_make_builds(tmp_path, kind, missing):
+def test_build_fails_without_generated_files(tmp_path, kind, missing):
     built = run(copy_of(tmp_path, without=missing), "hatchling", "build", "--target", kind)
     assert built.returncode != 0
     assert f"The {missing} was not built" in built.stderr
@@ -80,7 +80,7 @@ def test_no_package_is_built_without_what_make_builds(tmp_path, kind, missing):
 
 
 @pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_a_package_holds_everything_that_the_service_reads(tmp_path, kind):
+def test_package_contains_all_files_that_the_service_reads(tmp_path, kind):
     built = run(copy_of(tmp_path), "hatchling", "build", "--target", kind)
     assert built.returncode == 0, built.stderr
     [package] = (tmp_path / "dist").iterdir()
@@ -91,12 +91,12 @@ def test_a_package_holds_everything_that_the_service_reads(tmp_path, kind):
     if kind == "wheel":
         documents = f"svc-{version('svc')}.data/data/share/doc/svc"
         assert {f"{documents}/{place}" for place in documents_of_operators().values()} <= files_of(package)
-        # what the web application is built from serves nobody
+        # the sources of the web application are not needed
         assert not [path for path in files_of(package) if path.startswith("svc/web/src/")]
 
 
 def documents_of_operators() -> dict[str, str]:
-    """The files that a package brings beside the program, and where each lies in the folder of its documents."""
+    """Return the documents in a package, and the path of each in the documents folder."""
     shared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     found = {}
     for source, place in shared["shared-data"].items():
@@ -109,19 +109,20 @@ def documents_of_operators() -> dict[str, str]:
     return found
 
 
-def test_the_documents_that_packages_bring_lead_to_one_another():
+def test_links_between_packaged_documents_work():
     found = documents_of_operators()
-    assert {f"docs/operate/{path.name}" for path in (ROOT / "docs/operate").iterdir()} <= set(found)
-    assert {"CHANGELOG.md", "docs/prometheus/svc.rules.yml", "docs/grafana/svc.json", "docs/metrics.md"} <= set(found)
+    for folder in ("docs/use", "docs/operate"):
+        assert {f"{folder}/{path.name}" for path in (ROOT / folder).glob("*.md")} <= set(found)
+    assert {"CHANGELOG.md", "docs/operate/prometheus/svc.rules.yml", "docs/operate/grafana/svc.json"} <= set(found)
     places = set(found.values())
     for source, place in found.items():
-        if source.endswith(".md") and source.startswith("docs/operate"):
+        if source.endswith(".md") and source.startswith("docs/"):
             for link in re.findall(r"\]\(([^)#\s]+)", (ROOT / source).read_text()):
                 if "://" not in link:
                     assert os.path.normpath(Path(place).parent / link) in places, f"{source}: {link}"
 
 
-def test_the_package_and_the_image_bring_the_documents_of_the_wheel(tmp_path):
+def test_deb_and_image_have_the_documents_of_the_wheel(tmp_path):
     spec = spec_from_file_location("build", ROOT / "packaging/build.py")
     assert spec is not None
     assert spec.loader is not None
@@ -133,14 +134,14 @@ def test_the_package_and_the_image_bring_the_documents_of_the_wheel(tmp_path):
     assert "COPY documents /usr/share/doc/svc" in (ROOT / "packaging/Dockerfile").read_text()
 
 
-def test_every_version_of_the_image_that_is_named_is_this_one():
-    for path in (ROOT / "packaging/compose.yaml", *(ROOT / "docs/operate").glob("*.md"), ROOT / "README.md"):
+def test_documented_image_versions_are_current():
+    for path in (ROOT / "packaging/compose.yaml", *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"):
         for named in re.findall(r"\bsvc:(\d[\w.]*\w)", path.read_text()):
             assert named == version("svc"), path
 
 
-def test_an_editable_install_may_come_before_what_make_builds(tmp_path):
-    """As `make build` does it: Node, which builds both, comes with the environment."""
+def test_editable_install_works_without_generated_files(tmp_path):
+    """`make build` needs this: it installs the package with Node, which then builds the generated files."""
     editable = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
     made = subprocess.run(
         [sys.executable, "-c", editable, "."],
@@ -153,18 +154,18 @@ def test_an_editable_install_may_come_before_what_make_builds(tmp_path):
     assert made.returncode == 0, made.stderr
 
 
-def test_a_service_without_the_worker_says_what_to_do(tmp_path):
+def test_missing_worker_bundle_is_reported_with_the_remedy(tmp_path):
     folder = copy_of(tmp_path, without="worker", compiled=True)
     for command in ("check", "serve"):
         answer = run(folder, "svc", command, SVC_HTTP_BIND="127.0.0.1:0")
         assert answer.returncode == 1, command
         text = answer.stdout + answer.stderr
-        assert "bundle cannot be read" in text
+        assert "bundle cannot be used" in text
         assert "run: make build" in text
         assert "Traceback" not in text
 
 
-def test_a_service_without_the_web_application_says_so_and_serves_the_api(tmp_path):
+def test_service_without_web_application_serves_the_api(tmp_path):
     folder = copy_of(tmp_path, without="web application", compiled=True)
     found = run(folder, "svc", "check", SVC_HTTP_BIND="127.0.0.1:0")
     assert found.returncode == 1
@@ -179,13 +180,13 @@ def test_a_service_without_the_web_application_says_so_and_serves_the_api(tmp_pa
         assert httpx.get(f"{url}/healthz", trust_env=False).json() == {"ok": True}
         assert httpx.get(url, headers={"Accept": "text/html"}, trust_env=False).status_code == 404
         process.terminate()
-        said = [line for line in process.stderr if b"no web application is served" in line]
+        said = [line for line in process.stderr if b"web application not served" in line]
     assert len(said) == 1
     assert b"run: make build" in said[0]
 
 
-def test_what_compose_tells_the_service_is_settings_that_there_are():
-    """An unknown one would end the start, and nobody here can run compose."""
+def test_compose_file_has_valid_settings():
+    """An unknown setting would prevent the start, and tests cannot run compose."""
     compose = yaml.safe_load((ROOT / "packaging/compose.yaml").read_text())
     given = {"SVC_DOMAIN": "svc.example", "SVC_DB_PASSWORD": "secret"}
 
@@ -195,7 +196,7 @@ def test_what_compose_tells_the_service_is_settings_that_there_are():
     config = load(None, {name: filled(text) for name, text in compose["services"]["svc"]["environment"].items()})
     assert config.store.url.get_secret_value() == "postgresql://svc:secret@db/svc"
     assert config.push_trouble(config.push_url(config.http.base_url)) is None
-    # The web server alone is believed, and no other container can get its address.
+    # Only the web server is a trusted proxy, and no other container can get its address.
     [network] = compose["networks"]["default"]["ipam"]["config"]
     caddy = compose["services"]["caddy"]["networks"]["default"]["ipv4_address"]
     assert config.http.trusted_proxies == (caddy,)
@@ -205,8 +206,8 @@ def test_what_compose_tells_the_service_is_settings_that_there_are():
     assert network["gateway"] != caddy
 
 
-def machine(root: Path) -> None:
-    """Make the root of a machine that has our `/usr`, mounted by `installed`, and what the package unpacks."""
+def make_root(root: Path) -> None:
+    """Create a root folder with the package's files, in which `_INSTALLED` mounts this machine's /usr."""
     for folder in ("usr", "dev", "proc", "tools", "var/lib", "etc/svc", "etc/sysusers.d", "etc/tmpfiles.d"):
         (root / folder).mkdir(parents=True)
     for name in ("bin", "sbin", "lib", "lib64"):
@@ -218,7 +219,7 @@ def machine(root: Path) -> None:
     shutil.copy(ROOT / "packaging/debian/postinst", root / "tools/postinst")
     for kind in ("sysusers", "tmpfiles"):
         shutil.copy(ROOT / f"packaging/systemd/{kind}.conf", root / f"etc/{kind}.d/svc.conf")
-    # What the script needs where there is no systemd.
+    # The programs that the script needs on machines without systemd.
     for name in ("sh", "getent", "useradd", "install", "chown", "chmod"):
         (root / "tools" / name).symlink_to(shutil.which(name, path="/usr/bin:/usr/sbin") or name)
 
@@ -235,16 +236,16 @@ exec env -i PATH="$2" /usr/sbin/chroot "$0" /bin/sh /tools/postinst configure
     os.geteuid() != 0
     or not Path("/bin").is_symlink()
     or bool(subprocess.run(["unshare", "-m", "true"], check=False).returncode),
-    reason="it makes mounts, of a machine whose /bin is in /usr",
+    reason="creates mounts, and requires that /bin is a link into /usr",
 )
 @pytest.mark.parametrize(
     ("proc", "tools"),
     [("bare", "/usr/bin:/usr/sbin"), ("proc", "/usr/bin:/usr/sbin"), ("bare", "/tools")],
     ids=["systemd without /proc", "systemd", "no systemd"],
 )
-def test_the_package_sets_up_its_user_and_folders_on_every_machine(tmp_path, proc, tools):
+def test_postinst_creates_user_and_folders(tmp_path, proc, tools):
     root = tmp_path / "root"
-    machine(root)
+    make_root(root)
     (root / "etc/svc/config.toml").chmod(0o644)
     command = ["unshare", "-m", "/bin/sh", "-euc", _INSTALLED, str(root), proc, tools]
     for _ in ("the first install", "an upgrade"):
@@ -262,11 +263,11 @@ def test_the_package_sets_up_its_user_and_folders_on_every_machine(tmp_path, pro
             assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (owner, gid, mode), path
 
 
-def test_the_package_brings_a_good_configuration():
+def test_packaged_configuration_is_valid():
     assert load(ROOT / "packaging/debian/config.toml", {}).mail.folder == Path("/var/lib/svc/mail")
 
 
-def test_nothing_is_passed_on_without_the_text_of_its_licence(tmp_path, monkeypatch):
+def test_distribution_requires_all_licence_texts(tmp_path, monkeypatch):
     spec = spec_from_file_location("licences", ROOT / "packaging/licences.py")
     assert spec is not None
     assert spec.loader is not None
@@ -292,6 +293,6 @@ def test_nothing_is_passed_on_without_the_text_of_its_licence(tmp_path, monkeypa
             licences.texts(ROOT, {"bare"}, [])
     (bare / "LICENSE").write_text("Do as you like.")
     assert "\n\nDo as you like.\n" in licences.texts(ROOT, {"bare"}, [])
-    assert f"\nlibnobodys.so.1: {licences.UNKNOWN}\n" in licences.texts(
-        ROOT, set(), [str(tmp_path / "libnobodys.so.1")]
+    assert f"\nlibunknown.so.1: {licences.UNKNOWN}\n" in licences.texts(
+        ROOT, set(), [str(tmp_path / "libunknown.so.1")]
     )

@@ -1,4 +1,4 @@
-"""Programs that are forks of one process: each is as one that was started by itself (`edge_worker/programs.py`)."""
+"""Programs started as forks of a preloaded process behave like separately started ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import trio
 
 from edge_worker.programs import forking, open_program
 
-_TELL = "import os, sys; print(sys.argv[1:], os.environ, os.getcwd()); print('told', file=sys.stderr); sys.exit(3)"
+_REPORT = (
+    "import os, sys; print(sys.argv[1:], os.environ, os.getcwd()); print('reported', file=sys.stderr); sys.exit(3)"
+)
 _FAIL = "raise ValueError('so it is')"
 _STAY = "import signal, sys; print('up', flush=True); signal.pause()"
 
 
 @pytest.fixture(params=["fork", "new process"], autouse=True)
-def way(request, monkeypatch):
+def start_method(request, monkeypatch):
     with ExitStack() as stack:
         if request.param == "fork":
             stack.enter_context(forking())
@@ -33,14 +35,14 @@ async def ended(program) -> tuple[str, int]:
     return output.decode(), await program.wait()
 
 
-async def test_a_program_has_its_arguments_environment_folder_output_and_status(tmp_path):
+async def test_program_gets_arguments_environment_and_folder_and_returns_output_and_status(tmp_path):
     with (tmp_path / "log").open("ab") as log:
         given = {"PATH": os.environ["PATH"], "LC_CTYPE": "C.UTF-8", "A": "b"}
-        program = await open_program(["-c", _TELL, "x", "y"], environ=given, stderr=log.fileno(), folder=tmp_path)
+        program = await open_program(["-c", _REPORT, "x", "y"], environ=given, stderr=log.fileno(), folder=tmp_path)
         assert await ended(program) == (f"['x', 'y'] environ({given}) {tmp_path}\n", 3)
         assert (program.poll(), program.returncode) == (3, 3)
-        program.kill()  # there is nobody any more
-        assert (tmp_path / "log").read_text() == "told\n"
+        program.kill()  # no effect, because the process has ended
+        assert (tmp_path / "log").read_text() == "reported\n"
         assert await ended(await open_program(["-c", _FAIL], stderr=log.fileno())) == ("", 1)
         assert "ValueError: so it is" in (tmp_path / "log").read_text()
         output, status = await ended(await open_program(["-m", "svc", "--version"]))
@@ -53,17 +55,21 @@ def nowhere():
         yield opened.fileno()
 
 
-async def test_programs_end_each_by_its_own_signal_and_nobody_waits_for_another(nowhere):
-    numbers = (signal.SIGTERM, signal.SIGKILL, signal.SIGUSR1)  # no SIGINT: what a shell starts beside it ignores that
+async def test_programs_receive_signals_independently(nowhere):
+    numbers = (
+        signal.SIGTERM,
+        signal.SIGKILL,
+        signal.SIGUSR1,
+    )  # not SIGINT, which shells let background processes ignore
     programs = [await open_program(["-c", _STAY], stderr=nowhere) for _ in numbers]
     try:
         for program in programs:
             assert program.stdout is not None
-            told = b""
-            while not told.endswith(b"\n"):  # which may come by itself
-                told += await program.stdout.receive_some()
-            assert told == b"up\n"
-            with trio.move_on_after(0):  # who waits and is called off can wait again
+            reported = b""
+            while not reported.endswith(b"\n"):  # the newline can arrive separately
+                reported += await program.stdout.receive_some()
+            assert reported == b"up\n"
+            with trio.move_on_after(0):  # a cancelled wait can be repeated
                 await program.wait()
             assert program.poll() is None
         assert len({program.pid for program in programs}) == len(numbers)

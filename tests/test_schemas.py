@@ -1,4 +1,4 @@
-"""A schema that a test has used is as a new one, or is used no more."""
+"""Used schemas are reset or dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def schema_of(config):
 
 
 def used(config):
-    """A store in which something was done; what is in its tables."""
+    """Use a store, and return the content of its tables."""
 
     async def use():
         async with open_store(config) as store:
@@ -30,11 +30,11 @@ def used(config):
 
 
 def numbers(rows):
-    """What the engine made up: the users' numbers, and how often a service was here."""
+    """Return the numbers from sequences: user ids and service runs."""
     return [text.partition(",")[0] for table in ("users", "serving") for text in rows[table].splitlines()]
 
 
-def test_it_is_empty_and_its_numbers_begin_again(schemas):
+def test_reused_schema_is_empty_and_its_sequences_restart(schemas):
     with schemas.one() as config:
         name, first = schema_of(config), used(config)
     with schemas.one() as config:
@@ -45,7 +45,7 @@ def test_it_is_empty_and_its_numbers_begin_again(schemas):
 
 
 @pytest.mark.parametrize("statement", ["create table {}.more (n int)", "alter table {}.users add column more int"])
-def test_one_that_was_changed_is_used_no_more(schemas, statement):
+def test_changed_schema_is_not_reused(schemas, statement):
     with schemas.one() as config:
         name = schema_of(config)
         used(config)
@@ -54,7 +54,7 @@ def test_one_that_was_changed_is_used_no_more(schemas, statement):
         assert schema_of(config) != name
 
 
-def test_one_that_somebody_is_still_connected_to_is_used_no_more(schemas):
+def test_schema_with_open_connections_is_not_reused(schemas):
     taken, left = threading.Event(), threading.Event()
 
     async def stay(_connection):

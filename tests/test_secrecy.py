@@ -1,4 +1,4 @@
-"""The search for secrets finds them: every kind in every form, in the log, in the store, in the metrics."""
+"""The search for secrets finds all kinds in all encodings, in logs, stores and metrics."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def leaks(data: bytes, *passwords: str) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_every_kind_is_found_in_every_form(kind):
+def test_all_kinds_of_secrets_are_found_in_all_encodings(kind):
     for before in range(6):
         secret = MADE[kind]().encode()
         around = b"\x00\xff, {"[:before]
@@ -58,7 +58,7 @@ def test_every_kind_is_found_in_every_form(kind):
         assert leaks(secret[:12] + b"..." + secret[16:]) == set()
 
 
-def test_a_password_is_found_in_every_form():
+def test_passwords_are_found_in_all_encodings():
     password = "ein l\u00e4ngeres Wort"
     written = password.encode()
     assert leaks(b"x" + written, password) == {"here: password"}
@@ -69,7 +69,7 @@ def test_a_password_is_found_in_every_form():
     assert leaks(written) == set()
 
 
-def test_a_key_of_the_vault_is_found_in_any_file_but_its_own(tmp_path, expected_leaks):
+def test_vault_key_is_found_outside_its_key_file(tmp_path, expected_leaks):
     open_vault(VaultConfig(key_file=tmp_path / "vault.key"), {})
     line = (tmp_path / "vault.key").read_bytes().strip()
     (tmp_path / "raw").write_bytes(b"--" + base64.b64decode(line))
@@ -78,15 +78,15 @@ def test_a_key_of_the_vault_is_found_in_any_file_but_its_own(tmp_path, expected_
     expected_leaks.allow("^copied: vault key in base64$")
 
 
-def test_a_link_may_be_in_its_e_mail_and_nowhere_else(tmp_path, expected_leaks):
+def test_mail_token_is_allowed_only_in_e_mails(tmp_path, expected_leaks):
     (tmp_path / "one.eml").write_text(f"https://svc.example/reset?token={new_secret('svm_')} {new_secret('svs_')}")
     (tmp_path / "log").write_text(f"?token={new_secret('svm_')}")
     expected_leaks.allow("^one.eml: access token$")
     expected_leaks.allow("^log: mail token$")
 
 
-def test_a_service_that_tests_have_shared_is_searched_with_all_that_it_wrote(tmp_path, expected_leaks):
-    """Its log, its store, its exports, its metrics: also for the passwords that tests sign up with."""
+def test_all_files_of_a_shared_service_are_searched(tmp_path, expected_leaks):
+    """The search covers log, store, exports and metrics, and includes the usual passwords."""
     folder = tmp_path / "svc"
     (folder / "mail").mkdir(parents=True)
     open_vault(VaultConfig(key_file=folder / "vault.key"), {})
@@ -107,7 +107,7 @@ def test_a_service_that_tests_have_shared_is_searched_with_all_that_it_wrote(tmp
 
 
 @pytest.mark.rule("X14", "A2")
-def test_what_is_logged_and_scraped_is_searched(expected_leaks):
+def test_logs_and_metrics_are_searched(expected_leaks):
     log = logging.getLogger("svc.test")
     log.info("asked", extra={"headers": {"Authorization": f"Bearer {new_secret('svs_')}"}})
     log.warning("a key %s", [new_api_key()])
@@ -121,7 +121,7 @@ def test_what_is_logged_and_scraped_is_searched(expected_leaks):
 
 
 @pytest.mark.rule("A2", "C6")
-async def test_what_is_stored_is_searched_on_both_engines(store: Store, expected_leaks: ExpectedErrors) -> None:
+async def test_stores_of_both_engines_are_searched(store: Store, expected_leaks: ExpectedErrors) -> None:
     def kept() -> Tx[None]:
         account_id = yield from an_account()
         unsealed = f"..{new_value()}".encode()
@@ -132,7 +132,7 @@ async def test_what_is_stored_is_searched_on_both_engines(store: Store, expected
     expected_leaks.allow(r"^svc\.db(-wal)?: platform's token$|^the table accounts: platform's token in hex$")
 
 
-def test_passwords_that_were_accepted_are_looked_for(tmp_path: Path, expected_leaks: ExpectedErrors) -> None:
+def test_accepted_passwords_are_searched_for(tmp_path: Path, expected_leaks: ExpectedErrors) -> None:
     SEARCH.note({"email": "ann@example.com", "password": "correct horse", "new": "another@horse.example"})
     SEARCH.note(["no", "body"])
     assert SEARCH.passwords == {"correct horse"}

@@ -1,4 +1,4 @@
-"""config.toml is the settings' documentation: it names every one, with its default, and nothing else."""
+"""Reading settings from config.toml and the environment, and the defaults documented in config.toml."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plain(value):
     return list(value) if isinstance(value, tuple) else value
 
 
-def test_the_file_names_every_setting_with_its_default_and_nothing_else():
+def test_config_file_lists_exactly_all_settings_with_their_defaults():
     written = tomllib.loads(FILE.read_text())
     defaults = {
         section: {
@@ -34,7 +34,7 @@ def test_the_file_names_every_setting_with_its_default_and_nothing_else():
     assert written == defaults
 
 
-def test_the_environment_overrides_the_file():
+def test_environment_overrides_the_file():
     config = load(
         FILE, {"SVC_HTTP_BIND": "127.0.0.1:0", "SVC_HTTP_TRUSTED_PROXIES": "10.0.0.0/8,::1", "SVC_MAIL_FROM": "a@b.c"}
     )
@@ -54,41 +54,41 @@ def test_the_environment_overrides_the_file():
         ({"SVC_LIMITS_LINKS": "9223372036854775808"}, "links"),
         ({"SVC_EDGE_RETRIES": "-1"}, "retries"),
         ({"SVC_EDGE_API_BASE_URL": "ftp://x"}, "api_base_url"),
-        *(({"SVC_HTTP_BASE_URL": f"https://svc.example{end}"}, "base_url: must be") for end in ("?x", "#", " ", "\nx")),
+        *(({"SVC_HTTP_BASE_URL": f"https://svc.example{end}"}, "base_url: must") for end in ("?x", "#", " ", "\nx")),
+        *(({"SVC_HTTP_BASE_URL": url}, "base_url: must") for url in ("https://a:b@svc.example", "https://své.example")),
         *(
-            ({"SVC_HTTP_BASE_URL": url}, "base_url: must be")
-            for url in ("https://a:b@svc.example", "https://své.example")
+            ({"SVC_WORKER_PUSH_URL": f"https://svc.example:{port}"}, "has an invalid port")
+            for port in ("0", "65536", "x")
         ),
-        *(({"SVC_WORKER_PUSH_URL": f"https://svc.example:{port}"}, "its port is none") for port in ("0", "65536", "x")),
         ({"SVC_STORE_URL": "sqlite:///"}, "[store] url: must name a file"),
-        ({"SVC_STORE_URL": "postgresql://u@one:5432,two:70000/d"}, "[store] url: its port is none"),
+        ({"SVC_STORE_URL": "postgresql://u@one:5432,two:70000/d"}, "[store] url: has an invalid port"),
         ({"SVC_MAIL_TRANSPORT": "smtp"}, "smtp_url"),
-        ({"SVC_MAIL_TRANSPORT": "smtp", "SVC_MAIL_SMTP_URL": "smtp://u@h:70000"}, "[mail]: its port is none"),
+        ({"SVC_MAIL_TRANSPORT": "smtp", "SVC_MAIL_SMTP_URL": "smtp://u@h:70000"}, "[mail]: has an invalid port"),
         ({"SVC_HTTP_TRUSTED_PROXIES": "nonsense"}, "trusted_proxies"),
         ({"SVC_MAIL_FROM": "svc@x\r\nBcc: eve@x"}, "[mail] from: must be an e-mail address"),
         ({"SVC_MAIL_FROM": "=?utf-8?q?a=0d=0ab?=@x"}, "[mail] from: must be an e-mail address"),
         ({"SVC_VAULT_LOST_TOKENS": "yes"}, "lost_tokens"),
         ({"SVC_METRICS_BIND": "9090"}, "[metrics] bind: must be an address and a port"),
-        ({"SVC_METRICS_BIND": "127.0.0.1:8080"}, "[metrics] bind must be another address than [http] bind"),
+        ({"SVC_METRICS_BIND": "127.0.0.1:8080"}, "[metrics] bind must differ from [http] bind"),
         ({"SVC_HTTP_GRACEFUL_S": "5", "SVC_EDGE_CONNECT_S": "60"}, "[http] graceful_s must be above [edge] connect_s"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_named(environ, named):
+def test_invalid_setting_is_named(environ, named):
     with pytest.raises(ConfigError) as refused:
         load(None, environ)
     assert named in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
-        ("[http]\nbnid = 1", "[http] bnid: there is no such setting; the nearest is bind"),
-        ("[http]\nfoo = 1", "[http] foo: there is no such setting; this section has bind, base_url, trusted_proxies"),
+        ("[http]\nbnid = 1", "[http] bnid: there is no such setting; did you mean bind?"),
+        ("[http]\nfoo = 1", "[http] foo: there is no such setting; the settings of this section are bind, base_url"),
         ("[http]\nsmtp_url = 'x'", "[http] smtp_url: there is no such setting here; it belongs to [mail]"),
-        ("[mail]\nform = 'x'", "[mail] form: there is no such setting; the nearest is from"),
-        ("[mial]\n", "[mial]: there is no section [mial]; the nearest is [mail]"),
-        ("[database]\n", "[database]: there is no section [database]; there are http, store, edge"),
-        ("bind = 'x'", "[bind]: is no section; the setting bind belongs below the line [http]"),
+        ("[mail]\nform = 'x'", "[mail] form: there is no such setting; did you mean from?"),
+        ("[mial]\n", "[mial]: there is no section [mial]; did you mean [mail]?"),
+        ("[database]\n", "[database]: there is no section [database]; the sections are http, store, edge"),
+        ("bind = 'x'", "[bind]: is not a section; the setting bind belongs below the line [http]"),
         ("http = 1", "[http]: is a section, not a setting"),
         ("[http]\nconnections = 'many'", "[http] connections: must be a whole number"),
         ("[http]\nconnections = 1.5", "[http] connections: must be a whole number"),
@@ -96,8 +96,8 @@ def test_a_setting_that_cannot_be_used_is_named(environ, named):
         ("[http]\nconnections = []", "[http] connections: must be a whole number"),
         ("[edge]\nretries = -1", "[edge] retries: must be at least 0"),
         ("[timing]\nretiring_days = 9999", "[timing] retiring_days: must be at most 3_650"),
-        ("[timing]\ntoken_days = 365", "[timing] token_days: is no setting any more; remove it"),
-        ("[limits]\nexports_per_hour = 10", "[limits] exports_per_hour: is no setting any more; remove it"),
+        ("[timing]\ntoken_days = 365", "[timing] token_days: is no longer a setting; remove it"),
+        ("[limits]\nexports_per_hour = 10", "[limits] exports_per_hour: is no longer a setting; remove it"),
         ("[timing]\nhours_kept_days = 1", "[timing] hours_kept_days: must be at least 2"),
         ("[http]\naccess_log = 'perhaps'", "[http] access_log: must be true or false"),
         ("[http]\naccess_log = 2.5", "[http] access_log: must be true or false"),
@@ -106,38 +106,41 @@ def test_a_setting_that_cannot_be_used_is_named(environ, named):
         ("[http]\nbind = 8080", "[http] bind: must be text, in quotation marks"),
         ("[vault]\nkey_file = 1", "[vault] key_file: must be text, in quotation marks"),
         ("[store]\nurl = 1", "[store] url: must be text, in quotation marks"),
-        ("[http]\ntrusted_proxies = '::1'", "[http] trusted_proxies: must be a list: values in [ ], with commas"),
+        (
+            "[http]\ntrusted_proxies = '::1'",
+            "[http] trusted_proxies: must be a list: values in [ ], separated by commas",
+        ),
         ("[http]\ntrusted_proxies = ['x']", "[http] trusted_proxies.0: 'x' is not an IP address or network"),
-        ("[worker]\ncanary = ['x']", "[worker] canary.0: 'x' is not the id of an edge account"),
+        ("[worker]\ncanary = ['x']", "[worker] canary.0: 'x' is not a Cloudflare account id"),
         ("[mail]\ntransport = 'post'", "[mail] transport: must be 'smtp' or 'file'"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_in_its_own_words(tmp_path, line, told):
+def test_problems_in_the_file_are_reported_in_its_terms(tmp_path, line, expected):
     path = tmp_path / "config.toml"
     path.write_text(line)
     with pytest.raises(ConfigError) as refused:
         load(path, {})
     first, *lines = str(refused.value).splitlines()
-    assert first == "The configuration cannot be used:"
-    assert [each[: len(told) + 2] for each in lines] == [f"  {told}"]
+    assert first == "The configuration is not valid:"
+    assert [each[: len(expected) + 2] for each in lines] == [f"  {expected}"]
 
 
-def test_all_that_is_wrong_is_told_at_once(tmp_path):
+def test_all_problems_are_reported_together(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text("[http]\nbnid = 1\nconnections = 0\n[mial]\n")
     with pytest.raises(ConfigError) as refused:
         load(path, {"SVC_HTPP_BIND": "x", "SVC_HTTP": "x", "SVC_EDGE_RETRIES": "many", "SVC_EDGE_RETIRES": "1"})
     assert sorted(str(refused.value).splitlines()[1:]) == [
-        "  SVC_HTPP_BIND: there is no section [htpp]; the nearest is [http]",
-        "  SVC_HTTP: names a section and no setting of it",
-        "  [edge] retires: there is no such setting; the nearest is retries (set by SVC_EDGE_RETIRES)",
+        "  SVC_HTPP_BIND: there is no section [htpp]; did you mean [http]?",
+        "  SVC_HTTP: names a section but no setting",
+        "  [edge] retires: there is no such setting; did you mean retries? (set by SVC_EDGE_RETIRES)",
         "  [edge] retries: must be a whole number (set by SVC_EDGE_RETRIES)",
-        "  [http] bnid: there is no such setting; the nearest is bind",
+        "  [http] bnid: there is no such setting; did you mean bind?",
         "  [http] connections: must be above 0",
-        "  [mial]: there is no section [mial]; the nearest is [mail]",
+        "  [mial]: there is no section [mial]; did you mean [mail]?",
     ]
     path.write_text("[http]\nbind = '[::1]:1'\ngraceful_s = 1\n[metrics]\nbind = '[::1]:1'\n")
-    with pytest.raises(ConfigError, match=r"graceful_s must be above .*\n  \[metrics\] bind must be another"):
+    with pytest.raises(ConfigError, match=r"graceful_s must be above .*\n  \[metrics\] bind must differ"):
         load(path, {})
 
 
@@ -150,55 +153,55 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path):
         ({"SVC_WORKER_PUSH_URL": "https://push.example/x"}, "", "https://push.example/x"),
     ],
 )
-def test_workers_push_to_their_own_setting_or_below_the_services_address(environ, base_url, push_url):
+def test_push_url_is_the_setting_or_below_the_base_url(environ, base_url, push_url):
     assert load(None, environ).push_url(base_url) == push_url
 
 
 @pytest.mark.parametrize(
-    ("push_url", "trouble"),
+    ("push_url", "problem"),
     [
         ("", "not set"),
         ("http://svc.example.com/edge/push", "not https"),
         ("https://203.0.113.7/edge/push", "an IP address"),
         ("https://[2001:db8::7]/edge/push", "an IP address"),
-        ("https://localhost:8080/edge/push", "no public name"),
-        ("https://svc/edge/push", "no public name"),
-        ("https://svc.lan./edge/push", "no public name"),
-        ("https://svc.home.arpa/edge/push", "no public name"),
+        ("https://localhost:8080/edge/push", "not a public name"),
+        ("https://svc/edge/push", "not a public name"),
+        ("https://svc.lan./edge/push", "not a public name"),
+        ("https://svc.home.arpa/edge/push", "not a public name"),
         ("https://svc.example.com/edge/push", None),
         ("https://svc.example.com:8443/edge/push", None),
         ("https://local.example.com/edge/push", None),
     ],
 )
-def test_workers_push_to_public_https_addresses_only_unless_the_operator_says_otherwise(push_url, trouble):
+def test_push_url_must_be_public_https_unless_local_push_is_allowed(push_url, problem):
     found = load(None, {}).push_trouble(push_url)
-    assert found is None if trouble is None else trouble in (found or "")
+    assert found is None if problem is None else problem in (found or "")
     assert load(None, {"SVC_WORKER_ALLOW_LOCAL_PUSH": "true"}).push_trouble(push_url) is None
 
 
-def test_a_file_is_read_as_editors_write_it_or_its_fault_is_told(tmp_path):
+def test_file_with_byte_order_mark_is_read_and_other_encodings_are_rejected(tmp_path):
     path = tmp_path / "config.toml"
     path.write_bytes(b'\xef\xbb\xbf[mail] # caf\xc3\xa9\r\nfrom = "svc@x.example"\r\n')
     assert load(path, {}).mail.sender == "svc@x.example"
     path.write_bytes(b"[mail] # caf\xe9\n")
-    with pytest.raises(ConfigError, match=r"config\.toml is not UTF-8"):
+    with pytest.raises(ConfigError, match=r"config\.toml is not in UTF-8"):
         load(path, {})
 
 
-def test_an_unknown_key_in_the_file_is_an_error(tmp_path):
+def test_unknown_key_is_rejected(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text("[http]\nbnid = 1\n")
     with pytest.raises(ConfigError, match="bnid"):
         load(path, {})
 
 
-def test_secrets_do_not_show():
+def test_secrets_appear_neither_in_reprs_nor_errors():
     config = load(None, {"SVC_STORE_URL": "postgresql://u:hunter2@h/d", "SVC_MAIL_SMTP_URL": "smtp://u:hunter2@h"})
     assert "hunter2" not in repr(config)
     assert "hunter2" not in str(config)
     for environ in (
         {"SVC_STORE_URL": "postgresql://u:hunter2@h/d", "SVC_STORE_POOL_SIZE": "0"},
-        *({"SVC_STORE_URL": f"postgresql://u:hunter2{sign}x@h/d"} for sign in "/?#"),  # read as a port
+        *({"SVC_STORE_URL": f"postgresql://u:hunter2{sign}x@h/d"} for sign in "/?#"),  # parsed as a port
         {"SVC_MAIL_TRANSPORT": "smtp", "SVC_MAIL_SMTP_URL": "smtp://u:hunter2/x@h"},
         {"SVC_HTTP_BASE_URL": "https://u:hunter2@h"},
     ):
@@ -216,5 +219,5 @@ def test_secrets_do_not_show():
         "sqlite:///svc.db",
     ],
 )
-def test_the_address_of_a_store_is_taken_as_its_engine_takes_it(url):
+def test_store_url_is_passed_on_unchanged(url):
     assert load(None, {"SVC_STORE_URL": url}).store.url.get_secret_value() == url

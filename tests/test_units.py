@@ -1,4 +1,4 @@
-"""The units of packaging/systemd: read here on every machine; `make units` has systemd's analyser look at them."""
+"""The systemd units in packaging/systemd. `make units` runs systemd's analyzer on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from svc.config import Config
 
 FOLDER = Path(__file__).parents[1] / "packaging/systemd"
 SERVICES = ("svc.service", "svc-backup.service")
-# Without one of these the analyser's exposure rises above 1.5, or a fault reaches more than the service's own folder.
+# Each is needed to keep the analyzer's exposure at 1.5 or below, or to limit damage to the service's own folder.
 _ON = (
     "NoNewPrivileges", "ProtectHome", "ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs",
     "ProtectControlGroups", "ProtectClock", "ProtectHostname", "PrivateTmp", "PrivateDevices", "PrivateUsers",
@@ -41,7 +41,7 @@ SANDBOX = {
 
 
 def unit(name: str) -> dict[str, dict[str, list[str]]]:
-    """Its sections; a setting may stand in one several times."""
+    """Parse a unit file to sections, in which a setting can occur several times."""
     found: dict[str, dict[str, list[str]]] = {}
     section = ""
     for line in (FOLDER / name).read_text().splitlines():
@@ -50,7 +50,7 @@ def unit(name: str) -> dict[str, dict[str, list[str]]]:
         elif line and not line.startswith("#"):
             key, is_one, value = line.partition("=")
             assert is_one, f"{name}: {line}"
-            assert not re.search(r"\s#", value), f"{name}: a comment needs a line of its own: {line}"
+            assert not re.search(r"\s#", value), f"{name}: comments need a separate line: {line}"
             found.setdefault(section, {}).setdefault(key, []).append(value)
     return found
 
@@ -61,19 +61,19 @@ def seconds(value: str) -> float:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_is_shut_in(name):
+def test_service_is_sandboxed(name):
     service = unit(name)["Service"]
     assert {key: service.get(key) for key in SANDBOX} == SANDBOX
 
 
-def test_what_the_service_runs_is_a_command_that_there_is():
+def test_unit_runs_a_valid_command():
     [line] = unit("svc.service")["Service"]["ExecStart"]
     program, *arguments = shlex.split(line)
     assert program == "/usr/bin/svc"
     assert parser_of_all().parse_args(arguments).config == "/etc/svc/config.toml"
 
 
-def test_the_socket_listens_where_the_service_would_and_the_service_has_the_time_that_it_needs():
+def test_socket_has_the_default_address_and_timeouts_are_sufficient():
     assert unit("svc.socket")["Socket"]["ListenStream"] == [addresses.DEFAULT_BIND]
     service = unit("svc.service")["Service"]
     config = Config()
@@ -84,10 +84,10 @@ def test_the_socket_listens_where_the_service_would_and_the_service_has_the_time
     assert unit("svc.service")["Unit"]["Wants"] == ["svc.socket network-online.target"]
 
 
-def test_old_backups_go_and_the_newest_fourteen_stay(tmp_path):
+def test_backup_unit_keeps_the_newest_fourteen_backups(tmp_path):
     made, removed = unit("svc-backup.service")["Service"]["ExecStart"]
     names = [f"svc-202611{day:02}T030000Z.tar" for day in range(1, 21)]
-    script = shlex.split(made.replace("$$", "$").replace("%%", "%"))[2]  # as systemd reads it
+    script = shlex.split(made.replace("$$", "$").replace("%%", "%"))[2]  # as parsed by systemd
     program, *arguments = shlex.split(script.removeprefix("exec "))
     assert program == "/usr/bin/svc"
     assert parser_of_all().parse_args(arguments).file.startswith("/var/lib/svc/backups/svc-$(date")
@@ -101,7 +101,7 @@ def test_old_backups_go_and_the_newest_fourteen_stay(tmp_path):
         assert left == ["mine.tar", *names[6:], "svc-20261121T030000Z.tar.part"]
 
 
-def test_what_a_killed_backup_left_goes_before_the_next(tmp_path):
+def test_backup_unit_removes_parts_of_interrupted_backups(tmp_path):
     [removed] = unit("svc-backup.service")["Service"]["ExecStartPre"]
     (tmp_path / "svc-20261121T030000Z.tar.part").mkdir()
     for name in ("svc-20261121T030000Z.tar.part/store.db", "mine.tar.part", "svc-20261121T030000Z.tar"):

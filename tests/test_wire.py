@@ -1,4 +1,4 @@
-"""What the web application is told of the service: all of it, or nothing."""
+"""Types and constants generated for the web application."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from svc.web.wire import import_columns, remedies, type_of, types
         ),
     ],
 )
-def test_a_schema_becomes_a_type(schema, expected):
+def test_schema_is_converted_to_a_type(schema, expected):
     assert type_of(schema, "here") == expected
 
 
 @pytest.mark.parametrize("schema", [{"type": "string", "contentMediaType": "x"}, {"type": "file"}, {"oneOf": []}])
-def test_what_is_not_known_stops_it(schema):
+def test_unknown_schema_is_an_error(schema):
     whole = {"type": "object", "properties": {"a": {"type": "array", "items": schema}}}
     with pytest.raises(ValueError, match=r"Thing\.a: unknown"):
         type_of(whole, "Thing")
 
 
-def test_every_call_and_schema_of_the_contract_has_a_type():
+def test_all_endpoints_and_schemas_have_types():
     contract = document("")
     text = types(contract)
     assert set(re.findall(r'^  "([A-Z]+ [^"]+)": ', text, re.MULTILINE)) == {
@@ -56,24 +56,24 @@ def test_every_call_and_schema_of_the_contract_has_a_type():
     }
     named = set(re.findall(r"^export type (\w+) =", text, re.MULTILINE))
     assert named == set(contract["components"]["schemas"])
-    assert not [name for name in named if "__" in name]  # two models of one name
+    assert not [name for name in named if "__" in name]  # would mean two models with the same name
     assert '"PATCH /v1/sites/{site_id}": { answer: OneSite; body: SiteChange; params: { site_id: string } };' in text
 
 
-def test_every_code_has_its_words():
-    told = json.loads(remedies().partition("REMEDIES = ")[2].rstrip(";\n"))
-    assert told == {code: {"message": each.message, "remedy": each.remedy} for code, each in CATALOGUE.items()}
+def test_all_codes_have_texts():
+    exported = json.loads(remedies().partition("REMEDIES = ")[2].rstrip(";\n"))
+    assert exported == {code: {"message": each.message, "remedy": each.remedy} for code, each in CATALOGUE.items()}
 
 
-def test_the_import_page_has_the_names_of_the_command():
-    told = {
+def test_import_page_has_the_column_names_of_the_command():
+    exported = {
         name: json.loads(value)
         for name, value in re.findall(r"^export const (\w+) = (.*);$", import_columns(), re.MULTILINE)
     }
-    assert told["CODES"] == list(table.CODES)
-    assert dict(told["FLAGS"]) == {kind: list(names) for kind, names in restrictions.FLAGS.items()}
-    assert dict(told["STATE_WORDS"]) == restrictions.STATE_WORDS
-    assert set(told["UNSET"]) > set(told["FALSE"])
-    # Each kind of a column or value is one that the page has a text for.
-    kinds = {*dict(told["FLAGS"]), *dict(told["STATE_WORDS"]).values()}
-    assert kinds < set(told["RESTRICTIONS"]) == set(restrictions.RESTRICTIONS)
+    assert exported["CODES"] == list(table.CODES)
+    assert dict(exported["FLAGS"]) == {kind: list(names) for kind, names in restrictions.FLAGS.items()}
+    assert dict(exported["STATE_WORDS"]) == restrictions.STATE_WORDS
+    assert set(exported["UNSET"]) > set(exported["FALSE"])
+    # The page has a text for each kind of column or value.
+    kinds = {*dict(exported["FLAGS"]), *dict(exported["STATE_WORDS"]).values()}
+    assert kinds < set(exported["RESTRICTIONS"]) == set(restrictions.RESTRICTIONS)

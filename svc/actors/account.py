@@ -1,6 +1,6 @@
-"""The actor of one edge account: it answers what was asked, one question after the other, then does what is due.
+"""The actor of one Cloudflare account: it serves queued requests in order, then runs the duties that are due.
 
-It holds nothing that the store does not: a fresh actor continues from the store, so a crash or a kill loses no work.
+An actor holds no state that is not in the store. A new actor continues from the store, so a crash loses no work.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import trio
 
 from svc.actors import operations
 from svc.actors.checks import account_state, expiry, health_check
-from svc.actors.duty import Timers, name_of
+from svc.actors.duty import Timers, duty_label
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
 from svc.actors.service import advice, notifications
@@ -41,33 +41,33 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-# Everything that an account does by itself, in this order.
+# All duties of an account, in the order in which they run.
 DUTIES: tuple[Duty, ...] = (
     disconnect.resume_when_due,
     connect.expire_when_due,
     renew.end_when_due,
     bootstrap.forget_when_due,
     operations.resume_when_due,
-    expiry.note_when_due,
+    expiry.expire_when_due,
     routes.end_old_paths,
     routes.make_when_due,
     configuration.sync_when_due,
-    account_state.note_silence,
+    account_state.record_silence,
     health_check.check_when_due,
     health_check.repeat_install_when_due,
     advice.advise_when_due,
-    notifications.tell_when_due,
+    notifications.notify_when_due,
 )
-# Those that only look, and mend what they find: broken off for who asks, they begin anew.
-_BROKEN_OFF: tuple[Duty, ...] = (health_check.check_when_due, advice.advise_when_due)
+# Duties that only check and repair. A new request interrupts them; they start over afterwards.
+_INTERRUPTIBLE: tuple[Duty, ...] = (health_check.check_when_due, advice.advise_when_due)
 
 
 class AccountActor:
     """The operations and duties of one account, run one at a time in the actor's task.
 
-    A request that changes something at the platform goes through `ask`; it continues when its caller hangs up. Reads
-    and changes of the store alone run in the request's task (`actors.requests`), where a closed tab ends them: the
-    store decides between two that meet, so they need not wait behind an install that takes a minute.
+    Requests that change something at Cloudflare go through `ask`; the work continues if the caller disconnects. Reads
+    and store-only changes run in the request's own task (`actors.requests`) and are cancelled with it. The store
+    resolves conflicts between them, so they need not wait behind an install that takes a minute.
     """
 
     def __init__(
@@ -87,40 +87,41 @@ class AccountActor:
         self._woken = False
         self._at_work = False
         self._served: Ask[object] | None = None
-        self._look = trio.CancelScope()  # around the look that goes on, if one does
-        self._checked: tuple[float, Sequence[Checked]] | None = None  # when the newest look that was asked for began
+        self._check_scope = trio.CancelScope()  # around the duty that is running
+        self._checked: tuple[float, Sequence[Checked]] | None = None  # start and findings of the last requested check
 
     async def ask(self, work: Callable[[], Awaitable[T]], claim: Claim | None = None) -> T:
-        """Do `work` in the actor's task, after what was asked before; returns what it returns, raises what it raises.
+        """Run `work` in the actor's task, after earlier requests. Return its result, or raise what it raises.
 
-        A look at the account that goes on meanwhile is broken off: nobody waits for a platform that does not answer it.
-        Raises Busy, Stopping; ServiceError internal: the work crashed.
+        Interrupts a health check that a duty has started, so that the caller does not wait for a slow response.
+
+        Raises Busy, Stopping; ServiceError internal (the work crashed).
         """
         ask = Ask(work, claim)
         self.mailbox.put(ask)
-        self._look.cancel()
+        self._check_scope.cancel()
         self._start(self)
         return await ask.answer()
 
     async def ask_for(self, kind: OperationKind, work: Callable[[], Awaitable[T]], claim: Claim | None) -> T:
-        """Do `work` as `ask` does, for an operation of this kind. Raises also Conflict operation_in_progress."""
+        """Run `work` like `ask`, for an operation of this kind. Also raises Conflict operation_in_progress."""
         await self._check_turn(kind, claim)
         return await self.ask(work, claim)
 
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
         """Refuse an operation immediately if it would wait behind another one, which may take minutes.
 
-        A connect or a renewal is checked twice, before and after the seconds that its bootstrap token takes; the store
-        decides in the actor's turn. A repeated request, whose client had hung up, waits for the answer of the first. An
-        actor at rest lets every operation in, also past a row that a killed process has left.
+        A connect or a renewal is checked twice: before and after the check of its bootstrap token, which takes seconds.
+        The store decides in the actor's turn. A repeated request, whose client had disconnected, waits for the answer
+        of the first. An idle actor accepts every operation, even if a killed process left a row that says `running`.
 
         Raises Conflict operation_in_progress.
         """
-        if self._at_work and not self._has(claim):
+        if self._at_work and not self._is_pending(claim):
             await self._context.store.peek(operation_rows.check_turn(self.edge_account_id, kind))
 
-    def _has(self, claim: Claim | None) -> bool:
-        """Whether this request is being served, or waits."""
+    def _is_pending(self, claim: Claim | None) -> bool:
+        """Return True if this request is queued or being served."""
         asks = (*self.mailbox, self._served)
         return claim is not None and any(ask is not None and ask.claim == claim for ask in asks)
 
@@ -132,10 +133,10 @@ class AccountActor:
         commit: Commit[Account, R],
         claim: Claim | None = None,
     ) -> R:
-        """Connect this edge account for a user; see `operations.connect`. `claim`: by which its repeat is known."""
+        """Connect this Cloudflare account for a user; see `operations.connect`. `claim` identifies a repeat."""
         if await connect.check(self._context, self.edge_account_id, user_id):
             await self._check_turn("connect", claim)
-        with bootstrap.told_valid():
+        with bootstrap.explain_still_valid():
             checked = await bootstrap.check(self._context, self.edge_account_id, user_id, bootstrap_token)
 
             async def work() -> R:
@@ -146,9 +147,9 @@ class AccountActor:
     async def renew(
         self, account_id: str, bootstrap_token: SecretStr, commit: Commit[Account, R], claim: Claim | None = None
     ) -> R:
-        """Replace the account's working token, see `operations.renew`; its health is looked at right after."""
+        """Replace the account's working token; see `operations.renew`. A health check follows."""
         await self._check_turn("renew", claim)
-        with bootstrap.told_valid():
+        with bootstrap.explain_still_valid():
             checked = await renew.check(self._context, account_id, bootstrap_token)
 
             async def work() -> R:
@@ -159,7 +160,7 @@ class AccountActor:
             return await self.ask_for("renew", work, claim)
 
     async def install(self, account_id: str, commit: Commit[Account, R], claim: Claim | None = None) -> R:
-        """Install or reinstall the worker; the work itself follows the answer."""
+        """Install or reinstall the worker. Returns once the operation is recorded; a duty does the work."""
 
         async def work() -> R:
             return await operations.begin(self._context, "install", account_id, commit)
@@ -175,7 +176,7 @@ class AccountActor:
         *,
         by: float = math.inf,
     ) -> R:
-        """Remove what is ours from the platform, then the account's record; see `operations.disconnect`."""
+        """Remove the service's resources from Cloudflare, then the account's record; see `operations.disconnect`."""
 
         async def work() -> R:
             return await disconnect.disconnect(self._context, user_id, account_id, commit, by)
@@ -183,35 +184,35 @@ class AccountActor:
         return await self.ask_for("disconnect", work, claim)
 
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
-        """Check the whole account now and repair what is safe to repair; see `checks`. Raises also EdgeUnavailable.
+        """Check the whole account now and repair what is safe to repair; see `checks`. Also raises EdgeUnavailable.
 
-        Those who ask while one look is under way share the one after it.
+        Callers that arrive during a check share the next one.
         """
         asked_at = trio.current_time()
 
-        async def look() -> R:
-            own = self._checked is None or self._checked[0] < asked_at
-            if self._checked is None or own:
+        async def run_check() -> R:
+            is_own = self._checked is None or self._checked[0] < asked_at
+            if self._checked is None or is_own:
                 began_at = trio.current_time()
                 account = accounts.present(await self._context.store.read(accounts.account_by_id(account_id)))
                 self._checked = began_at, await health_check.check_now(self._context, account, self.timers)
-            # Who shares the look of somebody else has mended nothing.
-            return await self._context.store.run(commit(health_check.told(self._checked[1], own=own)))
+            # A caller that shares the check of another caller has repaired nothing.
+            return await self._context.store.run(commit(health_check.check_result(self._checked[1], is_own=is_own)))
 
-        return await self.ask(look)
+        return await self.ask(run_check)
 
     def wake(self) -> None:
-        """Do now what is due: something of this account changed in the store, whose commit tells the supervisor."""
+        """Run the duties now. The supervisor calls this after a commit that changed this account."""
         self._woken = True
         self._start(self)
 
     @property
     def woken(self) -> bool:
-        """Whether something of this account changed since its duties began to look."""
+        """True if the account has changed since its duties started to run."""
         return self._woken
 
     async def run(self) -> float:
-        """One life: until nothing waits and nothing is due. Returns when it is due next (monotonic seconds)."""
+        """Run until the mailbox is empty and no duty is due. Return the next due time (monotonic seconds)."""
         self._at_work = True
         try:
             return await self._work()
@@ -224,7 +225,7 @@ class AccountActor:
                 self._woken = True
                 await self._serve(ask)
             if self._woken:
-                # Cleared before the store is read: a change that comes while the duties run is not missed.
+                # Cleared before the store is read, so that changes during the duties are not missed.
                 self._woken = False
                 self.timers.routes_at = self.timers.sync_at = 0
             next_due = await self._do_duties()
@@ -236,35 +237,35 @@ class AccountActor:
         for duty in self._duties:
             account = await self._context.store.read(accounts.account_by_edge_id(self.edge_account_id))
             if account is None:
-                # Gone, or never there. Who connects this edge account next begins anew.
+                # The account was deleted or never existed. A later connect starts with new timers.
                 self.timers = Timers(trio.current_time())
                 return math.inf
-            self._look = trio.CancelScope()
+            self._check_scope = trio.CancelScope()
             began_at = time.monotonic()
-            with self._look if duty in _BROKEN_OFF else nullcontext(), lines_about(account=account.id):
+            with self._check_scope if duty in _INTERRUPTIBLE else nullcontext(), lines_about(account=account.id):
                 next_due = min(next_due, await duty(self._context, account, self.timers))
-            self._context.metrics.observe(DUTY_SECONDS, time.monotonic() - began_at, name_of(duty))
+            self._context.metrics.observe(DUTY_SECONDS, time.monotonic() - began_at, duty_label(duty))
             if len(self.mailbox):
-                return trio.current_time()  # somebody waits: the rest of the duties come after them
+                return trio.current_time()  # serve the queued requests before the remaining duties
         return next_due
 
     async def _serve(self, ask: Ask[object]) -> None:
         self._served = ask
         began_at = time.monotonic()
         self._context.metrics.observe(MAILBOX_WAIT, began_at - ask.asked_at)
-        how = "cancelled"
+        result = "cancelled"
         try:
             with lines_about(**ask.about):
                 ask.resolve(outcome.Value(await ask.work()))
-            how = "done"
+            result = "done"
         except ServiceError as error:
             ask.resolve(outcome.Error(error))
-            how = "refused"
+            result = "refused"
         except Exception:
             ask.resolve(outcome.Error(ServiceError("internal")))
-            how = "failed"
+            result = "failed"
             raise
         finally:
             self._served = None
-            ask.resolve(outcome.Error(Stopping()))  # cancelled: nobody waits for ever
-            self._context.metrics.observe(ASK_SECONDS, time.monotonic() - began_at, how)
+            ask.resolve(outcome.Error(Stopping()))  # after a cancellation, so that no caller waits forever
+            self._context.metrics.observe(ASK_SECONDS, time.monotonic() - began_at, result)

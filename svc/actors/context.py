@@ -1,4 +1,4 @@
-"""What every actor is given: the rooms below it, the clock, the configuration, the worker to install, the metrics."""
+"""The context that every actor receives: store, Cloudflare client, vault, clock, configuration, worker, metrics."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Put around the transaction of an effect (Tx[T]), it gives the transaction that is run, whose value (R) is what the
-# caller gets: so the answer to a request is kept with the effect or not at all. Who keeps none passes the identity.
-# It is called again for each try of an effect, e.g. with another random code.
+# Wraps the transaction of an effect (Tx[T]) and returns the transaction to run, whose value (R) the caller gets. The
+# answer to a request is then stored together with the effect, or not at all. Callers that store no answer pass the
+# identity. It is called again for each attempt of an effect, e.g. with another random code.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 _DELETED_BOOTSTRAPS = 1000
 
 
 class _NotYet(Exception):
-    """The effect would have to be made."""
+    """Raised in place of the effect: no answer is stored yet."""
 
 
 def _not_yet() -> Tx[Any]:
@@ -43,7 +43,7 @@ def _not_yet() -> Tx[Any]:
 
 @dataclass(frozen=True)
 class Context:
-    """Shared by all actors; but for `deleted_bootstraps` nothing in it changes."""
+    """Shared by all actors. Immutable, except for `deleted_bootstraps`."""
 
     store: Store
     edge: Edge
@@ -53,19 +53,19 @@ class Context:
     bundle: WorkerBundle
     push_url: str
     metrics: Metrics = field(default_factory=Metrics)
-    # The platform's ids of the last bootstrap tokens that were deleted: for the requests with them that wait meanwhile.
+    # Ids of recently deleted bootstrap tokens, to refuse requests that were queued with the same token.
     deleted_bootstraps: deque[str] = field(default_factory=lambda: deque(maxlen=_DELETED_BOOTSTRAPS), init=False)
 
     def check_push_url(self) -> None:
-        """Whether a worker that is installed could reach the service. Raises ServiceError not_configured."""
-        trouble = self.config.push_trouble(self.push_url)
-        if trouble is not None:
-            raise ServiceError("not_configured", f"No worker can be installed: {trouble}.")
+        """Check that an installed worker could reach the service. Raises ServiceError not_configured."""
+        problem = self.config.push_trouble(self.push_url)
+        if problem is not None:
+            raise ServiceError("not_configured", f"No worker can be installed: {problem}.")
 
-    async def answered(self, commit: Commit[Any, R]) -> R | None:
-        """The answer to an identical request, whose client hung up before it was there; None: there is none yet.
+    async def stored_answer(self, commit: Commit[Any, R]) -> R | None:
+        """Return the stored answer to an identical request whose client disconnected; None if there is none yet.
 
-        For work that does something at the platform before the transaction of its effect, which looks itself.
+        Use it for work that calls Cloudflare before the transaction that would find the stored answer.
         """
         try:
             return await self.store.read(commit(_not_yet()))
@@ -73,8 +73,10 @@ class Context:
             return None
 
     def access(self, account: Account) -> Access:
-        """The edge account with its working token, which is new while the worker is not, or was just, installed, and
-        after a renewal.
+        """Return the Cloudflare account with its working token.
+
+        Refusals are retried for a while (`settling`) before the worker is installed, and shortly after an install or a
+        renewal, because Cloudflare may not know a new token everywhere yet.
 
         Raises ServiceError: credentials_missing, credentials_unreadable.
         """

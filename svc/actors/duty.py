@@ -1,4 +1,4 @@
-"""What an account does by itself: the form of a duty, and what is kept between two runs of the account's task."""
+"""Duties, the recurring tasks of an account, and the timers that survive between two runs of the account's task."""
 
 from __future__ import annotations
 
@@ -16,34 +16,33 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Timers:
-    """What is kept of an account between two runs of its task: when to try again (monotonic seconds), how often it
-    failed.
+    """Per-account state between two runs of its task: due times (monotonic seconds) and failure counts.
 
-    Losing it costs an early look, nothing else.
+    Losing it only causes an early health check.
     """
 
     health_at: float
-    looked_at: float = -math.inf  # when the account's health was looked at last
-    thorough_at: float = 0  # when to look also at what hardly ever changes
+    last_check_at: float = -math.inf  # start of the last health check
+    thorough_at: float = 0  # when the next health check also covers what rarely changes
     count_at: float = 0  # when to count the rows of the worker's configuration
     operation_at: float = 0
-    repeat_at: float = 0  # when to ask whether a token that an install was refused for is accepted
+    repeat_at: float = 0  # when to check whether Cloudflare now accepts a token that stopped an install
     routes_at: float = 0
     sync_at: float = 0
     sync_failures: int = 0
-    syncs_paid_until: float = 0  # each sync is paid for with some seconds, which may be in advance
+    syncs_paid_until: float = 0  # rate limit of syncs: each sync adds seconds; it may run ahead of the clock
 
 
-# Does what is due and returns when to look again (monotonic seconds; math.inf: only when something changes).
+# Runs what is due and returns when to call it again (monotonic seconds; math.inf: only after a change).
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
 
 
 @lru_cache(maxsize=100)
-def name_of(duty: Duty) -> str:
-    """What the metrics call it: `sync.sync_when_due`."""
+def duty_label(duty: Duty) -> str:
+    """The duty's label in the metrics, such as `configuration.sync_when_due`."""
     return f"{duty.__module__.rpartition('.')[2]}.{getattr(duty, '__name__', 'unnamed')}"
 
 
 def spread(edge_account_id: str) -> float:
-    """A number from 0 to 1, the same for an account at all times, so that not all are due at once."""
+    """A number from 0 to 1, constant per account, that spreads due times over all accounts."""
     return zlib.crc32(edge_account_id.encode()) / 2**32

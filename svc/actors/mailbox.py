@@ -1,7 +1,7 @@
-"""What waits for one account: the only concurrency primitive that we own.
+"""The mailbox: the bounded queue of requests that wait for one account's actor.
 
-A caller asks and waits; the account's task serves one question after the other. Cancelling the caller abandons the
-answer, never the work. Every question is resolved on every path: answered, refused, crashed, stopped.
+A caller puts a request into the queue and waits. The account's task serves the requests in order. Cancelling the caller
+abandons the result but not the work. Every request is resolved on every path: success, refusal, crash or shutdown.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Ask(Generic[T]):
-    """One question to an actor: what is to be done for it, and the place where its answer will be.
+    """A request to an actor: the work to do, and its result once it is done.
 
-    `claim` makes two questions the same request; None: this one has no other like it.
+    Two requests with the same `claim` are the same HTTP request, sent twice. None: never treated as a repeat.
     """
 
     work: Callable[[], Awaitable[T]]
     claim: Claim | None = None
     done: trio.Event = field(default_factory=trio.Event)
     asked_at: float = field(default_factory=time.monotonic)
-    about: Mapping[str, str] = field(default_factory=lambda: dict(about()))  # of the lines of who asks
+    about: Mapping[str, str] = field(default_factory=lambda: dict(about()))  # log context of the caller
     result: outcome.Outcome[T] | None = None
 
     def resolve(self, result: outcome.Outcome[T]) -> None:
-        """Answer it; the first answer wins."""
+        """Set the result and wake the caller; later calls have no effect."""
         if self.result is None:
             self.result = result
             self.done.set()
 
     async def answer(self) -> T:
-        """Wait for the answer; raises what the work raised."""
+        """Wait for the result. Raises what the work raised."""
         await self.done.wait()
         if self.result is None:
-            raise AssertionError("a question was marked as done without a result")
+            raise AssertionError("a request was marked as done without a result")
         return self.result.unwrap()
 
 
 class Mailbox:
-    """The bounded queue of one account. Full is `Busy`: a caller never waits for room in it."""
+    """The bounded queue of one account. When it is full, callers get `Busy` instead of waiting."""
 
     def __init__(self, depth: int) -> None:
         self._depth = depth
@@ -68,23 +68,23 @@ class Mailbox:
         return iter(self._asks)
 
     def put(self, ask: Ask[T]) -> None:
-        """Queue `ask`. Raises Busy (full) or Stopping (closed)."""
+        """Append `ask`. Raises Busy (queue full) or Stopping (mailbox closed)."""
         if self._closed:
             raise Stopping
         if len(self._asks) >= self._depth:
             raise Busy
-        self._asks.append(ask)  # type: ignore[arg-type]  # the queue does not look at the answer's type
+        self._asks.append(ask)  # type: ignore[arg-type]  # the queue does not depend on the result type
 
     def pop(self) -> Ask[object] | None:
-        """Remove and return the oldest question; None when there is none."""
+        """Remove and return the oldest request; None if the queue is empty."""
         return self._asks.popleft() if self._asks else None
 
     def close(self) -> None:
-        """Accept nothing new; what is queued can still be served."""
+        """Reject new requests; queued requests can still be served."""
         self._closed = True
 
-    def refuse_rest(self) -> None:
-        """Close, and resolve every question that is still queued with Stopping."""
+    def refuse_queued(self) -> None:
+        """Close, and resolve every queued request with Stopping."""
         self.close()
         while ask := self.pop():
             ask.resolve(outcome.Error(Stopping()))

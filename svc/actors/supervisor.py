@@ -1,9 +1,10 @@
-"""One actor per edge account, on demand: a task exists only while the account has mail or something due.
+"""The supervisor: starts an actor's task while its account has queued requests or due duties.
 
-The supervisor holds one heap of due times for all accounts, starts a bounded number of tasks a pass, restarts what
-crashed with a growing wait, and drains at shutdown. It is a sibling of the HTTP server, never its child. Each life of
-an account's task is a fault domain: nothing that happens in it ends another or the process. A store that is away is
-waited for, and counts as nobody's crash. What a commit changed wakes its account (`store/engines/changes.py`).
+One heap holds the due times of all accounts. Each pass starts a limited number of tasks. A crashed task restarts with
+exponential backoff, and a shutdown drains running tasks. The supervisor is a sibling of the HTTP server, not its child.
+Each run of an account's task is a separate fault domain: a failure ends neither other tasks nor the process. If the
+store is unavailable, the task waits; that does not count as a crash. A commit wakes the accounts that it changed
+(`store/engines/changes.py`).
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Starts a pass: enough for thousands of accounts a minute, few enough that requests between passes do not wait.
+# Enough for thousands of accounts per minute, and few enough that requests between passes do not wait.
 _STARTS_PER_PASS = 50
 _PASS_PAUSE_S = 0.02
 _LONGEST_BACKOFF_S = 300.0
-# The accounts that wait for the store come back within this time after it.
+# After an outage of the store, all waiting accounts resume within this time.
 _LONGEST_STORE_WAIT_S = 30.0
-# From the nth crash in a row on, the account itself shows it.
+# From this number of crashes in a row, the account shows the error.
 _CRASHES_SHOWN = 3
 
 
 @dataclass(slots=True)
 class _Failures:
-    """Of one account, since its task last ran well."""
+    """Failures of one account since the last successful run of its task."""
 
     crashes: int = 0
     shown: bool = False
@@ -59,7 +60,7 @@ class _Failures:
 
 
 class Supervisor:
-    """Keeps the actors. Open one with `open_supervisor`."""
+    """Keeps the actors and their due times. Create it with `open_supervisor`."""
 
     def __init__(self, context: Context, nursery: trio.Nursery, duties: Sequence[Duty] = DUTIES) -> None:
         self._context = context
@@ -67,18 +68,18 @@ class Supervisor:
         self._duties = duties
         self.live_reads = LiveReads(context, nursery)
         self.departures = Departures(context, nursery, self.account)
-        # An actor lives as long as somebody holds it: a caller who asks, or its task.
+        # An actor exists as long as something references it: a waiting caller, or its task.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
         self._timers: dict[str, Timers] = {}
-        self._failures: dict[str, _Failures] = {}  # only of accounts that have some
+        self._failures: dict[str, _Failures] = {}  # only accounts with failures
         self._running: set[str] = set()
-        self._due: list[tuple[float, str]] = []  # a heap; an entry counts only while it equals _due_at
+        self._due: list[tuple[float, str]] = []  # a heap; an entry is valid only while it equals _due_at
         self._due_at: dict[str, float] = {}
         self._earlier = trio.Event()
         self._closed = False
 
     def account(self, edge_account_id: str) -> AccountActor:
-        """The actor of an edge account; it exists before there is a record of the account."""
+        """Return the actor of a Cloudflare account, which need not have a record in the store."""
         actor = self._actors.get(edge_account_id)
         if actor is None:
             timers = self._timers.setdefault(edge_account_id, Timers(trio.current_time()))
@@ -89,11 +90,11 @@ class Supervisor:
         return actor
 
     def stats(self) -> dict[str, int]:
-        """How many accounts are known, run, and have a due time."""
+        """Return how many accounts are known, running and scheduled."""
         return {"known": len(self._timers), "running": len(self._running), "scheduled": len(self._due_at)}
 
     def show_load(self) -> None:
-        """Tell the metrics how many accounts there are and how much waits for them."""
+        """Set the gauges for accounts and mailboxes."""
         metrics = self._context.metrics
         for state, number in self.stats().items():
             metrics.set(ACTORS, number, state)
@@ -102,16 +103,16 @@ class Supervisor:
         metrics.set(MAILBOX_DEPTH, max(depths, default=0))
 
     def wake(self, edge_account_id: str) -> None:
-        """Do now what is due of an account; the store calls this after each commit that changed one.
+        """Run the account's duties now. The store calls this after each commit that changed the account.
 
-        The handler of the link host calls it, too, where its request changed nothing.
+        The link host endpoint also calls it when its request changed nothing.
         """
         self.account(edge_account_id).wake()
 
     async def load(self) -> None:
-        """Read from the store what every account has due: unfinished work at once, looks when it is their time.
+        """Schedule every account from the store: unfinished work now, health checks at their next time.
 
-        Waits for a store that is away.
+        Retries while the store is unavailable.
         """
         failures = 0
         while True:
@@ -136,7 +137,7 @@ class Supervisor:
             self._schedule(due.edge_account_id, now + min(look_s, wait_s, advice_s))
 
     async def run(self) -> None:
-        """Start what is due, for ever."""
+        """Start due accounts. Runs until cancelled."""
         while True:
             started = 0
             while self._due and self._due[0][0] <= trio.current_time() and started < _STARTS_PER_PASS:
@@ -154,7 +155,7 @@ class Supervisor:
                 await self._earlier.wait()
 
     async def watch_commands(self) -> None:
-        """Wake the accounts that a command beside the service (`svc import links`) changed, for ever."""
+        """Wake accounts that a separate command (`svc import links`) changed. Runs until cancelled."""
         seen: dict[str, int] = {}
         while True:
             await trio.sleep(self._context.config.timing.commands_every_s)
@@ -168,7 +169,7 @@ class Supervisor:
             seen = unsynced
 
     async def watch_silence(self) -> None:
-        """Have an account looked at when its worker misses a push, for ever: it is no longer known to be well."""
+        """Schedule a health check for each account whose worker misses a push. Runs until cancelled."""
         until = self._context.clock() - STOPPED_MS
         while True:
             await trio.sleep(self._context.config.timing.recheck_s)
@@ -184,16 +185,16 @@ class Supervisor:
                 actor.wake()
 
     def close(self) -> None:
-        """Accept no new questions; what is queued is still answered."""
+        """Reject new requests; queued requests are still served."""
         self._closed = True
         self.departures.close()
         for actor in self._actors.values():
             actor.mailbox.close()
 
-    def refuse_rest(self) -> None:
-        """Resolve every question that still waits with Stopping."""
+    def refuse_queued(self) -> None:
+        """Resolve every queued request with Stopping."""
         for actor in self._actors.values():
-            actor.mailbox.refuse_rest()
+            actor.mailbox.refuse_queued()
 
     def _schedule(self, edge_account_id: str, at: float) -> None:
         if at == math.inf:
@@ -206,18 +207,18 @@ class Supervisor:
     def _start(self, actor: AccountActor) -> None:
         if actor.edge_account_id not in self._running and not (self._closed and not len(actor.mailbox)):
             self._running.add(actor.edge_account_id)
-            self._nursery.start_soon(self._keep, actor, name=f"account {actor.edge_account_id}")
+            self._nursery.start_soon(self._run_contained, actor, name=f"account {actor.edge_account_id}")
 
-    async def _keep(self, actor: AccountActor) -> None:
-        """One life of the account's task: until nothing waits and nothing is due. Whatever fails in it ends here."""
+    async def _run_contained(self, actor: AccountActor) -> None:
+        """Run the actor until it is idle, then schedule it again. Failures end here and are logged."""
         edge_account_id = actor.edge_account_id
-        begin_lines(edge_account=edge_account_id)  # whoever woke it
+        begin_lines(edge_account=edge_account_id)  # do not inherit the log context of the task that woke it
         next_due = math.inf
         try:
             crashes = self._failures.get(edge_account_id, _Failures()).crashes + 1
-            with contained(log, "actor crashed", crashes=crashes) as life:
-                next_due = await self._life(actor)
-            if life.failed:
+            with contained(log, "actor crashed", crashes=crashes) as run:
+                next_due = await self._run_actor(actor)
+            if run.failed:
                 next_due = trio.current_time() + await self._crashed(edge_account_id)
         finally:
             self._running.discard(edge_account_id)
@@ -228,8 +229,8 @@ class Supervisor:
         if next_due != math.inf:
             self._schedule(edge_account_id, next_due)
 
-    async def _life(self, actor: AccountActor) -> float:
-        """Run the actor; returns when the account is due next (monotonic seconds), soon where the store is away."""
+    async def _run_actor(self, actor: AccountActor) -> float:
+        """Run the actor. Return when the account is due next (monotonic seconds); soon if the store is unavailable."""
         edge_account_id = actor.edge_account_id
         try:
             next_due = await actor.run()
@@ -245,14 +246,14 @@ class Supervisor:
         return trio.current_time() if actor.woken else next_due
 
     async def _crashed(self, edge_account_id: str) -> float:
-        """Count a crash, and let the account show it when it is not the first; how long to wait, in seconds."""
+        """Count a crash and show it on the account once it repeats. Return how long to wait, in seconds."""
         failures = self._failures.setdefault(edge_account_id, _Failures())
         failures.crashes += 1
         self._context.metrics.count(ACTOR_CRASHES)
         if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
-            with contained(log, "crash not shown", level=logging.WARNING) as noting:
+            with contained(log, "crash not shown", level=logging.WARNING) as recording:
                 await self._context.store.run(accounts.note_crash(edge_account_id, _CRASH.note()))
-            failures.shown = not noting.failed  # the next crash tries it again
+            failures.shown = not recording.failed  # otherwise the next crash tries again
         return self._wait_s(failures.crashes, _LONGEST_BACKOFF_S)
 
     def _wait_s(self, failures: int, longest_s: float) -> float:
@@ -261,15 +262,15 @@ class Supervisor:
         return min(longest_s, wait_s)
 
 
-_CRASH = ServiceError("internal", "The service fails on this account; the operator's log has why.")
+_CRASH = ServiceError("internal", "The service failed repeatedly on this account. The operator's log has the details.")
 
 
 @asynccontextmanager
 async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> AsyncIterator[Supervisor]:
-    """A running supervisor, and the store's chores beside it.
+    """Run a supervisor, with the rollout and the store's housekeeping beside it.
 
-    At exit: mailboxes close, running work has `drain_s`, then it is cancelled; what was cancelled is a `running` row in
-    the store, which the next start goes on with.
+    At exit, mailboxes close and running work has `drain_s` to finish before it is cancelled. Cancelled work remains a
+    `running` row in the store, which the next start resumes.
     """
     supervisor: Supervisor | None = None
     try:
@@ -281,9 +282,9 @@ async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> 
                 loop.start_soon(supervisor.run)
                 loop.start_soon(supervisor.watch_commands)
                 loop.start_soon(supervisor.watch_silence)
-                loop.start_soon(rollout.keep_updating, context)
+                loop.start_soon(rollout.run_rollout, context)
                 for chore in housekeeping.chores(context.config.timing):
-                    loop.start_soon(housekeeping.keep_doing, context, chore)
+                    loop.start_soon(housekeeping.run_periodically, context, chore)
                 with context.store.changes.told_to(supervisor.wake):
                     yield supervisor
                 loop.cancel_scope.cancel()
@@ -291,4 +292,4 @@ async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> 
             nursery.cancel_scope.deadline = trio.current_time() + context.config.timing.drain_s
     finally:
         if supervisor is not None:
-            supervisor.refuse_rest()
+            supervisor.refuse_queued()

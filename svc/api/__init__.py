@@ -1,10 +1,11 @@
-"""The contract as data: what each endpoint takes, answers and refuses. Pure; no framework, no store.
+"""The API contract as data: requests, responses and error codes of each endpoint. No I/O, no framework.
 
-fields     the types of single fields, with their JSON schema
-shape      bodies, queries and answers: parsed strictly, at the border
-errors     how errors are shown
-endpoint   an endpoint: method, path, who may, what it takes, answers and refuses
-me … push  each resource: its models, then its endpoints
+fields     types of single fields, with their JSON schemas
+shape      base classes and strict parsing of bodies, queries and responses
+errors     errors in responses
+endpoint   the description of an endpoint: method, path, access, request, response, error codes
+me … push  one module per resource: its models, then its endpoints
 contract   all endpoints
-openapi    the contract as an OpenAPI 3.1.0 document; reference: the same for people
+openapi    the OpenAPI 3.1.0 document
+reference  the reference as an HTML page
 """

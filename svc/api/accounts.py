@@ -1,4 +1,4 @@
-"""/v1/accounts: connecting edge accounts, installing the worker, zones, the link host."""
+"""/v1/accounts: connect Cloudflare accounts, install the worker, list zones, set the link host."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
 
 
-_OF_BOOTSTRAP = (
-    "An API token of the edge account with *Account Settings: Read* and *Account API Tokens: Edit*, valid for one day; "
-    "`x-token-page` of the operation is the edge platform's page for it, filled in. It is used within this request and "
-    "deleted, never stored."
+_BOOTSTRAP_FIELD = (
+    "An API token of the Cloudflare account with the permissions *Account Settings: Read* and *Account API Tokens: "
+    "Edit*, valid for one day. `x-token-page` of the operation is the address of Cloudflare's form, filled in. The "
+    "token is used for this request only and then deleted. It is never stored."
 )
 
 
@@ -51,32 +51,32 @@ DaysKept = Annotated[int, Field(ge=LEAST_DAYS_KEPT, le=MOST_DAYS_KEPT, examples=
 
 
 class Connect(Body):
-    """An edge account to be connected."""
+    """A Cloudflare account to connect."""
 
     edge_account_id: EdgeAccountId
-    bootstrap_token: EdgeToken = Field(description=_OF_BOOTSTRAP)
+    bootstrap_token: EdgeToken = Field(description=_BOOTSTRAP_FIELD)
     location: Location | None = Field(
         None,
-        description="Where the account's database is to be made: near a part of the world (`wnam`, `enam`, `weur`,"
-        " `eeur`, `apac`, `oc`), or bound to a jurisdiction (`eu`, `fedramp`). It cannot be changed later. Without it"
-        " the edge platform makes it near the service.",
+        description="Location of the account's database: a region (`wnam`, `enam`, `weur`, `eeur`, `apac`, `oc`) or a"
+        " jurisdiction (`eu`, `fedramp`). It cannot be changed later. By default Cloudflare chooses a region near the"
+        " service.",
     )
 
 
 class Renew(Body):
-    """A bootstrap token that makes a new working token."""
+    """A bootstrap token with which the service creates a new working token."""
 
-    bootstrap_token: EdgeToken = Field(description=_OF_BOOTSTRAP)
+    bootstrap_token: EdgeToken = Field(description=_BOOTSTRAP_FIELD)
 
 
 class AccountChange(Body):
-    """What is to change of an account; what is absent or null stays as it is."""
+    """Changes to an account. Fields that are absent or null keep their value."""
 
-    name: Name | None = Field(None, description="What it is called here; first it has the edge platform's name.")
+    name: Name | None = Field(None, description="The account's name in this service. Initially its name at Cloudflare.")
     plan: EdgePlan | None = Field(
         None,
-        description="The account's plan for workers at the edge platform, by whose limits `advice` measures. The"
-        " platform does not tell it.",
+        description="The account's Workers plan at Cloudflare, whose limits `advice` uses. The service cannot read it"
+        " from Cloudflare.",
     )
     days_kept: DaysKept | None = Field(
         None,
@@ -87,46 +87,46 @@ class AccountChange(Body):
 
 
 class PutLinkHost(Body):
-    """The host on which all links of the account are to live."""
+    """The host of all links of the account."""
 
     host: Host
     replace_website: bool = Field(
         False,
-        description="Use the host although its DNS record leads to a server, also at the zone's apex and `www`. The"
-        " website is unreachable while the host is the link host, and reachable again afterwards: the service changes"
-        " no DNS record. Default: `false`.",
+        description="Use the host even if it already serves a website, including the zone's apex and `www`. The website"
+        " is unreachable while the host is the link host, and reachable again afterwards, because the service changes"
+        " no DNS records. Default: `false`.",
     )
     has_certificate: bool = Field(
         False,
-        description="Take the host though it lies more than one label below its zone: the zone has a certificate for it"
-        " that is not the free one. Default: `false`.",
+        description="Accept a host more than one label below its zone, because the zone has a certificate for it"
+        " besides the free one. Default: `false`.",
     )
 
     def wish(self) -> model.LinkHostWish:
-        """As the actors take it."""
+        """Return the request as a model for the actors."""
         return model.LinkHostWish(self.host, self.replace_website, self.has_certificate)
 
 
 class AccountTrouble(Answer):
-    """What is wrong with an account; of one that works, what needs a hand (`warnings`)."""
+    """An account's error, its warnings, or both. A working account can have warnings that need attention."""
 
     code: str | None = may_be_absent()
     message: str | None = may_be_absent()
     details: dict[str, Any] | None = may_be_absent(
-        "`remedy`; `revoke_tokens`: names of tokens to delete; others by code."
+        "`remedy`; `revoke_tokens`: names of tokens to delete; further details depend on the code."
     )
     warnings: tuple[AccountWarning, ...] | None = may_be_absent()
 
 
 class WorkingToken(Answer):
-    """The working token: its value is never shown."""
+    """The working token. Its value is never shown."""
 
     name: str
     expires_at: Moment
 
 
 class Edge(Answer):
-    """What is installed."""
+    """The installed worker."""
 
     bundle: str = Field(description="SHA-256 of the worker's code.")
     up_to_date: bool
@@ -135,56 +135,57 @@ class Edge(Answer):
 
 
 class LastPush(Answer):
-    """What the worker told of itself at its last push."""
+    """The worker's status as of its last push."""
 
     at: Moment
     bundle: str
     schema_: int | None = Field(serialization_alias="schema")
-    queue: Count = Field(description="Parts and final days that wait to be sent.")
+    queue: Count = Field(description="Parts and final days that the worker has yet to send.")
     error: str | None
     dropped: dict[str, Count] = Field(description="Events that were not counted, by reason.")
 
 
 class Busiest(Answer):
-    """The most that was used on a day; of `size` what the database holds, and when that was asked."""
+    """The highest usage of a day. For `size`, the database's size and the day on which it was read."""
 
-    day: Day | None = Field(description="Null: nothing was used.")
+    day: Day | None = Field(description="Null: no usage.")
     value: Count
 
 
 class MetricAdvice(Answer):
-    """One metric against its limit."""
+    """Usage of one metric compared with its limit."""
 
     level: AdviceLevel
     limit: Count
     busiest: Busiest
-    forecast: Day | None = Field(description="When the trend reaches the limit, if that is within 30 days.")
+    forecast: Day | None = Field(description="The day on which the trend reaches the limit, if within 30 days.")
 
 
 class Advice(Answer):
-    """How near the account is to the limits of its plan, over the last seven complete days (UTC)."""
+    """Plan usage compared with the limits of the account's plan, over the last seven complete days (UTC)."""
 
     level: AdviceLevel | None = Field(
-        description="The worst level among the metrics that could be read. Null: none could be read."
+        description="The worst level of all metrics that could be read. Null: none could be read."
     )
     metric: Metric | None = Field(
-        description="The metric that decides the level: of the worst, the nearest to its limit. Null: the level is `ok`"
-        " or null."
+        description="The metric that determines the level. If several do, the one closest to its limit. Null: the level"
+        " is `ok` or null."
     )
     metrics: dict[Metric, MetricAdvice] = Field(
-        description="What could be read. `requests`, `writes` and `reads` a day of the whole edge account, `size` in"
-        " bytes of the worker's database. A paid plan has no daily limits, so `size` alone."
+        description="The metrics that could be read: `requests`, `writes` and `reads` per day of the whole Cloudflare"
+        " account, and `size` in bytes of the worker's database. Paid plans have no daily limits, so they have only"
+        " `size`."
     )
-    unavailable: tuple[Unread, ...] = Field(description="What could not be read, in part or at all.")
+    unavailable: tuple[Unread, ...] = Field(description="The metrics that could not be read, or only in part.")
     suggest: Suggestion | None = Field(
-        description="`shorter_hourly_retention`: the size alone is the problem, and `days_kept` of the account can be"
+        description="`shorter_hourly_retention`: only the size is the problem, and the account's `days_kept` can be"
         " lowered."
     )
     at: Moment
 
     @classmethod
     def of(cls, advice: model.Advice, suggestion: Suggestion | None) -> Advice:
-        """An advice. `suggestion`: what the account's user can still do."""
+        """Return the response for an advice; `suggestion` is for the account's user."""
         return cls(
             level=advice.level,
             metric=advice.metric,
@@ -204,13 +205,13 @@ class Advice(Answer):
 
 
 class Account(Answer):
-    """A connected edge account."""
+    """A connected Cloudflare account."""
 
     id: str
     edge_account_id: str
     name: str
     location: Location | None
-    plan: EdgePlan = Field(description="By its user's own word.")
+    plan: EdgePlan = Field(description="The plan as set by the user.")
     days_kept: DaysKept = Field(description="The number of days whose breakdowns the worker's database keeps.")
     state: AccountState
     token: WorkingToken | None
@@ -222,22 +223,22 @@ class Account(Answer):
 
     @classmethod
     def of(cls, account: model.Account, bundle: str) -> Account:
-        """An account as lists and most answers show it. `bundle`: SHA-256 of the worker that installs would upload."""
+        """Return the account as in lists. `bundle` is the SHA-256 of the worker that an install would upload."""
         return cls(**_fields(account, bundle))
 
 
 class Operation(Answer):
-    """A long piece of work on an account."""
+    """A long-running operation on an account."""
 
     kind: OperationKind
     state: OperationState
-    step: str = Field(description="`selfcheck`: the worker runs, its first report is awaited.")
+    step: str = Field(description="The current step. `selfcheck`: the worker is installed; its first push is awaited.")
     error: ErrorObject | None
     updated_at: Moment
 
     @classmethod
     def of(cls, operation: model.Operation) -> Operation:
-        """An operation."""
+        """Return the response for an operation."""
         return cls(
             kind=operation.kind,
             state=operation.state,
@@ -248,19 +249,19 @@ class Operation(Answer):
 
 
 class LinkHost(Answer):
-    """The host on which an account's links live."""
+    """The host of an account's links."""
 
     host: str
     state: RouteState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="From then on every visitor gets this version. Null: not synced yet, or synced before version 0.8."
+        description="Time from which all visitors get this version. Null: not synced yet, or synced before version 0.8."
     )
     error: ErrorObject | None
 
     @classmethod
     def of(cls, host: model.LinkHost, synced_version: int) -> LinkHost:
-        """A link host; `synced_version`: what the worker's database has of the account's configuration."""
+        """Return the response for a link host; `synced_version` is the configuration version that the worker has."""
         config = config_state(host.version, synced_version)
         return cls(
             host=host.host,
@@ -279,7 +280,7 @@ class FullAccount(Account):
 
     @classmethod
     def of_all(cls, account: model.Account, bundle: str, latest: model.Operation | None) -> FullAccount:
-        """An account as GET /v1/accounts/{id} alone shows it."""
+        """Return the account as in GET /v1/accounts/{id}."""
         return cls(
             **_fields(account, bundle),
             operation=None if latest is None else Operation.of(latest),
@@ -288,64 +289,68 @@ class FullAccount(Account):
 
 
 class AccountList(Answer):
-    """Accounts, oldest first."""
+    """The accounts, oldest first."""
 
     accounts: tuple[Account, ...]
 
 
 class OneAccount(Answer):
-    """An account as it is now."""
+    """An account after the request."""
 
     account: Account
 
 
 class OneFullAccount(Answer):
-    """An account in full."""
+    """An account with its latest operation and its link host."""
 
     account: FullAccount
 
 
 class OneLinkHost(Answer):
-    """A link host as it is now."""
+    """A link host after the request."""
 
     link_host: LinkHost
 
 
 class Leftover(Answer):
-    """Something that a disconnect could not remove from the edge platform, for programs; its words are in `left`."""
+    """A resource that a disconnect could not remove from Cloudflare. `left` has the same as a sentence."""
 
     kind: LeftKind = Field(
-        description="What it is. `uncounted_database`: it was not deleted, since its last counts could not be read, for"
-        " the reason `why`."
+        description="The kind of resource. `uncounted_database`: the database was kept because its last counts could"
+        " not be read, for the reason `why`."
     )
-    why: LeftWhy = Field(description="Why it is still there. `refused`: `facts.said` has the platform's words.")
-    facts: dict[str, str] = Field(description="What the words name, e.g. `route`, by both codes.")
+    why: LeftWhy = Field(
+        description="The reason why it still exists. `refused`: `facts.said` has Cloudflare's message."
+    )
+    facts: dict[str, str] = Field(
+        description="Values such as `route`. The codes `kind` and `why` determine which are present."
+    )
 
     @classmethod
     def each(cls, left: Sequence[leftover.Leftover]) -> tuple[Leftover, ...]:
-        """All of them, in their order."""
+        """Return the responses for remaining resources, in the same order."""
         return tuple(cls(kind=one.kind, why=one.why, facts=dict(one.facts)) for one in left)
 
 
 class Disconnected(Answer):
-    """What came of a disconnect."""
+    """The result of a disconnect."""
 
     ok: Literal[True] = True
     revoke_token: str | None = Field(
-        description="The name of the working token, which cannot delete itself: revoke it in the edge platform's"
-        " dashboard. Null: it is gone or expired, or there was none."
+        description="The name of the working token, which cannot delete itself: delete it in the Cloudflare dashboard."
+        " Null: the token was deleted, has expired, or never existed."
     )
     left: tuple[str, ...] = Field(
-        description="What could not be removed from the edge platform, and why: a sentence each."
+        description="The resources that could not be removed from Cloudflare, each with the reason in a sentence."
     )
     leftovers: tuple[Leftover, ...] = Field(
-        description="An addition to the specification: the same in the same order, for programs, and for who speaks"
-        " another language."
+        description="An addition to the specification: the resources in `left`, in the same order, as codes for"
+        " programs and translations."
     )
 
     @classmethod
     def of(cls, former: model.FormerAccount) -> Disconnected:
-        """What came of the disconnect of this account."""
+        """Return the response for a disconnected account."""
         return cls(
             revoke_token=former.revoke_token,
             left=tuple(one.words for one in former.left),
@@ -354,40 +359,40 @@ class Disconnected(Answer):
 
 
 class Finding(Answer):
-    """A difference between what should be at the edge platform and what is there."""
+    """A difference between the expected and the actual state at Cloudflare."""
 
-    kind: FindingKind = Field(description="What it is, for programs; of `other` the words alone tell.")
-    facts: dict[str, str] = Field(description="What the words name, e.g. `route`, by the kind.")
-    thing: str = Field(description="What it is about, e.g. `the route shop.example/ab3/x9k*`.")
-    expected: str = Field(description="How it should be: `leads to the worker svc-edge`.")
-    found: str = Field(description="How it is: `was deleted outside the service`.")
-    remedy: str | None = Field(description="What a person does about it; null: it is mended.")
-    remedy_code: str | None = Field(description="The error code whose remedy it is; null: it is none's.")
-    mended: bool = Field(description="The check has mended it.")
+    kind: FindingKind = Field(description="The kind of finding. `other`: see the texts.")
+    facts: dict[str, str] = Field(description="Values such as `route`. The kind determines which are present.")
+    thing: str = Field(description="The resource, e.g. `the route shop.example/ab3/x9k*`.")
+    expected: str = Field(description="Its expected state, e.g. `points to the worker svc-edge`.")
+    found: str = Field(description="Its actual state, e.g. `was deleted outside the service`.")
+    remedy: str | None = Field(description="What the user can do. Null: it has been repaired.")
+    remedy_code: str | None = Field(description="The error code that has this remedy. Null: none has.")
+    mended: bool = Field(description="The health check has repaired it.")
 
 
 class Check(Answer):
-    """What a look at the whole account has found; nothing: all is well."""
+    """The findings of a health check. Empty: everything is in order."""
 
     findings: tuple[Finding, ...]
 
 
 class Zone(Answer):
-    """A zone of the edge account."""
+    """A zone of the Cloudflare account."""
 
     name: str
-    status: str = Field(description="The edge platform's own word.")
+    status: str = Field(description="The zone's status at Cloudflare.")
 
 
 class Zones(Answer):
-    """An edge account's zones by name; `truncated`: there are more than 1,000."""
+    """The zones of a Cloudflare account, by name. `truncated`: there are more than 1,000."""
 
     zones: tuple[Zone, ...] = Field(json_schema_extra={"maxItems": 1000})
     truncated: bool
 
 
 def config_state(version: int, synced_version: int, error: ErrorNote | None = None) -> ConfigState:
-    """Whether the worker knows this version of the account's configuration; `error`: why not, though it was synced."""
+    """Return whether the worker has this configuration version. `error`: the sync could not apply it."""
     return "synced" if version <= synced_version and error is None else "pending"
 
 
@@ -403,7 +408,7 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
         "token": None
         if account.token_name is None or account.token_expires_at is None
         else WorkingToken(name=account.token_name, expires_at=account.token_expires_at),
-        "error": _trouble(account),
+        "error": _account_error(account),
         "edge": None
         if account.edge_bundle is None or account.edge_schema is None or account.installed_at is None
         else Edge(
@@ -427,8 +432,8 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
     }
 
 
-def _trouble(account: model.Account) -> AccountTrouble | None:
-    """What is wrong with an account, and the warnings of one that works, with the names of tokens to revoke."""
+def _account_error(account: model.Account) -> AccountTrouble | None:
+    """Return the account's error and warnings with the names of tokens to revoke, or None if there are none."""
     shown: dict[str, Any] = {} if account.error is None else with_remedy(account.error)
     if account.warnings:
         shown["warnings"] = account.warnings
@@ -437,7 +442,7 @@ def _trouble(account: model.Account) -> AccountTrouble | None:
     return AccountTrouble(**shown) if shown else None
 
 
-# What the use of a bootstrap token may meet.
+# Errors of requests with a bootstrap token.
 _BOOTSTRAP: tuple[Code, ...] = (
     "operation_in_progress",
     "invalid_bootstrap",
@@ -448,7 +453,7 @@ _BOOTSTRAP: tuple[Code, ...] = (
     "orphan_not_deleted",
     "cloudflare_unavailable",
 )
-# What any question to the edge platform may meet.
+# Errors of requests that call Cloudflare's API.
 _LIVE: tuple[Code, ...] = ("account_not_ready", "cloudflare_unavailable")
 
 LIST = Endpoint(
@@ -464,10 +469,10 @@ CONNECT = Endpoint(
     path="/v1/accounts",
     tag="accounts",
     action="account.connect",
-    summary="Connect an edge account",
-    description="The service checks the bootstrap token, makes its own working token with just the rights that it"
-    " needs, deletes the bootstrap token, and installs the worker. Poll the account until its `state` is `ready`."
-    " After a 503 the account is `pending`: the same request goes on.",
+    summary="Connect a Cloudflare account",
+    description="The service checks the bootstrap token, creates its own working token with only the permissions that"
+    " it needs, deletes the bootstrap token, and installs the worker. Poll the account until its `state` is `ready`."
+    " After a 503 the account is `pending`; repeat the same request to continue.",
     scopes=("accounts",),
     body=Connect,
     answer=OneAccount,
@@ -499,9 +504,9 @@ CHANGE = Endpoint(
     path="/v1/accounts/{account_id}",
     tag="accounts",
     action="account.change",
-    summary="Change an account's name, its plan at the edge platform, or the days that its worker keeps",
-    description="An addition to the specification. With another plan the advice is computed anew at once; until then"
-    " there is none. The worker gets changed `days_kept` with the next sync.",
+    summary="Change an account's name, its Cloudflare plan, or the number of days that its worker keeps",
+    description="An addition to the specification. After a change of the plan, `advice` is null until it has been"
+    " recomputed, which starts immediately. The worker receives a changed `days_kept` with the next sync.",
     scopes=("accounts",),
     body=AccountChange,
     answer=OneAccount,
@@ -511,7 +516,7 @@ ZONES = Endpoint(
     method="GET",
     path="/v1/accounts/{account_id}/zones",
     tag="accounts",
-    summary="List the zones of the edge account, live",
+    summary="List the zones of the Cloudflare account, live",
     scopes=("accounts", "sites"),
     answer=Zones,
     codes=_LIVE,
@@ -522,10 +527,10 @@ RENEW = Endpoint(
     tag="accounts",
     action="account.renew",
     summary="Renew the working token",
-    description="The service checks the bootstrap token, makes a new working token, and deletes the old one and the"
-    " bootstrap token. The worker goes on untouched; an account that was in trouble for its token's sake is well again."
-    " After a 503 nothing has changed: the same request tries again. After `renew_lost` the account"
-    " goes on with the token that it had, and the next renewal deletes what the lost one left.",
+    description="The service checks the bootstrap token, creates a new working token, and deletes the old one and the"
+    " bootstrap token. The worker keeps running, and an account whose token was the problem recovers. After a 503"
+    " nothing has changed; repeat the same request. After `renew_lost` the account keeps using its old token, and the"
+    " next renewal deletes the remains of the lost one.",
     scopes=("accounts",),
     body=Renew,
     answer=OneAccount,
@@ -538,9 +543,9 @@ INSTALL = Endpoint(
     path="/v1/accounts/{account_id}/install",
     tag="accounts",
     action="account.install",
-    summary="Install the worker, or install it again",
-    description="The database is kept, the worker gets a new key. A worker or a database of the same name that the"
-    " service did not make is never touched, nor is a worker that was changed outside the service.",
+    summary="Install or reinstall the worker",
+    description="The database is kept; the worker gets a new key. The service never touches a worker or database of the"
+    " same name that it did not create, or a worker that was changed outside the service.",
     scopes=("accounts",),
     body=NoBody,
     answer=OneAccount,
@@ -553,10 +558,10 @@ DISCONNECT = Endpoint(
     tag="accounts",
     action="account.disconnect",
     summary="Disconnect an account",
-    description="The service removes its routes, worker and database from the edge platform, as far as they are its own"
-    " and unchanged, and forgets the account. Its sites and links become `deleted`; what they counted stays, and their"
-    " reports go on. It works in every state, also when the token or the platform does not: what could not be removed"
-    " is named in `left`. Asked again, the first answer comes again.",
+    description="The service removes its routes, worker and database from Cloudflare, if it created them and they are"
+    " unchanged, and deletes the account here. The account's sites and links become `deleted`; their counts and reports"
+    " remain available. Disconnecting works in every state, even if the token or Cloudflare does not work; `left` lists"
+    " the remaining resources. A repeated request gets the first response again.",
     scopes=("accounts",),
     body=NoBody,
     answer=Disconnected,
@@ -567,11 +572,11 @@ CHECK = Endpoint(
     path="/v1/accounts/{account_id}/check",
     tag="accounts",
     action="account.check",
-    summary="Compare what should be at the edge platform with what is there, and mend what needs no question",
-    description="An addition to the specification. Looks at the working token and its rights, the worker, its"
-    " bindings, cron and address, the database and what is in it, the routes and DNS records, and the worker's reports;"
-    " the same look is taken every hour. What needs no question is mended: a route, a cron or configuration that is"
-    " gone. What was changed outside the service is left alone. In any state of the account.",
+    summary="Run a health check of the account, and repair what is safe to repair",
+    description="An addition to the specification. Checks the working token and its permissions; the worker, its"
+    " bindings, cron trigger and workers.dev address; the database and its contents; the routes and DNS records; and"
+    " the worker's reports. The same check runs every hour. It repairs missing routes, cron triggers and configuration,"
+    " and leaves alone what was changed outside the service. It works in every state of the account.",
     scopes=("accounts",),
     body=NoBody,
     answer=Check,
@@ -583,10 +588,10 @@ PUT_LINK_HOST = Endpoint(
     tag="accounts",
     action="link_host.set",
     summary="Set or replace the host of the account's links",
-    description="The host needs a proxied DNS record, which the service does not make: AAAA 100:: for a host with"
-    " nothing but links. A new host replaces the old one; links keep their codes, codes printed before lead nowhere."
-    " All pages of the host are unreachable while it is the link host, so a host that serves a website is refused"
-    " without `replace_website: true`.",
+    description="The host needs a proxied DNS record, which you must create; for a host with nothing but links use"
+    " AAAA 100::. A new host replaces the old one. Links keep their codes, but short links and QR codes with the old"
+    " host stop working. All pages of the host are unreachable while it is the link host, so the service rejects a host"
+    " that serves a website unless you send `replace_website: true`.",
     scopes=("sites",),
     body=PutLinkHost,
     answer=OneLinkHost,

@@ -1,8 +1,8 @@
-"""Hosts and addresses as people paste them, in the ASCII form in which they are stored. Pure.
+"""Conversion of hosts, URLs and paths with non-ASCII characters to the ASCII form in which they are stored. No I/O.
 
-What is ASCII stays as it is. Otherwise a host goes through UTS 46 (what browsers do, without the transitional form) and
-the registration rules of IDNA 2008, label by label; of the rest of an address each character beyond ASCII is
-percent-encoded in UTF-8. What comes out is still to be looked at: it may be no host name, or on the link host.
+ASCII input is returned unchanged. A host is mapped by UTS 46 (non-transitional, as in browsers) and then encoded label
+by label under the registration rules of IDNA 2008. Other non-ASCII characters of a URL are percent-encoded in UTF-8.
+Callers must still validate the result: it may not be a host name, or may be on the link host.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 import idna
 
-# Of the host as it is written. A name has at most 253 characters; the conversion takes longer than the length grows.
+# Limit on the input, because the cost of the conversion grows faster than its length. Host names have at most 253
+# characters.
 _LONGEST_HOST = 253
 _LABEL = re.compile(r"[A-Za-z0-9_-]*")
 _URL = re.compile(
@@ -25,39 +26,39 @@ _NOT_IN_PATHS = re.compile(r'[ "<>^`{}]+|[^\x00-\x7f]+')
 
 
 def ascii_host(text: str) -> str:
-    """A host name in its ASCII form. Raises ValueError: no such form."""
+    """Return a host name in ASCII form. Raises ValueError if it has none."""
     if text.isascii():
         return text
     if len(text) > _LONGEST_HOST:
         raise ValueError("too long")
     labels = idna.uts46_remap(text, std3_rules=False, transitional=False).split(".")
-    # A sign that is mapped to a slash or an at-sign would make another address of what is behind it.
+    # A character that maps to a slash or an at sign would change the meaning of the rest of the URL.
     if not all(_LABEL.fullmatch(label) for label in labels if label.isascii()):
-        raise ValueError("other characters than those of host names")
+        raise ValueError("contains characters that are not allowed in host names")
     return ".".join(label if label.isascii() else idna.alabel(label).decode() for label in labels)
 
 
 def ascii_url(text: str) -> str:
-    """An https address in its ASCII form. Raises ValueError: its host has none, or it is no https address."""
+    """Return an https URL in ASCII form. Raises ValueError if it is not an https URL or its host has no ASCII form."""
     if text.isascii():
         return text
     parts = _URL.fullmatch(text)
     if parts is None:
-        raise ValueError("no https address")
+        raise ValueError("not an https URL")
     user, rest = (_BEYOND_ASCII.sub(_percent_encoded, part or "") for part in (parts["user"], parts["rest"]))
     return f"{parts['scheme']}{user}{ascii_host(parts['host'])}{rest}"
 
 
 def ascii_path(text: str) -> str:
-    """A path as a browser sends it: percent-encoded where the URL standard does so, without blanks at its end.
+    """Return a path as a browser sends it: percent-encoded by the URL standard, without trailing spaces.
 
-    What is percent-encoded already stays as it is. https://url.spec.whatwg.org/#path-percent-encode-set
+    Existing percent-encoding is kept. https://url.spec.whatwg.org/#path-percent-encode-set
     """
     return _NOT_IN_PATHS.sub(_percent_encoded, text.rstrip(" "))
 
 
 def search_forms(text: str) -> tuple[str, ...]:
-    """What to look for where ASCII forms are stored: the text as a part of a path, and as a host or an address."""
+    """Return the ASCII forms to search for: the text as part of a path, and, where possible, as a host and a URL."""
     if text.isascii():
         return (text,) if text else ()
     forms = [_BEYOND_ASCII.sub(_percent_encoded, text)]

@@ -1,4 +1,4 @@
-"""/auth: sign-up, confirmation, sign-in, password reset; the page session."""
+"""/auth: sign-up, confirmation, sign-in, session refresh, password reset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFRESH_COOKIE = "svc_refresh"
 
 
 def cookie_name(name: str, base_url: str) -> str:
-    """The name that a cookie of ours has where the service is reached at `base_url`; see `http/serving/cookies.py`."""
+    """Return the name of a cookie, with the prefix `__Host-` under https; see `http/serving/cookies.py`."""
     return f"__Host-{name}" if base_url.startswith("https:") else name
 
 
@@ -26,7 +26,7 @@ class SignUp(Body):
 
     @field_validator("password")
     @classmethod
-    def _unlike_the_address(cls, password: SecretStr, info: ValidationInfo) -> SecretStr:
+    def _differs_from_email(cls, password: SecretStr, info: ValidationInfo) -> SecretStr:
         fault = fault_for(info.data.get("email", ""), password.get_secret_value())
         if fault is not None:
             raise Wrong(fault, "weak_password")
@@ -34,7 +34,7 @@ class SignUp(Body):
 
 
 class Credentials(Body):
-    """Who signs in."""
+    """The credentials of a user."""
 
     email: Email
     password: Password
@@ -47,33 +47,33 @@ class Address(Body):
 
 
 class MailedToken(Body):
-    """The token of an e-mail's link."""
+    """The token from the link in an e-mail."""
 
     token: MailToken
 
 
 class Reset(Body):
-    """The token of an e-mail's link, and the new password."""
+    """The token from the link in an e-mail, and the new password."""
 
     token: MailToken
     password: NewPassword
 
 
 class NewSession(Answer):
-    """A page session; the refresh token is in a cookie."""
+    """A page session. The refresh token is in a cookie."""
 
     access_token: str = Field(json_schema_extra={"format": "password"})
     expires_at: Moment
     user: User
 
 
-_SAME_ANSWER = "The answer does not tell whether the address is known."
+_SAME_ANSWER = "The response does not reveal whether the address belongs to a user."
 
 SIGN_UP = Endpoint(
     method="POST",
     path="/auth/sign-up",
     tag="sign-in",
-    summary="Sign up; an e-mail with a link follows",
+    summary="Sign up and receive a confirmation e-mail",
     description=_SAME_ANSWER,
     access="anybody",
     body=SignUp,
@@ -86,7 +86,7 @@ CONFIRM = Endpoint(
     method="POST",
     path="/auth/confirm",
     tag="sign-in",
-    summary="Confirm the address by the token of the e-mail's link",
+    summary="Confirm the e-mail address with the token from the e-mail",
     access="anybody",
     body=MailedToken,
     answer=Ok,
@@ -97,7 +97,7 @@ RESEND = Endpoint(
     method="POST",
     path="/auth/confirm/resend",
     tag="sign-in",
-    summary="Send the e-mail of the sign-up once more",
+    summary="Resend the confirmation e-mail",
     description=_SAME_ANSWER,
     access="anybody",
     body=Address,
@@ -110,7 +110,7 @@ SIGN_IN = Endpoint(
     method="POST",
     path="/auth/sign-in",
     tag="sign-in",
-    summary="Begin a page session",
+    summary="Sign in and start a page session",
     access="anybody",
     body=Credentials,
     answer=NewSession,
@@ -122,10 +122,9 @@ REFRESH = Endpoint(
     method="POST",
     path="/auth/refresh",
     tag="sign-in",
-    summary="New tokens for the cookie's; the old ones are dead",
-    description="A second tab, or a request that is sent again because its answer was lost, gets the same new tokens:"
-    " for 30 s with the cookie from before, for 60 s with the new one. A cookie from before that comes later ends the"
-    " session.",
+    summary="Exchange the refresh token for new tokens",
+    description="The old tokens stop working. A second tab, or a retry after a lost response, gets the same new tokens:"
+    " for 30 s with the previous cookie, for 60 s with the new one. Using a previous cookie later ends the session.",
     access="cookie",
     body=NoBody,
     answer=NewSession,
@@ -136,7 +135,7 @@ SIGN_OUT = Endpoint(
     method="POST",
     path="/auth/sign-out",
     tag="sign-in",
-    summary="End the session of the cookie and that of the access token",
+    summary="End the sessions of the cookie and the access token",
     access="anybody",
     body=NoBody,
     answer=Ok,
@@ -148,7 +147,7 @@ ASK_RESET = Endpoint(
     method="POST",
     path="/auth/password-reset",
     tag="sign-in",
-    summary="Ask for an e-mail with a link that sets a new password",
+    summary="Request an e-mail with a link to reset the password",
     description=_SAME_ANSWER,
     access="anybody",
     body=Address,
@@ -161,8 +160,8 @@ RESET = Endpoint(
     method="POST",
     path="/auth/password-reset/confirm",
     tag="sign-in",
-    summary="Set a new password by the token of the e-mail's link; every session ends",
-    description="An e-mail tells the user that it was changed.",
+    summary="Set a new password with the token from the e-mail",
+    description="All sessions of the user end. The user is notified of the change by e-mail.",
     access="anybody",
     body=Reset,
     answer=Ok,

@@ -1,4 +1,4 @@
-"""POST /v1/links/bulk: many links in one request."""
+"""POST /v1/links/bulk: create many links in one request."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
 MOST_LINKS = 1_000
-# What `[http] max_body_bytes` allows in the beginning: a thousand addresses of a thousand characters.
+# The default of `[http] max_body_bytes`: a thousand URLs of a thousand characters.
 BULK_BYTES = 1_048_576
-_MOST_ISSUES = 5  # of a row: a thousand rows may each have some
+_MOST_ISSUES = 5  # per row, because each of a thousand rows can have issues
 
 
 class LinkRow(Body):
-    """A link to be made; its fields are those of POST /v1/links."""
+    """A link to create, with the fields of POST /v1/links."""
 
     url: HttpsUrl
     code: LinkCode | None = Field(None, description=CODE)
-    rules: Rules = Field((), description="As of POST /v1/links. Default: `[]`.")
+    rules: Rules = Field((), description="As in POST /v1/links. Default: `[]`.")
 
 
 class _AnyRow:
-    """A row that is looked at later, by itself: what is wrong with it is its own error, and nobody else's."""
+    """A row that is validated later and separately, so that its issues become the error of this row only."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -45,16 +45,16 @@ class _AnyRow:
         cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         del schema
-        right = handler(LinkRow.__pydantic_core_schema__)
-        return {"anyOf": [right, {"description": "Whatever else stands here gets an error of its own."}]}
+        valid = handler(LinkRow.__pydantic_core_schema__)
+        return {"anyOf": [valid, {"description": "Any other value gets an error in its result."}]}
 
 
 class NewLinks(Body):
-    """Links to be made in one account."""
+    """Links to create in one account."""
 
     most_bytes: ClassVar[int] = BULK_BYTES
-    # A thousand links with ten rules each, which name one country and one device: 63,000 and 32,000. Of links with more
-    # countries fewer fit.
+    # A thousand links with ten rules, each with one country and one device, have 63,000 values in 32,000 containers.
+    # If rules have more countries, fewer links fit.
     most_values: ClassVar[int] = 70_000
     most_containers: ClassVar[int] = 35_000
 
@@ -65,22 +65,23 @@ class NewLinks(Body):
 
 
 class Result(Answer):
-    """What became of one link: it was made, or it was left out, and why."""
+    """The result for one link: the created link or an error."""
 
-    link: Link | None = may_be_absent("The link that was made.")
+    link: Link | None = may_be_absent("The created link.")
     error: ErrorObject | None = may_be_absent(
-        "Why it was not made: `invalid_request` with `details.issues`, as POST /v1/links has it, or `link_exists`."
+        "The reason why the link was not created: `invalid_request` with `details.issues`, as from POST /v1/links, or"
+        " `link_exists`."
     )
 
 
 class Results(Answer):
-    """A result a link, in their order."""
+    """One result per link, in the order of the request."""
 
     results: tuple[Result, ...]
 
 
 def row_of(value: object) -> LinkRow | Invalid:
-    """A row, or what is wrong with it."""
+    """Return the validated row, or its error with at most five issues."""
     try:
         return parse_body(LinkRow, to_json(value))
     except Invalid as error:
@@ -92,10 +93,10 @@ ADD_MANY = Endpoint(
     path="/v1/links/bulk",
     tag="links",
     action="link.create",
-    summary="Make many short links",
-    description="All that can be made are made, in one transaction; each of the others has its error. Nothing is made"
-    " where the request as a whole is refused: without a link host, and where the links would pass the limit. The body"
-    " has at most 1 MiB, and 70,000 fields and items.",
+    summary="Create many short links",
+    description="All valid links are created in one transaction; the results of the others have an error. No link is"
+    " created if the request as a whole is rejected, because the account has no link host or the links would exceed"
+    " the limit. The body may have at most 1 MiB, and 70,000 fields and items.",
     scopes=("links",),
     body=NewLinks,
     answer=Results,

@@ -1,4 +1,4 @@
-"""All endpoints, by their resources: what exists, and nothing else."""
+"""The list of all endpoints, grouped by resource."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from svc.api import (
 from svc.api.endpoint import Endpoint, Tag
 
 TAGS: dict[Tag, str] = {
-    "sign-in": "Sign up, confirm, sign in. Outside of /v1; for the page session.",
-    "me": "The caller, its limits, what it uses of them; its sessions and its password.",
-    "events": "What was changed, by whom, from where.",
+    "sign-in": "Sign-up, confirmation and sign-in of page sessions. Outside /v1.",
+    "me": "The signed-in user: limits, usage, sessions and password.",
+    "events": "The activity log: changes with actor, time and IP address.",
     "keys": "API keys.",
-    "accounts": "Connected edge accounts: the worker that runs in them, their zones, their link host.",
+    "accounts": "Connected Cloudflare accounts with their worker, zones and link host.",
     "sites": "Hosts whose pages are counted.",
     "links": "Short links and their QR codes.",
-    "reports": "What was counted.",
-    "worker": "For the installed workers.",
-    "service": "Probes, and this contract.",
+    "reports": "Counts of sites and links.",
+    "worker": "For installed workers.",
+    "service": "Probes and API descriptions.",
 }
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (

@@ -1,8 +1,8 @@
-"""Cursors: where a page of a list ended, in a form that clients pass on unread.
+"""Cursors: opaque strings with which clients request the next page of a list.
 
-A cursor names the list that it is of, which is the query without `cursor` and `limit`: with another order or another
-filter it would silently leave something out, so it is refused. What is in it is checked like everything that comes in;
-it tells nothing that its reader has not seen, so it is not signed.
+A cursor contains a digest of its query without `cursor` and `limit`. With another order or filter the page would
+silently omit items, so such a cursor is rejected. Cursors are validated like any input. They are not signed, because
+they contain only values that the client has seen.
 """
 
 from __future__ import annotations
@@ -23,32 +23,35 @@ _DIGEST_CHARS = 12
 
 
 def cursor_of(of: Sequence[str | None], place: Sequence[int | str]) -> str:
-    """The cursor behind `place` in the list that `of` describes."""
+    """Return the cursor for the position `place` in the list that the query `of` describes."""
     text = json.dumps([_digest(of), *place], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def place_in(cursor: str, of: Sequence[str | None], kinds: Sequence[type]) -> tuple[int | str, ...]:
-    """The place in a cursor of the list that `of` describes: values of these kinds, int or str. Raises Invalid."""
+    """Return the position in a cursor as values of the types `kinds`, int or str.
+
+    Raises Invalid if the cursor is malformed or belongs to a query other than `of`.
+    """
     try:
         found = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list) or len(found) != 1 + len(kinds) or found[0] != _digest(of):
-        raise _foreign()
+        raise _mismatch()
     place = found[1:]
     if not all(type(value) is kind and _is_small(value) for value, kind in zip(place, kinds, strict=True)):
-        raise _foreign()
+        raise _mismatch()
     return tuple(place)
 
 
 def expired() -> Invalid:
-    """A cursor whose list is not kept any more."""
-    return Invalid([Issue("cursor", "has expired: begin again without one")])
+    """Return the error for a cursor whose list is no longer available."""
+    return Invalid([Issue("cursor", "has expired; start again without a cursor")])
 
 
-def _foreign() -> Invalid:
-    return Invalid([Issue("cursor", "must be the next_cursor of a page with the same order and the same filters")])
+def _mismatch() -> Invalid:
+    return Invalid([Issue("cursor", "must be the next_cursor of a page with the same order and filters")])
 
 
 def _is_small(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""The form in which an endpoint is declared: everything that its clients have to know of it."""
+"""The declaration of an endpoint, with everything that clients need to know."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Q = TypeVar("Q", bound=Query, default=NoQuery)
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Tag = Literal["sign-in", "me", "events", "keys", "accounts", "sites", "links", "reports", "worker", "service"]
-# Who may: a page session or an API key with one of `scopes`; a page session only; an installed worker with its key;
-# whoever has the cookie of a page session; anybody.
+# user: a page session, or an API key with one of `scopes`. session: a page session only. worker: an installed worker
+# with its key. cookie: the refresh cookie of a page session. anybody: no credential.
 Access = Literal["user", "session", "worker", "cookie", "anybody"]
 
 JSON_TYPE = "application/json"
 
-# What each kind of object's id begins with; the name is that of the path's parameter.
+# Path parameter → prefix of the ids of these objects.
 ID_PREFIXES: Mapping[str, str] = {
     "account_id": "acc",
     "site_id": "site",
@@ -44,14 +44,16 @@ _PARAMETER = re.compile(r"{(\w+)}")
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint(Generic[B, Q]):
-    """One method on one path, as its clients see it.
+    """A method on a path.
 
-    `codes`: what it refuses with, beyond what follows from the rest (see `all_codes`). `body` None: it takes none and
-    ignores one. `answer`: what it answers as JSON, beside which it may have other `media_types`; None: those alone.
-    `cookies`: it may set some. `signs_out`: it may end the session that asks, and tells the browser so. `action`: the
-    word for what it changes in the user's events (svc/api/events.py); who declares a write says so, or that it changes
-    "nothing". `leaving`: it ends with its user, so that no answer is kept for an Idempotency-Key; the session that
-    asked may ask again until then.
+    `codes`: error codes in addition to those that follow from the other fields (see `all_codes`).
+    `body`: None if the endpoint ignores the body.
+    `answer`: the JSON response; None if the endpoint has only other `media_types`.
+    `cookies`: the response may set cookies.
+    `signs_out`: the endpoint may end the caller's session, and then sends Clear-Site-Data.
+    `action`: the event that a write records (svc/api/events.py), or "nothing".
+    `leaving`: the endpoint deletes the user, so no response is stored for an Idempotency-Key. Until the deletion ends,
+    the same session may repeat the request.
     """
 
     method: Method
@@ -61,7 +63,7 @@ class Endpoint(Generic[B, Q]):
     answer: type[Answer] | None
     description: str = ""
     access: Access = "user"
-    scopes: tuple[Scope, ...] = ()  # any one of them; (): any credential
+    scopes: tuple[Scope, ...] = ()  # any of these suffices; (): no scope needed
     action: Action | Literal["nothing"] | None = None
     status: int = 200
     query: type[Q] | None = None
@@ -71,39 +73,39 @@ class Endpoint(Generic[B, Q]):
     cookies: bool = False
     signs_out: bool = False
     leaving: bool = False
-    example: Mapping[str, object] = field(default_factory=dict)  # of a body
-    token_page: str | None = None  # the edge platform's page for the bootstrap token that it takes, filled in
+    example: Mapping[str, object] = field(default_factory=dict)  # example of a body
+    token_page: str | None = None  # URL of Cloudflare's form for the bootstrap token, filled in
 
     def __post_init__(self) -> None:
-        """Raises ValueError: a write that does not say what it changes."""
+        """Check the declaration. Raises ValueError if a write has no action."""
         if self.changes and self.action is None:
             raise ValueError(f"{self.method} {self.path} may change something: declare its action")
 
     @cached_property
     def id_name(self) -> str | None:
-        """The name of the path's parameter: one of ID_PREFIXES."""
+        """The name of the path parameter, one of ID_PREFIXES, or None."""
         found = _PARAMETER.search(self.path)
         return None if found is None else found[1]
 
     @property
     def changes(self) -> bool:
-        """Whether it may change something for a user, once for an Idempotency-Key (rule G1)."""
+        """True if the endpoint writes on behalf of a user, so Idempotency-Keys apply (rule G1)."""
         return self.method != "GET" and self.access in ("user", "session")
 
     @property
     def is_form(self) -> bool:
-        """Whether it takes a body from whoever has no credential: a form of /auth, for pages of the service itself."""
+        """True if the endpoint accepts a body without a credential: forms of /auth, for the service's own pages."""
         return self.body is not None and self.access in ("anybody", "cookie")
 
     @property
     def operation_id(self) -> str:
-        """A name for programs: `post_v1_links`, `get_v1_links_link_id`."""
+        """The OpenAPI operationId, such as `post_v1_links` or `get_v1_links_link_id`."""
         words = re.findall(r"[a-zA-Z0-9]+", self.path)
         return "_".join([self.method.lower(), *words])
 
     @property
     def all_codes(self) -> tuple[Code, ...]:
-        """Every code that a request to it may be refused with, by status."""
+        """All error codes that a request can get, ordered by status."""
         codes: set[Code] = {"invalid_request", "internal", "busy", *self.codes}
         if self.is_form:
             codes.add("cross_origin")

@@ -1,4 +1,4 @@
-"""How errors are shown: those that a request is refused with, and those that an object keeps."""
+"""Errors in responses: of the request itself, and those stored with an object."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from svc.errors import ErrorNote, with_remedy
 
 
 class ErrorObject(Answer):
-    """What went wrong. Branch on `code`: it is stable; `message` is for people."""
+    """An error. Branch on `code`, which is stable; `message` is for people."""
 
     code: str
     message: str
     details: dict[str, Any] | None = may_be_absent(
-        "`remedy`: what a person can do about it, where there is something. `issues`, of `invalid_request`: of each"
-        " field that is wrong its `path`, a stable `code`, a `message`, and the `limit` that the message names. The"
-        " rest depends on the code.",
+        "`remedy`: what the user can do, if anything. `issues` (only for `invalid_request`): for each invalid field its"
+        " `path`, a stable `code`, a `message`, and the `limit` in the message. Other details depend on the code.",
     )
 
     @classmethod
     def of(cls, note: ErrorNote | None) -> ErrorObject | None:
-        """What an object keeps of a refusal, with its remedy; None: nothing is wrong."""
+        """Return the response for a stored error, with its remedy, or None if there is no error."""
         return None if note is None else cls(**with_remedy(note))
 
 
 class ErrorAnswer(Answer):
-    """The body of every refusal."""
+    """The body of every error response."""
 
     error: ErrorObject

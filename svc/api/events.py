@@ -1,4 +1,4 @@
-"""/v1/events: what was changed for a user, by whom, from where."""
+"""/v1/events: the activity log of a user."""
 
 from __future__ import annotations
 
@@ -17,42 +17,44 @@ if TYPE_CHECKING:
     from svc import model
 
 _PREFIX = "evt"
-# An event's id holds whose it is and its number: it need not be stored, and is its own cursor.
+# An event's id encodes the user and the event's number, so it is not stored and serves as the cursor.
 _NUMBERS: int = 1 << (5 * ID_CHARS // 2)
 
 
 class EventQuery(Query):
-    """Which events, in which order."""
+    """Order and page of the list of events."""
 
     after: Id | None = may_be_absent(
-        "The id of the last event that was seen, or `next_cursor`: those that follow it in this order."
+        "The id of the last event received, or `next_cursor`. Returns the events that follow it in this order."
     )
-    order: EventOrder = Field("newest", description="`oldest` first: to go on with what is new.")
-    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(100, description="How many at the most.")
+    order: EventOrder = Field("newest", description="Sort order. Use `oldest` to poll for new events.")
+    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(100, description="Maximum number of events.")
 
 
 class Event(Answer):
-    """Something that was changed."""
+    """A recorded change."""
 
     id: str
     at: Moment
     via: str = Field(
-        description="Who: `session` (somebody who was signed in), the id of an API key, `mail` (who opened the link of"
-        " an e-mail), `nobody` (without a credential), `service`, or `operator` (a command of who runs the service)."
+        description="The actor: `session` (a signed-in user), the id of an API key, `mail` (a link in an e-mail),"
+        " `nobody` (a request without a credential), `service`, or `operator` (a command of the operator)."
     )
-    ip: str | None = Field(description="The client's address; null where there was none or it is not known.")
-    action: Action = Field(description="What; docs/api.md explains each.")
+    ip: str | None = Field(description="The client's IP address; null if there was none or it is unknown.")
+    action: Action = Field(description="The kind of change; docs/use/api.md explains each.")
     target: str | None = Field(description="The id of the object; null: the user.")
     outcome: str = Field(
-        description="`done`; `accepted`: recorded, and the rest follows at the edge platform (how an install ends is an"
-        " event of its own, by `service`); of `account.state` the state; else the code of an error."
+        description="`done`; `accepted`: stored, and work at Cloudflare follows (the end of an install is a separate"
+        " event by `service`); for `account.state` the new state; otherwise an error code."
     )
-    edge_account_id: str | None = Field(description="The edge account that it is about; null: the user alone.")
-    count: Count = Field(description="How many changes of this kind: the links of `POST /v1/links/bulk`. Else 1.")
+    edge_account_id: str | None = Field(
+        description="The Cloudflare account concerned; null if the event concerns only the user."
+    )
+    count: Count = Field(description="The number of changes: for `POST /v1/links/bulk` the number of links, else 1.")
 
     @classmethod
     def of(cls, event: model.Event) -> Event:
-        """An event."""
+        """Return the response for an event."""
         return cls(
             id=id_of(event.user_id, event.number),
             at=event.at,
@@ -67,35 +69,35 @@ class Event(Answer):
 
 
 class EventList(Answer):
-    """Events in the order that was asked for. There may be fewer than `limit`, though more follow."""
+    """Events in the requested order. A page can have fewer than `limit` events even if more follow."""
 
     events: tuple[Event, ...] = Field(json_schema_extra={"maxItems": 1000})
-    next_cursor: str | None = may_be_absent("There are more: `after` of the next page.")
+    next_cursor: str | None = may_be_absent("Present if there are more events: the value of `after` for the next page.")
 
 
 def id_of(user_id: int, number: int) -> str:
-    """The id of a user's event of this number."""
+    """Return the id of the user's event with this number."""
     return f"{_PREFIX}_{in_base32(user_id * _NUMBERS + number, ID_CHARS)}"
 
 
 def number_in(event_id: str, user_id: int) -> int:
-    """The number in the id of an event of this user. Raises Invalid."""
+    """Return the number in an event's id. Raises Invalid if it is not the id of an event of this user."""
     if is_id(_PREFIX, event_id):
         whose, number = divmod(number_of_base32(event_id.removeprefix(f"{_PREFIX}_")), _NUMBERS)
         if whose == user_id:
             return number
-    raise Invalid([Issue("after", "must be the id of one of your events, or the next_cursor of a page")])
+    raise Invalid([Issue("after", "must be the id of one of your events or the next_cursor of a page")])
 
 
 LIST = Endpoint(
     method="GET",
     path="/v1/events",
     tag="events",
-    summary="List what was changed, by whom, from where",
-    description="An addition. Every change of the last year, written with the change itself. Pages stay whole while"
-    " events come in: with `order=oldest` a program that goes on after the last id it has seen misses none. An API key"
-    " that is limited to some accounts sees what is about these; what is about the user alone (sign-ins, keys) is for a"
-    " page session, or a key with all scopes that is not limited. Go on while there is a `next_cursor`.",
+    summary="List the events of the last year",
+    description="An addition to the specification. Events are stored in the same transaction as the change. With"
+    " `order=oldest`, a program that continues after the last id it received misses no events. An API key that is"
+    " limited to some accounts sees only their events. Events that concern only the user (sign-ins, keys) require a"
+    " page session, or a key with all scopes and no limit to accounts. Continue while there is a `next_cursor`.",
     scopes=("accounts",),
     query=EventQuery,
     answer=EventList,

@@ -1,4 +1,4 @@
-"""POST /v1/links/{link_id}/explain: what a click would lead to, and as what it would be counted."""
+"""POST /v1/links/{link_id}/explain: the target of a click, and how the click would be counted."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ if TYPE_CHECKING:
 
 
 class AskedClick(Body):
-    """A click. What is absent or null is not sent: no user agent, no query, from a country that nobody knows."""
+    """A click. Absent or null means: no user agent, no query, an unknown country."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
     country: EdgeCountry | None = Field(
-        None, description="ISO 3166-1 alpha-2, `T1` for the Tor network, `XX` where the platform does not know it."
+        None, description="ISO 3166-1 alpha-2, `T1` for the Tor network, or `XX` if unknown to Cloudflare."
     )
-    user_agent: HeaderText | None = Field(None, description="The header `User-Agent`, as long as it is.")
+    user_agent: HeaderText | None = Field(None, description="The header `User-Agent` in full.")
     query: QueryText | None = Field(
-        None, description="What stands behind the short address, with or without its `?`: `q`, `utm_source=mail`."
+        None, description="The query string of the short URL, with or without `?`, e.g. `q` or `utm_source=mail`."
     )
     method: Literal["GET", "HEAD"] | None = Field(
-        None, description="`GET` where it is absent. The worker answers every other method with 405, and counts none."
+        None, description="Default: `GET`. The worker answers all other methods with 405 and does not count them."
     )
 
 
 class CountedAs(Answer):
-    """How the worker counts a click."""
+    """The category in which the worker counts a click."""
 
     kind: Literal["view", "bot"]
-    reason: str | None = may_be_absent("Of a bot: why it is one, a key of the breakdown `bots`.")
-    source: str = Field(description="The key of the breakdown `sources`; empty for a direct visit, and for a bot.")
+    reason: str | None = may_be_absent("Only for bots: the reason, a key of the breakdown `bots`.")
+    source: str = Field(description="The key in the breakdown `sources`; empty for direct visits and bots.")
     device: str
     browser: str
     os: str
 
 
 class ExplainedClick(Answer):
-    """Where a click leads, and how it is counted."""
+    """The target of a click, and how it is counted."""
 
     url: str
     rule: Annotated[int, Field(ge=0, le=9)] | None = Field(
-        description="The place in `rules` of the rule that matched, from 0; null: none did."
+        description="The index in `rules` of the rule that matches, from 0; null: no rule matches."
     )
     counted_as: CountedAs
 
     @classmethod
     def of(cls, found: explain.Explanation) -> ExplainedClick:
-        """What the worker makes of a click."""
+        """Return the response for an explanation."""
         counted_as = CountedAs(
             kind="bot" if found.reason else "view",
             reason=found.reason or None,
@@ -70,10 +70,10 @@ EXPLAIN = Endpoint(
     path="/v1/links/{link_id}/explain",
     tag="links",
     action="nothing",
-    summary="Explain what a click would do",
-    description="Exactly what the worker does with such a click, once it has the link as it is now (`config` is"
-    " `synced`); nothing is counted. A click from a page, or one fetched ahead, is not asked for here: it has more"
-    " headers.",
+    summary="Explain where a click leads and how it is counted",
+    description="Returns exactly what the worker does with such a click when it has the current version of the link"
+    " (`config` is `synced`). Nothing is counted. Clicks from a page and prefetches, which have further headers, are"
+    " not supported.",
     scopes=("links",),
     body=AskedClick,
     answer=ExplainedClick,

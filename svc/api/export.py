@@ -1,4 +1,4 @@
-"""/v1/export: everything of a user in one ZIP file: the endpoint, and what is in each file."""
+"""/v1/export: all data of a user in one ZIP file; the endpoint and the format of each file."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ EXPORT = Endpoint(
     method="GET",
     path="/v1/export",
     tag="me",
-    summary="Everything that is yours, in one ZIP file",
-    description="An addition. Accounts, sites, links and all totals, deleted and disconnected ones included, and the"
-    " events of a year, as JSON and CSV; README.txt in it tells what is where. It is sent while it is made: one that"
-    " breaks off is not complete. Page session, or an API key with all scopes that is not limited to some accounts.",
+    summary="Export all your data as a ZIP file",
+    description="An addition to the specification. Contains accounts, sites, links and all totals, including deleted"
+    " and disconnected ones, and one year of events, as JSON and CSV. README.txt describes the files. The file is"
+    " streamed while it is created, so an interrupted download is incomplete. Requires a page session, or an API key"
+    " with all scopes and no limit to accounts.",
     answer=None,
     media_types=(ZIP_TYPE,),
     codes=("scope_required",),
@@ -36,7 +37,7 @@ ENDPOINTS = (EXPORT,)
 
 
 class User(Answer):
-    """user.json. `exported_at`: what was made later is not in the file."""
+    """The content of user.json. Objects created after `exported_at` are not in the export."""
 
     id: int
     email: str
@@ -49,12 +50,12 @@ class User(Answer):
 
     @classmethod
     def of(cls, user: model.User, exported_at: int) -> User:
-        """The user, at that time (epoch ms)."""
+        """Return the user with the time of the export (epoch ms)."""
         return cls(**vars(user), exported_at=exported_at)
 
 
 class Account(Answer):
-    """One of accounts.json. `plan` is the edge platform's. A disconnected one has `disconnected_at` and no `state`."""
+    """An item of accounts.json. `plan` is the Cloudflare plan. Disconnected accounts have no `state`."""
 
     id: str
     edge_account_id: str
@@ -69,7 +70,7 @@ class Account(Answer):
 
     @classmethod
     def of(cls, account: model.Account | model.FormerAccount) -> Account:
-        """An account, or what is left of one. Nothing of its token."""
+        """Return the item for a connected or disconnected account, without its token."""
         if isinstance(account, model.FormerAccount):
             return cls(
                 id=account.id,
@@ -91,7 +92,7 @@ class Account(Answer):
 
 
 class Site(Answer):
-    """One of sites.json; the fields are the columns of sites.csv, where lists are JSON."""
+    """An item of sites.json. The fields are the columns of sites.csv, where lists are JSON."""
 
     id: str
     account_id: str
@@ -106,7 +107,7 @@ class Site(Answer):
 
     @classmethod
     def of(cls, site: model.Site, edge_account_id: str) -> Site:
-        """A site of an account at the edge platform."""
+        """Return the item for a site."""
         return cls(
             id=site.id,
             account_id=site.account_id,
@@ -122,7 +123,7 @@ class Site(Answer):
 
 
 class Link(Answer):
-    """One of links.json; the fields are the columns of links.csv, where lists are JSON."""
+    """An item of links.json. The fields are the columns of links.csv, where lists are JSON."""
 
     id: str
     account_id: str
@@ -135,7 +136,7 @@ class Link(Answer):
 
     @classmethod
     def of(cls, link: model.Link, edge_account_id: str) -> Link:
-        """A link of an account at the edge platform."""
+        """Return the item for a link."""
         return cls(
             id=link.id,
             account_id=link.account_id,
@@ -153,11 +154,10 @@ HOURLY_COLUMNS = ("target", "kind", "edge_account_id", "name", "at", "views", "b
 
 
 def csv_lines(rows: Iterable[Iterable[object]]) -> str:
-    """Rows as RFC 4180 has them.
+    """Return rows as CSV (RFC 4180).
 
-    Texts stay as they are, so that they can be imported again: nothing is put before what a spreadsheet might take
-    for a formula. No cell of an export begins with =, + or @. A code may begin with -, and has no sign that could call
-    or fetch anything.
+    Text is not escaped against formulas, so that it can be imported again. No cell of an export begins with =, + or @.
+    Codes can begin with -, but contain no characters that could call a function or fetch a URL.
     """
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\r\n").writerows(rows)
@@ -165,54 +165,52 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> str:
 
 
 def cells_of(row: Answer) -> list[object]:
-    """An object's fields as cells, in their order: lists as JSON, true and false as these words, null as nothing."""
+    """Return an object's fields as CSV cells: lists and booleans as JSON, null as an empty cell."""
     values = row.model_dump(mode="json").values()
     return [json.dumps(value) if isinstance(value, (bool, list)) else value for value in values]
 
 
 README = """\
-This is everything that {email} has in this service, as of {exported_at}:
-accounts, sites, links and totals, also of what is deleted or disconnected. Sites,
-links and accounts that were made later are not in it; counts that arrived while it
-was made may be. Ids join the files.
+This export contains all data of {email} in this service, as of {exported_at}:
+accounts, sites, links and totals, including deleted and disconnected ones. Accounts,
+sites and links created later are not included; counts that arrived during the export
+may be. Ids link the files to each other.
 
-All times are in UTC, and so are days: they end at midnight UTC. Texts are UTF-8. Each
-.csv file has the names of its columns in its first line, commas between its cells,
-and quotes where they are needed (RFC 4180).
+All times are in UTC; days end at midnight UTC. Text is in UTF-8. Each .csv file has a
+header line, commas between cells, and quotes where needed (RFC 4180).
 
-user.json          Who you are here, and when the export was made (exported_at).
-accounts.json      Accounts at the edge platform; edge_account_id is the id there, plan its
-                   plan there, days_kept how many days its worker keeps breakdowns. One with
-                   disconnected_at was disconnected then.
-sites.json         Sites: the host, what is not counted (excluded_paths, respect_gpc),
-                   the path of the snippet. One whose state is "deleted" counts no more.
-sites.csv          The same as a table; excluded_paths is a JSON list in its cell.
-links.json         Short links: code, address (url), rules. One whose state is "deleted"
-                   is redirected no more; its code may be another's.
-links.csv          The same as a table; rules is a JSON list in its cell.
-daily_totals.csv   What was counted: a line for each site or link and day. target is the
-                   id, kind says whether it is a site or a link, name is the host or the
-                   code. views and visitors are people's, bots is everything else;
-                   visitors are each day's unique ones. A day without a line had no
-                   views. final is 0 where the numbers of a day may still grow. imported
-                   is 1 where another product had counted.
-hourly_totals.csv  The same by hour; `at` is its begin. Hours are kept for some weeks.
-events.csv         What was changed within the last year, the oldest first: when (at), by whom
-                   (via), from which address (ip), what (action, target, count), and how
-                   it went (outcome).
+user.json          Your user data, and the time of the export (exported_at).
+accounts.json      Cloudflare accounts. edge_account_id is the id at Cloudflare, plan the
+                   Cloudflare plan, days_kept the number of days for which the worker keeps
+                   breakdowns. disconnected_at is present on disconnected accounts.
+sites.json         Sites: host, exclusions (excluded_paths, respect_gpc), and the path of
+                   the snippet. Sites with the state "deleted" are no longer counted.
+sites.csv          The sites as a table; excluded_paths is a JSON list in its cell.
+links.json         Short links: code, target (url) and rules. Links with the state
+                   "deleted" no longer redirect, and another link may have their code.
+links.csv          The links as a table; rules is a JSON list in its cell.
+daily_totals.csv   Counts: one line per site or link and day. target is the id, kind is
+                   site or link, name is the host or code. views and visitors count
+                   people, visitors being unique per day; bots counts everything else.
+                   A day without a line had no views. final is 0 if the numbers may still
+                   grow. imported is 1 if the numbers come from another product.
+hourly_totals.csv  Counts per hour; at is the start of the hour. Hours are kept for a few
+                   weeks.
+events.csv         The changes of the last year, oldest first: time (at), actor (via), IP
+                   address (ip), change (action, target, count) and result (outcome).
 
-Not in it: passwords, API keys, tokens of the edge platform (make them anew), and
-breakdowns (top pages, sources, countries ...): these are in your own database at the
-edge platform.
+Not included: passwords, API keys and Cloudflare tokens (create new ones), and
+breakdowns (top pages, sources, countries ...), which are in your own database at
+Cloudflare.
 
-To bring it into another installation of the service, whose operator has the commands:
+To import the data into another installation of the service, with its operator's help:
 
-1. Connect the account at the edge platform, and set its link host (accounts.json).
-2. Add the sites of sites.json that are not deleted: POST /v1/sites with host,
-   excluded_paths and respect_gpc. Each gets a new snippet, for the place of the old one.
+1. Connect the Cloudflare account, and set its link host (accounts.json).
+2. Add the sites in sites.json that are not deleted: POST /v1/sites with host,
+   excluded_paths and respect_gpc. Replace the snippet of each with the new one.
 3. Links: svc import links links.csv --user you@example.com --apply
-   It takes the links of this edge account that are not deleted, with their rules; those
-   of another one with --of and its edge_account_id.
+   This imports the links of the same Cloudflare account that are not deleted, with
+   their rules. For another account, add --of and its edge_account_id.
 4. Totals: svc import totals daily_totals.csv --user you@example.com --apply
-   It takes the days before the one on which a site or link was made there.
+   This imports the days before the site or link was created there.
 """

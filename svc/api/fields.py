@@ -1,6 +1,6 @@
-"""The types of the fields that the API takes and gives, each with what it may hold and its JSON schema.
+"""The types of request and response fields, each with its validation and JSON schema.
 
-A pattern in a schema is what every right value fits; where a pattern cannot tell all, `format` names the rest.
+Every valid value matches the pattern in the schema. Where a pattern cannot express all rules, `format` names the rest.
 """
 
 from __future__ import annotations
@@ -33,19 +33,22 @@ _LONGEST_HOST = 253
 _LONGEST_PREFIX = 1_000
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-# No top-level domain begins with a digit (RFC 3696, 2), so an IPv4 address is no host name.
+# No top-level domain begins with a digit (RFC 3696, 2), so the pattern excludes IPv4 addresses.
 _HOST = rf"^({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.?$"
-# RFC 3986: what may stand in an address; everything else has to be percent-encoded.
+# Characters that RFC 3986 allows in a URL; all others must be percent-encoded.
 _UNRESERVED = r"A-Za-z0-9._~\-"
 _SUB_DELIMS = r"!$&'()*+,;="
-# Laxer than a host name above: such names are in use. No percent: an encoded host would pass for another one.
+# Laxer than _LABEL, because such names are in use. No percent sign: an encoded host could pass for another one.
 _URL_LABEL = r"[A-Za-z0-9_-]{1,63}"
 _BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"{_BYTE}(\.{_BYTE}){{3}}"
 
 
 def _ipv6() -> str:
-    """RFC 3986, 3.2.2: eight groups, of which `::` takes the place of one or more; the last two may be an IPv4."""
+    """Return a pattern for IPv6 addresses by RFC 3986, 3.2.2.
+
+    An address has eight groups; `::` replaces one or more of them, and an IPv4 address can replace the last two.
+    """
     group = "[0-9A-Fa-f]{1,4}"
     last_two = f"({group}:{group}|{_IPV4})"
     before = ["", f"({group})?", *(f"(({group}:){{0,{n}}}{group})?" for n in range(1, 5))]
@@ -61,29 +64,29 @@ _URL = (
     rf"({_URL_LABEL}(\.{_URL_LABEL})*\.?|\[{_IPV6}\])(:{_PORT}?)?"
     rf"([/?#][{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]*)?$"
 )
-# What is taken: the ASCII form above, or one with a character beyond ASCII that can be brought into it.
+# Accepted input: the ASCII form above, or a form with non-ASCII characters that can be converted to it.
 _BEYOND_ASCII = r"[^\x00-\x7F]"
 _HOST_TAKEN = rf"{_HOST}|^[A-Za-z0-9.-]*{_BEYOND_ASCII}([A-Za-z0-9.-]|{_BEYOND_ASCII})*$"
 _URL_CHARS = rf"[{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]"
 _URL_TAKEN = rf"{_URL}|^[Hh][Tt][Tt][Pp][Ss]://{_URL_CHARS}*{_BEYOND_ASCII}({_URL_CHARS}|{_BEYOND_ASCII})*$"
-# The worker compares prefixes of the paths that browsers send. Browsers take a backslash for a slash.
+# The worker compares prefixes with paths as browsers send them. Browsers turn a backslash into a slash.
 _PREFIX = r"^/[^\x00-\x1f\x7f?#\\]*$"
 _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|12[0-8]))?)$"
 _EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
 _EDGE_TOKEN = r"^[!-~]{1,1000}$"  # noqa: S105  # a pattern
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-# One line that shows something.
+# One line with at least one visible character.
 _NAME = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
-# What can be sent in a header, and behind an address: no control characters, but for a tab in a header.
+# Header values and query strings: no control characters, except tabs in headers.
 _HEADER = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 _QUERY = r"^[^\x00-\x1f\x7f]*$"
-# The platform takes 16 kB of an address, and more of headers than the worker looks at.
+# Cloudflare accepts URLs of 16 kB, and longer headers than the worker reads.
 _LONGEST_SENT = 16_000
 _ASCII_FORM = "ASCII form (xn--…)"
 
 
 class Wrong(ValueError):
-    """What is wrong with a value, in words for whoever sent it, and by a code for programs; see `errors.Issue`."""
+    """A value is invalid; the message is for the client, the code for programs. See `errors.Issue`."""
 
     def __init__(self, message: str, code: IssueCode, limit: int | None = None) -> None:
         super().__init__(message)
@@ -92,8 +95,8 @@ class Wrong(ValueError):
 
 
 def _text(value: str) -> str:
-    if "\x00" in value:  # PostgreSQL stores none
-        raise Wrong("must not hold a NUL character", "wrong_form")
+    if "\x00" in value:  # PostgreSQL cannot store it
+        raise Wrong("must not contain a NUL character", "wrong_form")
     return value
 
 
@@ -101,7 +104,7 @@ def _host(value: str) -> str:
     try:
         host = ascii_host(value)
     except ValueError:
-        raise Wrong(f"must be a host name that can be registered, or its {_ASCII_FORM}", "not_host") from None
+        raise Wrong(f"must be a valid host name, or its {_ASCII_FORM}", "not_host") from None
     if len(host) > _LONGEST_HOST or not _fits(_HOST, host):
         raise Wrong("must be a host name, e.g. shop.example.com", "not_host")
     return host.lower().removesuffix(".")
@@ -114,15 +117,15 @@ def _https_url(value: str) -> str:
         url = ascii_url(value)
     except ValueError:
         raise Wrong(
-            f"must be an https address whose host can be registered; give the host in its {_ASCII_FORM}",
+            f"must have a valid host name; give the host in its {_ASCII_FORM}",
             "not_https",
         ) from None
     if len(url) > LONGEST_URL:
-        raise Wrong(f"must have at most {LONGEST_URL} characters once it is percent-encoded", "too_long", LONGEST_URL)
+        raise Wrong(f"must have at most {LONGEST_URL} characters after percent-encoding", "too_long", LONGEST_URL)
     if not _fits(_URL, url):
         raise Wrong(
-            "must be an https address of a host, with a port from 1 to 65535 or none; spaces and other ASCII characters"
-            " that RFC 3986 does not allow are to be percent-encoded",
+            "must be a URL that begins with https:// and has a host and, optionally, a port from 1 to 65535;"
+            " percent-encode spaces and other ASCII characters that RFC 3986 does not allow",
             "not_https",
         )
     return url
@@ -132,7 +135,7 @@ def _link_code(value: str) -> str:
     asker = RESERVED_CODES.get(value)
     if asker is not None:
         raise Wrong(
-            f"must be another: {asker} ask for this one by themselves, and each time would count as a click",
+            f"is reserved: {asker} request this path automatically, and each request would count as a click",
             "reserved_code",
         )
     return value
@@ -143,7 +146,7 @@ def _prefix(value: str) -> str:
         raise Wrong("must begin with /", "not_path")
     if "?" in value or "#" in value:
         raise Wrong(
-            "must not contain ? or #: a view counts under the path of its page, without the query and the fragment",
+            "must not contain ? or #: views are counted by path, without query and fragment",
             "not_path",
         )
     if not _fits(_PREFIX, value):
@@ -158,7 +161,7 @@ def _prefix(value: str) -> str:
 
 def _network(value: str) -> str:
     if not _fits(_NETWORK, value):
-        raise Wrong("must be an address or a network, e.g. 192.0.2.7 or 2001:db8::/32", "not_network")
+        raise Wrong("must be an IP address or range, e.g. 192.0.2.7 or 2001:db8::/32", "not_network")
     return value
 
 
@@ -170,15 +173,15 @@ def _email(value: str) -> str:
 
 
 def _digits(value: object) -> int:
-    """A number of a query: digits and nothing else that Python would take for one (` 5`, `+5`, `5_0`, `5.0`)."""
+    """Parse a number in a query. Unlike `int()`, reject forms such as ` 5`, `+5`, `5_0` and `5.0`."""
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,18}", value):
-        raise Wrong("must be a whole number, in digits", "not_integer")
+        raise Wrong("must be a whole number in digits", "not_integer")
     return int(value)
 
 
 def _day(value: object) -> int:
-    """A day of a query, written as in answers and in no other of the forms that Python would take."""
-    wrong = Wrong("must be a day, e.g. 2026-11-21", "not_day")
+    """Parse a day (YYYY-MM-DD) in a query, and return its number. Reject other forms that Python would accept."""
+    wrong = Wrong("must be a date, e.g. 2026-11-21", "not_day")
     if not isinstance(value, str) or not re.fullmatch(_DAY, value):
         raise wrong
     try:
@@ -201,9 +204,9 @@ def _password(value: SecretStr) -> SecretStr:
 
 
 def _edge_token(value: SecretStr) -> SecretStr:
-    """A token of the edge platform goes into a header: visible ASCII only."""
+    """Check a Cloudflare API token: only visible ASCII characters, because it is sent in a header."""
     if not _fits(_EDGE_TOKEN, value.get_secret_value()):
-        raise Wrong("must be a token", "not_token")
+        raise Wrong("must be an API token", "not_token")
     return value
 
 
@@ -219,12 +222,12 @@ def _secret(**more: object) -> WithJsonSchema:
     return _string(format="password", writeOnly=True, **more)
 
 
-# ------------------------------------------------------------------------------------------------------- what comes in
+# ------------------------------------------------------------------------------------------------------ request fields
 
 Text = Annotated[str, AfterValidator(_text)]
 Id = Annotated[Text, Field(max_length=100), _string(maxLength=100, pattern=NO_NUL)]
 Search = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL, examples=["shop"])]
-# Percent-encoded in UTF-8 it still fits into a query, with all other parameters of a list of links.
+# Short enough to fit, percent-encoded, into a query with all other parameters of the list of links.
 ShortSearch = Annotated[Text, Field(max_length=50), _string(maxLength=50, pattern=NO_NUL)]
 Cursor = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL)]
 Host = Annotated[
@@ -249,7 +252,7 @@ PathPrefix = Annotated[
     AfterValidator(_prefix),
     _string(pattern=_PREFIX, maxLength=_LONGEST_PREFIX, examples=["/admin/", "/über uns"]),
 ]
-# Of what users name: an account, a key.
+# A name that users give to an account or a key.
 Name = Annotated[
     str,
     Field(min_length=1, max_length=100, pattern=_NAME),
@@ -274,7 +277,7 @@ Password = Annotated[SecretStr, AfterValidator(_password), _secret(maxLength=pas
 EdgeToken = Annotated[SecretStr, AfterValidator(_edge_token), _secret(pattern=_EDGE_TOKEN)]
 MailToken = Annotated[SecretStr, Field(max_length=200), _secret(maxLength=200)]
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["DE"])]
-# As the edge platform tells a visitor's country.
+# A visitor's country as Cloudflare reports it, which includes codes such as T1.
 EdgeCountry = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]$", examples=["DE"])]
 HeaderText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_HEADER)]
 QueryText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_QUERY)]
@@ -287,17 +290,17 @@ LinkCode = Annotated[
     ),
     AfterValidator(_link_code),
 ]
-# Behind the bounds of an integer of a query: `Annotated[int, Field(ge=1), DIGITS]`.
+# Follows the bounds of an integer in a query: `Annotated[int, Field(ge=1), DIGITS]`.
 DIGITS = BeforeValidator(_digits)
 QueryDay = Annotated[int, BeforeValidator(_day), _string(format="date", examples=["2026-11-21"])]
 ExcludedPaths = Annotated[tuple[PathPrefix, ...], Field(max_length=50, fail_fast=True)]
 
-# ------------------------------------------------------------------------------------------------------ what goes out
+# ----------------------------------------------------------------------------------------------------- response fields
 
-# Epoch ms inside, ISO 8601 in UTC outside.
+# Epoch ms internally, ISO 8601 in UTC in JSON.
 Moment = Annotated[
     int, PlainSerializer(iso, return_type=str), _string(format="date-time", examples=["2026-11-21T04:00:00.000Z"])
 ]
-# A day number inside, YYYY-MM-DD outside.
+# A day number internally, YYYY-MM-DD in JSON.
 Day = Annotated[int, PlainSerializer(day_text, return_type=str), _string(format="date", examples=["2026-11-21"])]
 Count = Annotated[int, Field(ge=0)]

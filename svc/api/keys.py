@@ -1,4 +1,4 @@
-"""/v1/keys: API keys, for the page session only."""
+"""/v1/keys: API keys, managed with a page session only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _not_empty(value: tuple[Scope, ...]) -> tuple[Scope, ...]:
 
 
 class NewKey(Body):
-    """A key to be issued. null for a restriction: none."""
+    """An API key to create. A restriction that is null does not apply."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
@@ -32,12 +32,12 @@ class NewKey(Body):
         Field(max_length=4, fail_fast=True, json_schema_extra={"minItems": 1}),
         AfterValidator(_not_empty),
     ]
-    name: Name | None = Field(None, description="What it is for, to tell one's keys apart.")
+    name: Name | None = Field(None, description="A name that describes the key's purpose.")
     allow_accounts: Annotated[tuple[EdgeAccountId, ...], Field(max_length=1000, fail_fast=True)] | None = Field(
-        None, description="The edge accounts that the key sees, by their own ids."
+        None, description="The Cloudflare account ids to which the key is limited."
     )
     allow_ips: Annotated[tuple[Network, ...], Field(max_length=100, fail_fast=True)] | None = Field(
-        None, description="The client addresses from which the key is accepted."
+        None, description="The IP addresses and ranges from which the key is accepted."
     )
 
 
@@ -48,11 +48,11 @@ class KeyChange(Body):
 
 
 class Key(Answer):
-    """An API key as the list shows it: never its value."""
+    """An API key without its value."""
 
     id: str
     name: str | None
-    prefix: str = Field(description="The beginning of its value: enough to find a key that has leaked.")
+    prefix: str = Field(description="The beginning of the key's value, with which a leaked key can be identified.")
     scopes: tuple[Scope, ...]
     allow_accounts: tuple[str, ...] | None
     allow_ips: tuple[str, ...] | None
@@ -61,22 +61,22 @@ class Key(Answer):
 
 
 class IssuedKey(Key):
-    """A key just issued: the only answer with its value."""
+    """A new API key. Only this response contains its value."""
 
     key: str = Field(
         pattern=f"^{PATTERN}$",
-        description="The key's value: it is shown this once. Its last six characters are a checksum of the 30 random"
-        " ones (CRC-32 in base 62), so that scanners for leaked secrets recognise it.",
+        description="The key's value, shown only once. Its last six characters are a checksum (CRC-32 in base 62) of"
+        " the 30 random ones, so that secret scanners can recognize it.",
     )
 
     @classmethod
     def of(cls, key: model.Key, value: str) -> IssuedKey:
-        """A key and its value."""
+        """Return the response for a new key with its value."""
         return cls(**Key.model_validate(key).__dict__, key=value)
 
 
 class KeyList(Answer):
-    """A user's keys, oldest first."""
+    """The user's API keys, oldest first."""
 
     keys: tuple[Key, ...]
 
@@ -89,8 +89,8 @@ ISSUE = Endpoint(
     path="/v1/keys",
     tag="keys",
     action="key.issue",
-    summary="Issue an API key",
-    description="The answer holds the key's value, this once: the same request again gets `key_already_issued`.",
+    summary="Create an API key",
+    description="Only this response contains the key's value. A repeated request gets `key_already_issued`.",
     access="session",
     body=NewKey,
     answer=IssuedKey,
@@ -103,8 +103,8 @@ RENAME = Endpoint(
     path="/v1/keys/{key_id}",
     tag="keys",
     action="key.change",
-    summary="Give an API key another name",
-    description="An addition to the specification. What the key may do never changes.",
+    summary="Rename an API key",
+    description="An addition to the specification. The key's scopes and restrictions cannot be changed.",
     access="session",
     body=KeyChange,
     answer=Key,
@@ -115,9 +115,9 @@ REVOKE = Endpoint(
     path="/v1/keys/{key_id}",
     tag="keys",
     action="key.revoke",
-    summary="End an API key at once",
-    description="The next request with it is `unauthorized`, and so is a write whose body was not there yet; a stream"
-    " that it reads (an export, totals) breaks off. Any other request that was let in before is carried out.",
+    summary="Revoke an API key",
+    description="Takes effect immediately: new requests with the key, and writes whose body has not arrived yet, are"
+    " `unauthorized`; streamed responses (an export, totals) are aborted. Other requests in progress are completed.",
     access="session",
     body=NoBody,
     answer=Ok,

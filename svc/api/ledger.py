@@ -1,4 +1,4 @@
-"""GET /v1/accounts/{account_id}/ledger: what became of a day's events, from the worker to the service's totals."""
+"""GET /v1/accounts/{account_id}/ledger: reconcile a day's events between the worker and the service's totals."""
 
 from __future__ import annotations
 
@@ -17,52 +17,52 @@ if TYPE_CHECKING:
 
 
 class LedgerQuery(Query):
-    """Which day."""
+    """The day of the statement."""
 
-    day: QueryDay | None = may_be_absent("A UTC day, not after today; default: today.")
+    day: QueryDay | None = may_be_absent("A day in UTC, not after today. Default: today.")
 
 
 class EventCounts(Answer):
-    """Views of people, and hits of bots."""
+    """Views by people, and hits by bots."""
 
     views: Count
     bots: Count
 
     @classmethod
     def of(cls, events: Events | None) -> EventCounts | None:
-        """The same events."""
+        """Return the response for event counts, or None."""
         return None if events is None else cls(views=events.views, bots=events.bots)
 
 
 class Difference(Answer):
-    """By how much the later of two numbers exceeds the earlier; negative where some are missing."""
+    """The later number minus the earlier number; negative if events are missing."""
 
     views: int
     bots: int
 
 
 class LedgerTarget(Answer):
-    """What became of the events of a site or link. Null is what is not known, as the worker's side was not read."""
+    """The events of a site or link at each step. Null: unknown, because the worker's database was not read."""
 
     id: str
     accepted: EventCounts | None = Field(
-        description="What the worker took on to count, written down apart from its totals."
+        description="Events that the worker accepted for counting, recorded separately from its totals."
     )
-    dropped: dict[DropReason, Count] | None = Field(description="How many of these it did not count, by reason.")
-    waiting: EventCounts | None = Field(description="What it has not counted yet.")
+    dropped: dict[DropReason, Count] | None = Field(description="Accepted events that were not counted, by reason.")
+    waiting: EventCounts | None = Field(description="Accepted events that are yet to be counted.")
     counted: EventCounts | None = Field(
-        description="What its own total of the day holds; null also where the worker has deleted that by its age."
+        description="The worker's total of the day; also null if the worker has deleted it because of its age."
     )
-    queued: EventCounts | None = Field(description="What the largest of its parts holds that waits to be sent.")
-    pushed: EventCounts | None = Field(description="What the service has acknowledged to it.")
-    stored: EventCounts = Field(description="What the service has, without imported days.")
+    queued: EventCounts | None = Field(description="The total in the largest part that is waiting to be sent.")
+    pushed: EventCounts | None = Field(description="The total that the service has acknowledged to the worker.")
+    stored: EventCounts = Field(description="The total in the service's store, without imported days.")
     agrees: bool | None
-    fault: Fault | None = Field(description="Where two numbers first differ that should be the same.")
-    off_by: Difference | None = Field(description="By how much they differ.")
+    fault: Fault | None = Field(description="The first step at which two numbers differ that should be equal.")
+    off_by: Difference | None = Field(description="The difference at that step.")
 
     @classmethod
     def of(cls, found: TargetDay) -> LedgerTarget:
-        """One target of the comparison."""
+        """Return the response for one target."""
         return cls(
             id=found.target,
             accepted=EventCounts.of(found.accepted),
@@ -79,7 +79,7 @@ class LedgerTarget(Answer):
 
 
 class PlatformRequests(Answer):
-    """An estimate, and the bounds within which it is with a probability of 95%."""
+    """An estimate with its 95% confidence interval."""
 
     estimate: Count
     at_least: Count
@@ -87,25 +87,25 @@ class PlatformRequests(Answer):
 
 
 class Ledger(Answer):
-    """What became of all events of an account's day."""
+    """The statement of counts of an account and day."""
 
     day: Day
     since: Moment | None = Field(
-        description="When the worker's database began to count: what came before is not in it, also of this day."
+        description="The time at which the worker's database began to count. Earlier events are not in it."
     )
-    closed: bool | None = Field(description="The worker has closed the day: nothing is added to it any more.")
-    queued_parts: Count | None = Field(description="Parts of this day that wait in the worker to be sent.")
-    targets: tuple[LedgerTarget, ...] = Field(description="Sites and links with anything on that day, by id.")
+    closed: bool | None = Field(description="The worker has closed the day and adds no more events to it.")
+    queued_parts: Count | None = Field(description="Parts of this day that the worker has yet to send.")
+    targets: tuple[LedgerTarget, ...] = Field(description="Sites and links with events on that day, by id.")
     dropped: dict[DropReason, Count] | None = Field(
-        description="What was not counted that day, by reason; `invalid` was no event of any target."
+        description="Events that were not counted that day, by reason. `invalid` events belong to no target."
     )
     agrees: bool | None = Field(description="All targets agree.")
     platform_requests: PlatformRequests | None = Field(
-        description="The edge platform's own count of the worker's requests, its 1,440 crons among them, some minutes "
-        "late; null where it does not tell."
+        description="Cloudflare's own count of the worker's requests, including its 1,440 cron runs a day, a few"
+        " minutes behind; null if Cloudflare does not report it."
     )
     unavailable: UnavailableReason | Literal["not_kept", "not_counted"] | None = Field(
-        description="Why the worker's side is not known."
+        description="The reason why the worker's numbers are unknown."
     )
 
 
@@ -119,8 +119,9 @@ SHOW = Endpoint(
     method="GET",
     path="/v1/accounts/{account_id}/ledger",
     tag="accounts",
-    summary="What became of a day's events: a statement of counts",
-    description="An addition to the specification. The worker's side is read live, one of the 30 reads a minute.",
+    summary="Show the statement of counts of a day",
+    description="An addition to the specification. Compares the number of events at each step from the worker to the"
+    " service's totals. The worker's database is read live; the request counts as one of the 30 reads a minute.",
     scopes=("reports",),
     query=LedgerQuery,
     answer=OneLedger,

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_URL = "Where a click goes that no rule matches. Not on the link host."
+_URL = "The target of clicks that match no rule. It cannot be on the link host."
 CODE = (
-    "Six random characters where it is absent or null. Codes that programs request unasked (`not`) are reserved:"
-    " `invalid_request` with the issue `reserved_code`."
+    "The short code. Default: six random characters. Codes that browsers and other programs request automatically"
+    " (see `not`) are reserved and rejected with the issue `reserved_code`."
 )
-_RULES = "Tried in order; the first one that matches wins."
+_RULES = "Rules are tried in order; the first that matches applies."
 
 
 class NewRule(Body):
-    """Where a click goes when its country and device match.
+    """The target of clicks from given countries and devices.
 
-    A condition that is absent or null matches all. An empty list would match nothing and is refused.
+    A condition that is absent or null matches all clicks. An empty list would match none and is rejected.
     """
 
     url: HttpsUrl
@@ -39,10 +39,10 @@ class NewRule(Body):
     )
     devices: (
         Annotated[tuple[Literal["mobile", "desktop"], ...], Field(min_length=1, max_length=2, fail_fast=True)] | None
-    ) = Field(None, description="Phones and tablets are `mobile`, everything else is `desktop`.")
+    ) = Field(None, description="Phones and tablets are `mobile`; everything else is `desktop`.")
 
     def to_model(self) -> model.Rule:
-        """The rule as the service keeps it."""
+        """Return the rule as the service stores it."""
         return model.Rule(self.url, self.countries, self.devices)
 
 
@@ -50,7 +50,7 @@ Rules = Annotated[tuple[NewRule, ...], Field(max_length=10, fail_fast=True)]
 
 
 class NewLink(Body):
-    """A link to be made."""
+    """A link to create."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
@@ -61,53 +61,51 @@ class NewLink(Body):
 
 
 class LinkChange(Body):
-    """What is to be another; what is absent or null stays as it is. The code always stays."""
+    """Changes to a link. Fields that are absent or null keep their value. The code cannot be changed."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
     url: HttpsUrl | None = Field(None, description=_URL)
     rules: Rules | None = Field(
-        None, description=f"All of them, in the place of the earlier ones; [] for none. {_RULES}"
+        None, description=f"The new rules, which replace all existing rules; `[]` removes them. {_RULES}"
     )
 
 
 class LinkQuery(Query):
-    """Which links, in which order; at most 1,000 at once."""
+    """Filters, order and page of a list of links. A page has at most 1,000 links."""
 
-    account_id: Id | None = may_be_absent("Only those of this account.")
-    q: ShortSearch = Field("", description="Only those whose code or address contains this, whatever the capitals.")
+    account_id: Id | None = may_be_absent("Only links of this account.")
+    q: ShortSearch = Field("", description="Only links whose code or URL contains this text, ignoring case.")
     order: LinkOrder = Field(
         "oldest",
-        description=(
-            "By age; by code, in which capitals count only where nothing else differs; or those with the most clicks in"
-            " seven days first, for who may read reports."
-        ),
+        description="Sort order: by age, by code (ignoring case), or by clicks in the last seven days. Sorting by"
+        " clicks requires the scope `reports`.",
     )
-    state: LinkState = Field("active", description="Those that work, or the deleted ones.")
-    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="How many at the most.")
-    cursor: Cursor | None = may_be_absent("`next_cursor` of the page before, whose other parameters were the same.")
+    state: LinkState = Field("active", description="Only active links, or only deleted links.")
+    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="Maximum number of links.")
+    cursor: Cursor | None = may_be_absent("`next_cursor` of the previous page. All other parameters must be the same.")
 
     @property
     def listing(self) -> tuple[str | None, ...]:
-        """What a cursor of this list is of."""
+        """The parameters that a cursor of this list is bound to."""
         return (self.order, self.account_id, self.q, self.state)
 
     @property
     def contains(self) -> tuple[str, ...]:
-        """The forms in which `q` is looked for."""
+        """The stored forms of `q` to search for."""
         return search_forms(self.q)
 
 
 class QrQuery(Query):
-    """How large the picture is."""
+    """The size of the image."""
 
     size: Annotated[int, Field(ge=64, le=9999), DIGITS] | None = may_be_absent(
-        "Width and height in pixels; without it the picture scales to its container."
+        "Width and height in pixels. By default the image scales to its container."
     )
 
 
 class Rule(Answer):
-    """A rule of a link; a condition that is absent matches all."""
+    """A rule of a link. A condition that is absent matches all clicks."""
 
     url: str
     countries: tuple[str, ...] | None = may_be_absent()
@@ -115,7 +113,7 @@ class Rule(Answer):
 
 
 class Link(Answer):
-    """A short link. `short_url` is null without a link host, and of a deleted link, whose code may be another's."""
+    """A short link. `short_url` is null if the account has no link host or the link is deleted."""
 
     id: str
     account_id: str
@@ -126,15 +124,17 @@ class Link(Answer):
     state: LinkState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="From then on every visitor gets this version. Null: not synced yet, or synced before version 0.8."
+        description="Time from which all visitors get this version. Null: not synced yet, or synced before version 0.8."
     )
-    error: ErrorObject | None = Field(description="Why the worker does not have it.")
+    error: ErrorObject | None = Field(description="The reason why the worker could not get the link.")
     created_at: Moment
-    clicks_7d: Count | None = may_be_absent("In lists, for who may read reports: clicks of people in seven days.")
+    clicks_7d: Count | None = may_be_absent(
+        "Clicks by people in the last seven days. Only in lists, and only with the scope `reports`."
+    )
 
     @classmethod
     def of(cls, link: model.Link, account: model.Account | model.FormerAccount, clicks_7d: int | None = None) -> Link:
-        """A link of this account; `clicks_7d` only where it is given."""
+        """Return the response for a link of this account, with `clicks_7d` if given."""
         config = config_state(link.version, account.synced_version, link.config_error)
         return cls(
             id=link.id,
@@ -153,27 +153,27 @@ class Link(Answer):
 
 
 class LinkList(Answer):
-    """A page of links. Whoever turns the pages meets each link that is there all the time, and none twice."""
+    """A page of links. Across pages, a link that exists throughout appears exactly once."""
 
     links: tuple[Link, ...] = Field(json_schema_extra={"maxItems": 1000})
-    next_cursor: str | None = may_be_absent("Where there are more; it may be that the next page is empty.")
+    next_cursor: str | None = may_be_absent("Present if there may be more links; the next page can be empty.")
 
 
 class OneLink(Answer):
-    """A link as it is now."""
+    """A link after the request."""
 
     link: Link
 
 
 def short_url(link: model.Link, account: model.Account | model.FormerAccount) -> str | None:
-    """Where the link is clicked; None: nowhere."""
+    """Return the short URL, or None if the link is deleted or its account has no link host."""
     if account.link_host is None or link.state == "deleted":
         return None
     return f"https://{account.link_host.host}/{link.code}"
 
 
 def rules_of(rules: Sequence[NewRule]) -> tuple[model.Rule, ...]:
-    """The rules of a body as the service keeps them."""
+    """Return the rules of a body as the service stores them."""
     return tuple(rule.to_model() for rule in rules)
 
 
@@ -191,7 +191,7 @@ ADD = Endpoint(
     path="/v1/links",
     tag="links",
     action="link.create",
-    summary="Make a short link",
+    summary="Create a short link",
     scopes=("links",),
     body=NewLink,
     answer=OneLink,
@@ -215,8 +215,8 @@ QR_CODE = Endpoint(
     method="GET",
     path="/v1/links/{link_id}/qr.svg",
     tag="links",
-    summary="The link's QR code",
-    description="It leads to the short address with the marker `?q`, so that a scan counts with source `qr`.",
+    summary="Get the link's QR code as SVG",
+    description="The QR code contains the short URL with `?q`, so that scans are counted with the source `qr`.",
     scopes=("links",),
     query=QrQuery,
     answer=None,
@@ -228,11 +228,9 @@ CHANGE = Endpoint(
     path="/v1/links/{link_id}",
     tag="links",
     action="link.change",
-    summary="Change where a link leads",
-    description=(
-        "The code stays; `config` is `pending` until the worker has the change. A body that changes nothing is answered"
-        " like one that does. A deleted link is `not_found`."
-    ),
+    summary="Change a link's target and rules",
+    description="The code cannot be changed. `config` is `pending` until the worker has the change. A body that changes"
+    " nothing is accepted, too. A deleted link is `not_found`.",
     scopes=("links",),
     body=LinkChange,
     answer=OneLink,
@@ -244,9 +242,8 @@ DELETE = Endpoint(
     tag="links",
     action="link.delete",
     summary="Delete a link",
-    description=(
-        "Its code is free at once. The link and its report can still be read; deleted again, it is `not_found`."
-    ),
+    description="The code can be used again immediately. The link and its report can still be read. Deleting it again"
+    " gets `not_found`.",
     scopes=("links",),
     body=NoBody,
     answer=OneLink,

@@ -1,4 +1,4 @@
-"""/v1/me: the caller, its limits, and what it uses of them."""
+"""/v1/me: the signed-in user with plan, limits and usage; notifications; deletion of the user."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 class User(Answer):
-    """A person who signs in."""
+    """A user of the service."""
 
     id: int
     email: str
     email_confirmed: bool
-    notify: bool = Field(description="Troubles of the accounts, and their end, are told by e-mail.")
+    notify: bool = Field(description="Send an e-mail when an account needs attention and when it has recovered.")
     email_refused_at: Moment | None = Field(
-        description="Since when mail servers refuse the address: you cannot be reached. What you ask for is sent"
-        " all the same. Troubles are told again once an e-mail was taken, the address is confirmed again, or `notify`"
-        " is set."
+        description="Time since which mail servers have rejected the address; null: they accept it. E-mails that you"
+        " request are still sent. Notifications are sent again when an e-mail has been accepted, the address has been"
+        " confirmed again, or `notify` is set."
     )
 
 
 class Limits(Answer):
-    """What this user may have, and how often a key may ask."""
+    """Maximum number of objects of this user, and rate limits per API key."""
 
     accounts: Count
     sites: Count
@@ -42,7 +42,7 @@ class Limits(Answer):
 
 
 class Use(Answer):
-    """What this user has; what is deleted does not count."""
+    """Number of objects of this user, without deleted ones."""
 
     accounts: Count
     sites: Count
@@ -51,7 +51,7 @@ class Use(Answer):
 
 
 class Caller(Answer):
-    """Who asks, with which credential."""
+    """The caller, and the type of its credential."""
 
     user: User
     plan: Plan
@@ -61,16 +61,16 @@ class Caller(Answer):
 
 
 class ChangeMe(Body):
-    """What a user decides."""
+    """The user's settings."""
 
     notify: bool = Field(
-        description="Whether troubles of the accounts that need a hand, and their end, are told by e-mail. While it is"
-        " off nothing is sent, and nothing later for what happened meanwhile."
+        description="Send an e-mail when an account needs attention and when it has recovered. E-mails that are not"
+        " sent while this is off are not sent later."
     )
 
 
 class Leave(Body):
-    """That it is the user who wants to be deleted, and not somebody at the same desk."""
+    """The password, which confirms that the user requests the deletion."""
 
     holds_password: ClassVar[bool] = True
 
@@ -78,25 +78,25 @@ class Leave(Body):
 
 
 class Left(Answer):
-    """The user is gone, with all that was stored."""
+    """The result of a user's deletion."""
 
     ok: bool = True
     left: tuple[str, ...] = Field(
-        description="What could not be removed from the edge platform, a sentence each, behind the account's name and"
-        " id there; as in the answer to DELETE /v1/accounts/{id}."
+        description="The resources that could not be removed from Cloudflare, each with the account's name and id and"
+        " the reason, in a sentence. See the response of DELETE /v1/accounts/{id}."
     )
     leftovers: tuple[Leftover, ...] = Field(
-        description="An addition to the specification: the same in the same order, for programs; `facts.account` is the"
-        " account's name and id."
+        description="An addition to the specification: the resources in `left`, in the same order, as codes for"
+        " programs. `facts.account` is the account's name and id."
     )
     revoke_tokens: tuple[str, ...] = Field(
-        description="The names of the accounts' working tokens, which cannot delete themselves: revoke them in the edge"
-        " platform's dashboard."
+        description="The names of the accounts' working tokens, which cannot delete themselves: delete them in the"
+        " Cloudflare dashboard."
     )
 
     @classmethod
     def of(cls, farewell: model.Farewell) -> Left:
-        """What came of a user's deletion."""
+        """Return the response for a user's deletion."""
         return cls(
             left=tuple(one.words for one in farewell.left),
             leftovers=Leftover.each(farewell.left),
@@ -105,7 +105,7 @@ class Left(Answer):
 
 
 SHOW = Endpoint(
-    method="GET", path="/v1/me", tag="me", summary="Who asks, the plan, its limits and what is used", answer=Caller
+    method="GET", path="/v1/me", tag="me", summary="Show the user, the plan, its limits and usage", answer=Caller
 )
 
 CHANGE = Endpoint(
@@ -113,7 +113,7 @@ CHANGE = Endpoint(
     path="/v1/me",
     tag="me",
     action="user.change",
-    summary="Switch e-mails about the accounts on or off",
+    summary="Turn notifications about the accounts on or off",
     access="session",
     body=ChangeMe,
     answer=Caller,
@@ -124,15 +124,15 @@ LEAVE = Endpoint(
     method="DELETE",
     path="/v1/me",
     tag="me",
-    action="nothing",  # it ends the user's events, so none could tell of it
-    summary="Delete the user, with everything that is stored",
-    description="Every account is disconnected, as DELETE /v1/accounts/{id} does, and its totals are not kept; then"
-    " everything else is deleted: sites, links, totals, keys, the user. GET /v1/export gives it all before. From the"
-    " moment on when the password was right no key and no session works any more, and the address is free. It cannot be"
-    " stopped: a client that hangs up, or a service that is restarted, makes no difference. It may take minutes, where"
-    " the edge platform does not answer half an hour at most. Until then the session that asked may send the same"
-    " request again, and waits for the same answer; from then on it gets 401. The same is told by e-mail. No answer is"
-    " kept for an Idempotency-Key.",
+    action="nothing",  # the user's events are deleted, too
+    summary="Delete the user and all stored data",
+    description="Disconnects all accounts, as DELETE /v1/accounts/{id} does, and deletes all sites, links, totals, keys"
+    " and the user. Use GET /v1/export first to keep the data. As soon as the password has been verified, API keys and"
+    " sessions stop working and the e-mail address becomes available again. The deletion cannot be stopped, and"
+    " continues if the client disconnects or the service restarts. It can take several minutes, and at most half an"
+    " hour if Cloudflare does not respond. Until it ends, the same session may repeat the request and gets the same"
+    " response; afterwards it gets 401. The result is also sent by e-mail. No response is stored for an"
+    " Idempotency-Key.",
     access="session",
     body=Leave,
     answer=Left,

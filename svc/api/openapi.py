@@ -1,6 +1,6 @@
-"""The contract as an OpenAPI 3.1.0 document. Pure.
+"""The API contract as an OpenAPI 3.1.0 document. No I/O.
 
-Models become JSON schemas by pydantic; everything else follows from the endpoints and the catalogue of errors.
+Pydantic generates the JSON schemas of the models. The rest comes from the endpoints and the catalogue of error codes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 OPENAPI_VERSION = "3.1.0"
-VERSION = "0.8.0"  # of the description (specification, 9)
+VERSION = "0.8.0"  # version of the API description (specification, 9)
 
 _REF = "#/components/schemas/{model}"
 _SECURITY: dict[Access, list[Json]] = {
@@ -44,15 +44,15 @@ _SECURITY: dict[Access, list[Json]] = {
 }
 
 
-# Of answers without a model that are no text; what is binary has no schema (OpenAPI 3.1.0, 4.8.14.4).
+# Schemas of non-text responses without a model. Binary content has no schema (OpenAPI 3.1.0, 4.8.14.4).
 _OTHER_SCHEMAS: dict[str, Json] = {JSON_TYPE: {"type": "object"}, YAML_TYPE: {"type": "object"}, ZIP_TYPE: {}}
 
 
 class _Generator(GenerateJsonSchema):
-    """Without what tells a reader nothing: titles that repeat a field's name, null as the default of what is absent.
+    """A schema generator that omits titles, which repeat the field name, and null as a default.
 
-    A field of a request body has no `default` at all: generators of clients, such as openapi-typescript, make a field
-    with a default mandatory. Its description names the default.
+    Fields of request bodies have no `default`, because client generators such as openapi-typescript make fields with a
+    default mandatory. Their descriptions name the default.
     """
 
     default_in_requests = False
@@ -70,13 +70,13 @@ class _Generator(GenerateJsonSchema):
 
 
 class _QueryGenerator(_Generator):
-    """A parameter of a query keeps its default: `required: false` makes it optional for every generator."""
+    """A schema generator that keeps defaults: query parameters are optional due to `required: false`."""
 
     default_in_requests = True
 
 
 def document(base_url: str) -> Json:
-    """The whole document; `base_url` is where the service is reached, without a slash at its end."""
+    """Return the OpenAPI document; `base_url` is the service's URL without a trailing slash."""
     schemas, refs = _schemas()
     paths: dict[str, Json] = {}
     for endpoint in ENDPOINTS:
@@ -86,8 +86,8 @@ def document(base_url: str) -> Json:
         "info": {
             "title": "Page counters and short links",
             "version": VERSION,
-            "description": "Page counters and short links that run on a customer's own account at an edge platform."
-            " All bodies are JSON; times are ISO 8601 in UTC, days end at midnight UTC.",
+            "description": "Page counters and short links that run in the customer's own Cloudflare account."
+            " All bodies are JSON. Times are ISO 8601 in UTC; days end at midnight UTC.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": base_url}],
@@ -103,12 +103,12 @@ def document(base_url: str) -> Json:
                     "scheme": "bearer",
                     "description": f"The access token of a page session, or an API key (`{PATTERN}`).",
                 },
-                "worker": {"type": "http", "scheme": "bearer", "description": "An installed worker's own key."},
+                "worker": {"type": "http", "scheme": "bearer", "description": "The key of an installed worker."},
                 "refresh": {
                     "type": "apiKey",
                     "in": "cookie",
                     "name": cookie_name(REFRESH_COOKIE, base_url),
-                    "description": "The refresh token, set by the sign-in.",
+                    "description": "The refresh token, set when signing in.",
                 },
             },
         },
@@ -117,19 +117,19 @@ def document(base_url: str) -> Json:
 
 
 def to_json(contract: Json) -> bytes:
-    """The document as JSON."""
+    """Serialize the document as JSON."""
     return json.dumps(contract, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def to_yaml(contract: Json) -> bytes:
-    """The document as YAML, in the same order."""
-    alone = json.loads(to_json(contract))  # no object in it twice: YAML would refer from one to the other
-    text: str = yaml.safe_dump(alone, allow_unicode=True, sort_keys=False, width=120)
+    """Serialize the document as YAML, in the same order."""
+    copy = json.loads(to_json(contract))  # shared objects would become YAML anchors and aliases
+    text: str = yaml.safe_dump(copy, allow_unicode=True, sort_keys=False, width=120)
     return text.encode()
 
 
 def _schemas() -> tuple[Json, dict[tuple[type[BaseModel], str], Json]]:
-    """The components, and for each model, as it is taken or given, the reference to it."""
+    """Return the schemas, and the reference to each model by mode (validation or serialization)."""
     wanted: dict[tuple[type[BaseModel], Any], None] = {(ErrorAnswer, "serialization"): None}
     for endpoint in ENDPOINTS:
         if endpoint.body is not None:
@@ -137,7 +137,7 @@ def _schemas() -> tuple[Json, dict[tuple[type[BaseModel], str], Json]]:
         if endpoint.answer is not None:
             wanted[endpoint.answer, "serialization"] = None
     refs, definitions = models_json_schema(list(wanted), ref_template=_REF, schema_generator=_Generator)
-    return definitions["$defs"], refs  # type: ignore[return-value]  # its type is only wider
+    return definitions["$defs"], refs  # type: ignore[return-value]  # declared as a wider type
 
 
 def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str], Json]) -> Json:
@@ -160,7 +160,7 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
         content: Json = {"schema": refs[endpoint.body, "validation"]}
         if endpoint.example:
             content["example"] = dict(endpoint.example)
-        # A form has to say that it is JSON, also where it is empty.
+        # Forms must declare JSON as content type even if the body is empty.
         required = endpoint.is_form or any(field.is_required() for field in endpoint.body.model_fields.values())
         operation["requestBody"] = {"required": required, "content": {JSON_TYPE: content}}
     if endpoint.token_page is not None:
@@ -171,9 +171,9 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
 def _description(endpoint: Endpoint[Any, Any]) -> str:
     texts = [endpoint.description]
     if endpoint.access == "session":
-        texts.append("Page session only: an API key gets `session_required`.")
+        texts.append("Page session only; API keys get `session_required`.")
     if endpoint.scopes:
-        texts.append(f"Scope of an API key: {' or '.join(f'`{scope}`' for scope in endpoint.scopes)}.")
+        texts.append(f"Required scope of an API key: {' or '.join(f'`{scope}`' for scope in endpoint.scopes)}.")
     return " ".join(text for text in texts if text)
 
 
@@ -214,7 +214,7 @@ def _success(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str
 
 
 def _refusals(endpoint: Endpoint[Any, Any], error: Json) -> Json:
-    """A response for each status, with the codes that may come under it."""
+    """Return an error response for each status, with its codes."""
     by_status: dict[int, list[Code]] = {}
     for code in endpoint.all_codes:
         by_status.setdefault(CATALOGUE[code].status, []).append(code)
@@ -256,39 +256,40 @@ def _header(name: str) -> Json:
     return {"$ref": f"#/components/headers/{name}"}
 
 
-# No control character, no space but the plain one, and that neither first nor last.
+# Printable characters; of the spaces only U+0020, which can be neither first nor last.
 _PRINTABLE = r"^[^\x00-\x20\x7f-\xa0\xad]([^\x00-\x1f\x7f-\xa0\xad]*[^\x00-\x20\x7f-\xa0\xad])?$"
 _IDEMPOTENCY_KEY: Json = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Required with an API key. If a request had an effect, the same request with the same key gets the"
-    " same answer for 24 hours, and nothing is done twice. A refusal without an effect is not kept: follow its remedy"
-    " and send the request again with the same key. Another body is `idempotency_conflict` while an answer is kept or a"
-    " request with the key is under way. Printable characters, in UTF-8.",
+    "description": "Required with an API key. After a request that had an effect, the same request with the same"
+    " Idempotency-Key gets the same response for 24 hours, and nothing is done twice. Errors without an effect are not"
+    " stored: follow the remedy and send the request again with the same Idempotency-Key. A request with a different"
+    " body gets `idempotency_conflict` while a response is stored or the first request is in progress. Printable"
+    " characters in UTF-8.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": _PRINTABLE},
     "example": "0d5f8a1e-8c0b-4f57-9a52-0f6d1a7c1a55",
 }
 _HEADERS: Json = {
     "X-Request-Id": {
-        "description": "Finds the request in the service's log.",
+        "description": "Identifies the request in the service's log.",
         "required": True,
         "schema": {"type": "string", "pattern": "^req_[a-z2-7]{20}$"},
     },
     "RateLimit": {
-        "description": 'With an API key: what is left, and in how many seconds all is back (`"key";r=119;t=60`).',
+        "description": 'With an API key: remaining requests, and seconds until the limit resets (`"key";r=119;t=60`).',
         "schema": {"type": "string"},
     },
     "RateLimit-Policy": {
-        "description": 'With an API key: how many requests in how many seconds (`"key";q=120;w=60`).',
+        "description": 'With an API key: the limit in requests, and its window in seconds (`"key";q=120;w=60`).',
         "schema": {"type": "string"},
     },
     "Retry-After": {
-        "description": "Seconds after which the same request may be sent again.",
+        "description": "Seconds to wait before retrying.",
         "schema": {"type": "integer", "minimum": 0},
     },
     "Idempotent-Replayed": {
-        "description": "`true`: this is the answer to an earlier request with the same Idempotency-Key.",
+        "description": "`true`: this is the response to an earlier request with the same Idempotency-Key.",
         "schema": {"type": "string", "const": "true"},
     },
     "WWW-Authenticate": {
@@ -297,12 +298,12 @@ _HEADERS: Json = {
         "schema": {"type": "string", "const": "Bearer"},
     },
     "Clear-Site-Data": {
-        "description": "Where the session that asks has ended: the browser is to forget the pages that it keeps, so"
-        " that nobody goes back to them.",
+        "description": "Sent when the caller's session has ended, so that the browser removes the session's pages from"
+        " its cache.",
         "schema": {"type": "string", "const": '"cache"'},
     },
     "Set-Cookie": {
-        "description": "The refresh token of the session, or a mark of this browser; read by /auth alone.",
+        "description": "The session's refresh token, or an identifier of this browser. Read only by /auth.",
         "schema": {"type": "string"},
     },
 }

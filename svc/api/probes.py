@@ -1,4 +1,4 @@
-"""/healthz, /readyz and the contract itself."""
+"""/healthz, /readyz, and the API descriptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ALIVE = Endpoint(
     method="GET",
     path="/healthz",
     tag="service",
-    summary="Whether the process answers",
+    summary="Liveness probe: the process responds",
     access="anybody",
     answer=Ok,
 )
@@ -20,7 +20,7 @@ READY = Endpoint(
     method="GET",
     path="/readyz",
     tag="service",
-    summary="Whether the store can be read and written",
+    summary="Readiness probe: the store can be read and written",
     access="anybody",
     answer=Ok,
 )
@@ -28,7 +28,7 @@ OPENAPI_JSON = Endpoint(
     method="GET",
     path="/openapi.json",
     tag="service",
-    summary="This contract as OpenAPI 3.1.0 in JSON",
+    summary="The API description as OpenAPI 3.1.0 in JSON",
     access="anybody",
     answer=None,
     media_types=(JSON_TYPE,),
@@ -37,7 +37,7 @@ OPENAPI_YAML = Endpoint(
     method="GET",
     path="/openapi.yaml",
     tag="service",
-    summary="This contract as OpenAPI 3.1.0 in YAML",
+    summary="The API description as OpenAPI 3.1.0 in YAML",
     access="anybody",
     answer=None,
     media_types=(YAML_TYPE,),
@@ -46,7 +46,7 @@ REFERENCE_MD = Endpoint(
     method="GET",
     path="/reference.md",
     tag="service",
-    summary="The reference as Markdown",
+    summary="The API reference as Markdown",
     access="anybody",
     answer=None,
     media_types=(MARKDOWN_TYPE,),
@@ -55,7 +55,7 @@ REFERENCE = Endpoint(
     method="GET",
     path="/reference",
     tag="service",
-    summary="The reference as a page of the web application, or as Markdown for who accepts that",
+    summary="The API reference as a page of the web application, or as Markdown if the client prefers it",
     access="anybody",
     answer=None,
     media_types=("text/html", MARKDOWN_TYPE),

@@ -1,7 +1,7 @@
-"""/edge/push: the totals of an account's worker (docs/push.md has the format and its reasons).
+"""/edge/push: the totals that an account's worker sends. docs/develop/push.md describes the format and its reasons.
 
-The head of a push is checked as a whole; its parts one by one, so that a part that is wrong is refused by its number
-and leaves the worker's outbox, instead of holding up all that come after it.
+The head of a push is validated as a whole, its parts one by one. An invalid part is rejected by its id and leaves the
+worker's outbox, so it does not block the parts after it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from svc.errors import Invalid, Issue
 from svc.model import NO_NUL
 from svc.worker.pushed import Count, PushedPart, TargetId
 
-# Bounds of what is read at all, so that no body makes more work than an honest one of its size. A part has some 60
-# fields and lists beside its rows, and a row more bytes than this for its list, and for each of its four commas.
+# Limits that apply before parsing, so that no body costs more than a valid one of its size. A part has about 60 fields
+# and lists besides its rows. A row has one list and four commas, and more bytes than _BYTES_A_ROW.
 _MOST_PARTS = 100
 _MOST_FIELDS = 80 * _MOST_PARTS
 _BYTES_A_ROW = 30
@@ -33,8 +33,10 @@ _PART = TypeAdapter(PushedPart)
 
 
 class _FromWorker(BaseModel):
-    """Unknown fields of a newer worker are ignored. Not strict, because JSON arrays become tuples; scalars are strict
-    one by one."""
+    """Base of the models of a push. Unknown fields of newer workers are ignored.
+
+    Not strict, because JSON arrays become tuples; the scalar fields are declared strict.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
@@ -44,7 +46,7 @@ class _PartId(_FromWorker):
 
 
 class Dropped(_FromWorker):
-    """What was refused, by reason; reasons of a newer worker are ignored, as its fields are."""
+    """Numbers of events that were not counted, by reason. Unknown reasons of newer workers are ignored."""
 
     budget: Count = 0
     invalid: Count = 0
@@ -55,7 +57,7 @@ class Dropped(_FromWorker):
 
 
 class PushHead(_FromWorker):
-    """A push, its parts not looked at."""
+    """A push whose parts have not been validated."""
 
     v: Annotated[int, Field(ge=1, le=1, strict=True)]
     install: TargetId
@@ -64,7 +66,7 @@ class PushHead(_FromWorker):
     sent_at: Count
     queue: Count
     error: Annotated[str, Field(max_length=1000, pattern=NO_NUL, strict=True)] | None
-    error_kind: TargetId | None = None  # a newer worker may have other kinds; one before this field sends none
+    error_kind: TargetId | None = None  # newer workers may send other kinds; workers before this field send none
     dropped: Dropped
     parts: Annotated[tuple[Any, ...], Field(max_length=_MOST_PARTS)]
 
@@ -76,14 +78,14 @@ class Push(PushHead):
 
 
 class RefusedPart(Answer):
-    """A part that is not taken and never will be."""
+    """A part that is permanently rejected."""
 
     id: int
     code: Literal["invalid", "too_old"]
 
 
 class PushAnswer(Answer):
-    """What became of each part."""
+    """The outcome of each part of a push."""
 
     ok: bool = True
     accepted: tuple[int, ...]
@@ -95,8 +97,9 @@ PUSH = Endpoint(
     method="POST",
     path="/edge/push",
     tag="worker",
-    summary="An installed worker's totals",
-    description="For workers only. Sent twice, it changes nothing. `docs/push.md` has the format and its reasons.",
+    summary="Send the totals of an installed worker",
+    description="For workers only. Sending the same push again changes nothing. `docs/develop/push.md` describes the"
+    " format.",
     access="worker",
     codes=("rate_limited",),
     body=Push,
@@ -107,9 +110,9 @@ ENDPOINTS = (PUSH,)
 
 
 def read_push(raw: bytes) -> tuple[PushHead, list[PushedPart], list[int]]:
-    """The head, the parts that are well-formed, and the ids of those that are not. Raises Invalid.
+    """Return the head, the valid parts, and the ids of invalid parts. Raises Invalid.
 
-    A push is nearly always right, and then read in one go; each part by itself only where one of them is wrong.
+    Parts are validated one by one only if validation of the whole push fails, which is rare.
     """
     if len(raw) > LARGE_BYTES:
         _check_marks(raw)
@@ -122,15 +125,15 @@ def read_push(raw: bytes) -> tuple[PushHead, list[PushedPart], list[int]]:
 
 
 def _check_marks(raw: bytes) -> None:
-    """Refuse a large body that is no push by its marks, before it is read. Raises Invalid."""
+    """Reject a large body that cannot be a push by its punctuation, before parsing. Raises Invalid."""
     rows = len(raw) // _BYTES_A_ROW
     lists, fields, commas = raw.count(b"[") + raw.count(b"{"), raw.count(b":"), raw.count(b",")
     if fields > _MOST_FIELDS or lists > _MOST_FIELDS + rows or commas > _MOST_FIELDS + 4 * rows:
-        raise Invalid([Issue("", "has more fields, lists or items than any push", "too_much")])
+        raise Invalid([Issue("", "has too many fields, lists or items for a push", "too_much")])
 
 
 def read_parts(raw: tuple[Any, ...]) -> tuple[list[PushedPart], list[int]]:
-    """The parts that are well-formed, and the ids of the others. Raises Invalid when a part has no usable id."""
+    """Return the valid parts, and the ids of invalid parts. Raises Invalid if a part has no valid id."""
     parts: list[PushedPart] = []
     wrong: list[int] = []
     for value in raw:

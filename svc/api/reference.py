@@ -1,7 +1,4 @@
-"""The contract as a reference for people, in Markdown. Pure.
-
-Written from the OpenAPI document, so that it cannot tell anything else.
-"""
+"""The API reference in Markdown, generated from the OpenAPI document. No I/O."""
 
 from __future__ import annotations
 
@@ -21,18 +18,18 @@ _ACCESS = {
 
 
 def markdown(contract: Json) -> str:
-    """The whole reference as CommonMark with tables."""
+    """Return the reference as CommonMark with tables."""
     return "\n".join(_lines(contract))
 
 
 def _lines(contract: Json) -> Iterator[str]:
     info = contract["info"]
-    yield f"# {info['title']}: reference"
+    yield f"# {info['title']}: API reference"
     yield ""
-    yield f"Version {info['version']}. {info['description']} Base address: `{contract['servers'][0]['url']}`."
+    yield f"Version {info['version']}. {info['description']} Base URL: `{contract['servers'][0]['url']}`."
     yield ""
-    yield "Every answer carries `X-Request-Id`, which finds the request in the service's log. Every refusal is"
-    yield '`{"error": {"code", "message", "details"?}}`; the table of codes is at the end.'
+    yield "Every response has the header `X-Request-Id`, which identifies the request in the service's log. Errors have"
+    yield 'the body `{"error": {"code", "message", "details"?}}`. The table of error codes is at the end.'
     yield ""
     yield from _table(
         ("endpoint", ""),
@@ -57,15 +54,15 @@ def _lines(contract: Json) -> Iterator[str]:
         yield f"### {name}"
         yield ""
         yield from _fields(schema)
-    yield "## Codes"
+    yield "## Error codes"
     yield ""
-    yield "`error.details.remedy` repeats the last column, where there is one."
+    yield "Responses have the remedy in `error.details.remedy`."
     yield ""
-    yield from _table(("status", "code", "what it means", "what to do"), _codes(contract["x-codes"]))
+    yield from _table(("status", "code", "message", "remedy"), _codes(contract["x-codes"]))
 
 
 def _anchor(heading: str) -> str:
-    """What leads to a heading, in the way of the sites that show Markdown: `post-v1links`."""
+    """Return the anchor of a heading as GitHub generates it: `post-v1links`."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
@@ -98,14 +95,14 @@ def _operation(contract: Json, method: str, path: str, operation: Json) -> Itera
                 _type(content["schema"]) if "$ref" in content["schema"] else f"`{kind}`"
                 for kind, content in response["content"].items()
             )
-            yield f"Answer: {status}, {', '.join(kinds)}"
+            yield f"Response: {status}, {', '.join(kinds)}"
             yield ""
     codes = [
         f"{status} {', '.join(f'`{code}`' for code in response['content']['application/json']['examples'])}"
         for status, response in operation["responses"].items()
         if not status.startswith("2")
     ]
-    yield f"Refusals: {'; '.join(codes)}"
+    yield f"Errors: {'; '.join(codes)}"
     yield ""
 
 
@@ -120,7 +117,7 @@ def _fields(schema: Json) -> Iterator[str]:
     yield from _table(
         ("field", "type", ""),
         (
-            (f"`{name}`{'' if name in required else ' (may be absent)'}", _type(field), field.get("description", ""))
+            (f"`{name}`{'' if name in required else ' (optional)'}", _type(field), field.get("description", ""))
             for name, field in properties.items()
         ),
     )
@@ -128,7 +125,7 @@ def _fields(schema: Json) -> Iterator[str]:
 
 def _codes(codes: Json) -> Iterator[tuple[str, ...]]:
     for code, meaning in codes.items():
-        shown_as = f" A request gets `{meaning['shown_as']}`." if "shown_as" in meaning else ""
+        shown_as = f" Responses show it as `{meaning['shown_as']}`." if "shown_as" in meaning else ""
         yield str(meaning["status"]), f"`{code}`", meaning["message"] + shown_as, meaning.get("remedy", "")
 
 
@@ -142,7 +139,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def _type(schema: Json) -> str:
-    """A schema in a few words: `string (hostname), at most 253 characters`."""
+    """Describe a schema briefly: `string (hostname), at most 253 characters`."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{_anchor(name)})"
@@ -159,7 +156,7 @@ def _type(schema: Json) -> str:
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
         return f"object of {_type(schema['additionalProperties'])}"
     form = f" ({schema['format']})" if "format" in schema else ""
-    default = f", `{schema['default']}` when absent" if "default" in schema else ""
+    default = f", default `{schema['default']}`" if "default" in schema else ""
     return f"{kind}{form}{_bounds(schema, 'Length', 'characters')}{_range(schema)}{default}"
 
 

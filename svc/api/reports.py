@@ -1,4 +1,4 @@
-"""…/report: what was counted of a site or a link."""
+"""…/report: the counts of a site or link over a period, with breakdowns; …/first-view."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from svc.model import Period, UnavailableReason
 
 
 class ReportQuery(Query):
-    """How far back, and whether with breakdowns."""
+    """Period and content of a report."""
 
     period: Period = "today"
     breakdowns: Literal["1"] | None = may_be_absent(
-        "With the top pages, sources, countries, devices, browsers, systems and bots."
+        "Include the top pages, sources, countries, devices, browsers, operating systems and bots."
     )
 
 
 class Counts(Answer):
-    """`views` and `visitors` are people's, `bots` everything else; `visitors` are the unique ones of each day."""
+    """`views` and `visitors` count people, `bots` everything else. `visitors` are unique per day."""
 
     views: Count
     bots: Count
@@ -30,20 +30,20 @@ class Counts(Answer):
 
 
 class Point(Counts):
-    """The counts of the hour or the day that begins at `at`."""
+    """The counts of the hour or day that begins at `at`."""
 
     at: Moment
 
 
 class Top(Answer):
-    """One of the ten most frequent."""
+    """One of the ten most frequent values."""
 
     key: str
     n: Count
 
 
 class Breakdowns(Answer):
-    """The ten most frequent of each dimension, the most frequent first; `(other)` is all that was not kept apart."""
+    """The ten most frequent values of each dimension, most frequent first. `(other)` combines all further values."""
 
     pages: tuple[Top, ...]
     sources: tuple[Top, ...]
@@ -55,23 +55,23 @@ class Breakdowns(Answer):
 
 
 class Report(Answer):
-    """What was counted of a site or a link."""
+    """The counts of a site or link over a period."""
 
     period: Period
     from_: Day = Field(serialization_alias="from")
     to: Day
-    as_of: Moment | None = Field(description="Up to when today is counted.")
+    as_of: Moment | None = Field(description="Time up to which today is counted.")
     totals: Counts
     series: tuple[Point, ...] = Field(description="A point an hour for `today`, a point a day for longer periods.")
     incomplete: bool = Field(
-        description="Hourly points of today were refused; the daily totals stay exact. Always false for a link."
+        description="Hourly points of today are missing; the daily totals are exact. Always false for a link."
     )
     breakdowns: Breakdowns | None
     breakdowns_from: Day | None = Field(
-        description="The first day that the breakdowns cover, later than `from` where the worker's database keeps fewer"
-        " days than the period has; null without breakdowns."
+        description="The first day of the breakdowns. It is later than `from` if the worker's database keeps fewer days"
+        " than the period has. Null without breakdowns."
     )
-    unavailable: UnavailableReason | None = Field(description="Why what is read live is absent.")
+    unavailable: UnavailableReason | None = Field(description="The reason why live numbers are missing.")
 
 
 class OneReport(Answer):
@@ -81,18 +81,18 @@ class OneReport(Answer):
 
 
 class FirstView(Answer):
-    """Whether a site is visited at all, as its worker's database has it now."""
+    """The first visits of a site, read from its worker's database."""
 
-    seen: bool = Field(description="A view was counted.")
-    bots: bool = Field(description="Visits were counted, as bots: programs made them, or a browser that is driven.")
-    as_of: Moment = Field(description="When it was looked.")
+    seen: bool = Field(description="A view has been counted.")
+    bots: bool = Field(description="Visits have been counted as bots: by programs, or by an automated browser.")
+    as_of: Moment = Field(description="Time of the read.")
     unavailable: UnavailableReason | None = Field(
-        description="Why it could not be looked; `seen` is then what the worker has sent."
+        description="The reason why the database could not be read; `seen` is then based on the worker's pushes."
     )
 
 
 class OneFirstView(Answer):
-    """Whether the first view was seen."""
+    """The first visits of a site."""
 
     first_view: FirstView
 
@@ -101,8 +101,8 @@ SITE = Endpoint(
     method="GET",
     path="/v1/sites/{site_id}/report",
     tag="reports",
-    summary="What was counted of a site",
-    description="Numbers arrive hourly; breakdowns are read live, at most 30 times a minute, and kept for 5 minutes.",
+    summary="Get the report of a site",
+    description="Counts arrive hourly. Breakdowns are read live, at most 30 times a minute, and cached for 5 minutes.",
     scopes=("reports",),
     query=ReportQuery,
     answer=OneReport,
@@ -111,9 +111,9 @@ FIRST_VIEW = Endpoint(
     method="GET",
     path="/v1/sites/{site_id}/first-view",
     tag="reports",
-    summary="Whether a site's first view was seen",
-    description="Until the worker has sent one it is looked for live, which counts as a read of a report; an answer is"
-    " kept for 10 seconds. For who waits for it: numbers are in the reports.",
+    summary="Check whether a site has received its first view",
+    description="Use it to wait for the first view after setting up a site. Until the worker has sent a view, the"
+    " request reads the worker's database, which counts as a report read; the response is cached for 10 seconds.",
     scopes=("reports",),
     answer=OneFirstView,
 )
@@ -121,8 +121,8 @@ LINK = Endpoint(
     method="GET",
     path="/v1/links/{link_id}/report",
     tag="reports",
-    summary="What was counted of a link",
-    description="Today is read live, with the breakdowns; where that fails, only stored days are in the report.",
+    summary="Get the report of a link",
+    description="Today's counts and the breakdowns are read live. If that fails, the report contains only stored days.",
     scopes=("reports",),
     query=ReportQuery,
     answer=OneReport,

@@ -1,4 +1,4 @@
-"""/v1/me/sessions and /v1/me/password: where a user is signed in, and with what."""
+"""/v1/me/sessions and /v1/me/password: the user's page sessions and password."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from svc.api.shape import Answer, Body, NoBody, Ok
 
 
 class Session(Answer):
-    """A page session that can go on."""
+    """An active page session."""
 
     id: str
-    browser: str = Field(description="What signed in, as it calls itself: `Firefox on Linux`, `curl`.")
+    browser: str = Field(description="The client that signed in, by its user agent: `Firefox on Linux`, `curl`.")
     created_at: Moment
-    last_used: Moment = Field(description="When its tokens were last made anew; of a page in use within the hour.")
-    current: bool = Field(description="Whether it is the session that asks.")
+    last_used: Moment = Field(description="Time of the last token refresh; less than an hour ago if a page is open.")
+    current: bool = Field(description="True for the caller's session.")
 
 
 class SessionList(Answer):
-    """A user's sessions, the one used last first."""
+    """The user's sessions, most recently used first."""
 
     sessions: tuple[Session, ...]
 
 
 class ChangePassword(Body):
-    """The password, and the one that is to take its place."""
+    """The current and the new password."""
 
     holds_password: ClassVar[bool] = True
 
@@ -40,8 +40,8 @@ LIST = Endpoint(
     method="GET",
     path="/v1/me/sessions",
     tag="me",
-    summary="List where you are signed in",
-    description="No addresses are stored, so none are shown.",
+    summary="List your sessions",
+    description="IP addresses are not stored.",
     access="session",
     answer=SessionList,
 )
@@ -50,7 +50,7 @@ END_ALL = Endpoint(
     path="/v1/me/sessions",
     tag="me",
     action="session.end",
-    summary="Sign out everywhere: every session ends, this one, too",
+    summary="Sign out everywhere, including this session",
     access="session",
     body=NoBody,
     answer=Ok,
@@ -72,8 +72,8 @@ CHANGE_PASSWORD = Endpoint(
     path="/v1/me/password",
     tag="me",
     action="password.change",
-    summary="Change the password; every other session ends",
-    description="An e-mail tells the user that it was changed.",
+    summary="Change the password and end all other sessions",
+    description="The user is notified of the change by e-mail.",
     access="session",
     body=ChangePassword,
     answer=Ok,

@@ -1,8 +1,8 @@
-"""Bodies, queries and answers: their base classes, and how a request's bytes become one of them. Pure.
+"""Base classes and parsing of request bodies, queries and responses. No I/O.
 
-Whatever is wrong with them is `Invalid` with a list of issues, never a crash: text holds no NUL, numbers have bounds,
-lists have lengths, unknown fields are refused. Nothing that is sent makes more work than what could be right: a body
-has few values and no doubles before it is looked at closely, and of a list the first wrong item is told.
+Invalid input raises `Invalid` with a list of issues: text has no NUL, numbers have bounds, lists have a maximum length,
+and unknown fields are rejected. Invalid input never costs more work than valid input: the number of values in a body is
+limited before validation, and only the first invalid item of a list is reported.
 """
 
 from __future__ import annotations
@@ -23,23 +23,25 @@ if TYPE_CHECKING:
     from svc.errors import IssueCode
 
 SMALL_BYTES = 4_096
-# Of a body with long lists: 50 paths of 1,000 characters, 1,000 edge accounts, ten rules.
+# For bodies with long lists: 50 paths of 1,000 characters, 1,000 account ids, ten rules.
 LARGE_BYTES = 65_536
 
-# No object of a body has more than six fields.
+# No valid object has more than six fields.
 _MOST_FIELDS = 50
 _DEEPEST = 8
 _MOST_ISSUES = 20
-_LONGEST_PATH = 200  # characters: a field's name comes from the client
+_LONGEST_PATH = 200  # characters; limited because clients choose the names of unknown fields
 
 
 class Body(BaseModel):
-    """A JSON object, taken strictly: no unknown fields, no number for a text, nothing repeated in errors.
+    """A request body: a JSON object, validated strictly. Unknown fields and implicit type conversions are errors.
 
-    `most_bytes`: no larger body is read. It fits the largest that can be right, with some white space.
-    `holds_password`: what is kept of it for an Idempotency-Key must not help to guess one.
-    `most_values`, `most_containers`: how many fields and items, lists and objects, one that is right can have. Of the
-    usual ones the largest, a link with ten rules for 300 countries each, has 3,100 values in 31 lists and objects.
+    Errors never quote the input.
+
+    `most_bytes`: maximum size, enough for the largest valid body with some white space.
+    `holds_password`: the hash stored for an Idempotency-Key must not help to guess the password.
+    `most_values`, `most_containers`: maximum number of fields and items, and of lists and objects. The largest usual
+    body, a link with ten rules for 300 countries each, has 3,100 values in 31 lists and objects.
     """
 
     most_bytes: ClassVar[int] = SMALL_BYTES
@@ -51,40 +53,40 @@ class Body(BaseModel):
 
 
 class NoBody(Body):
-    """The body of a request that takes none: empty, or `{}`."""
+    """No body: empty, or `{}`."""
 
 
 class Query(BaseModel):
-    """A query string: texts, so numbers are read from them; unknown parameters are refused."""
+    """A query string. Numbers are parsed from text; unknown parameters are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class NoQuery(Query):
-    """The query of a request that takes none."""
+    """No query parameters."""
 
 
 class Answer(BaseModel):
-    """A JSON object of an answer, made from our own values."""
+    """A JSON object in a response."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True, serialize_by_alias=True)
 
     def to_bytes(self) -> bytes:
-        """The JSON text, in UTF-8."""
+        """Return the object as JSON in UTF-8."""
         return self.__pydantic_serializer__.to_json(self)
 
 
 class Ok(Answer):
-    """It was done."""
+    """Confirmation that the request succeeded."""
 
     ok: bool = True
 
 
 def may_be_absent(description: str | None = None, alias: str | None = None) -> Any:
-    """A field of a query or an answer that is there or absent, and never null: `cursor: str | None = may_be_absent()`.
+    """Declare a field of a query or response that may be absent but is never null.
 
-    `alias`: its name outside, where Python has that word for itself. A body's field that may be null is no such: what a
-    client sends as null is taken as absent.
+    Example: `cursor: str | None = may_be_absent()`. Pass `alias` if the field's name is a Python keyword. Fields of
+    request bodies do not need this function: there null means absent.
     """
     return Field(None, exclude_if=_is_none, json_schema_extra=_never_null, description=description, alias=alias)
 
@@ -103,7 +105,7 @@ Q = TypeVar("Q", bound=Query)
 
 
 def parse_body(model: type[B], raw: bytes) -> B:
-    """The body as a `model`. Raises Invalid."""
+    """Parse a request body. Raises Invalid."""
     try:
         return model.model_validate_json(_bounded(raw, model) if issubclass(model, Body) else raw or b"{}")
     except ValidationError as error:
@@ -111,15 +113,15 @@ def parse_body(model: type[B], raw: bytes) -> B:
 
 
 def parsed(model: type[B], **fields: object) -> B:
-    """These fields as a `model`, as if they came in a body. Raises Invalid."""
+    """Validate fields as if they came in a request body. Raises Invalid."""
     return parse_body(model, to_json(fields))
 
 
 def parse_query(model: type[Q], parameters: Mapping[str, list[str]]) -> Q:
-    """The query as a `model`. Raises Invalid, also for a parameter that comes twice."""
+    """Parse a query. Raises Invalid, including for repeated parameters."""
     twice = [name for name, values in parameters.items() if len(values) > 1]
     if twice:
-        raise Invalid([Issue(_cut(name), "must come once", "twice") for name in twice[:_MOST_ISSUES]])
+        raise Invalid([Issue(_cut(name), "must not be repeated", "twice") for name in twice[:_MOST_ISSUES]])
     try:
         return model.model_validate({name: values[0] for name, values in parameters.items()})
     except ValidationError as error:
@@ -127,23 +129,23 @@ def parse_query(model: type[Q], parameters: Mapping[str, list[str]]) -> Q:
 
 
 def issues_of(error: ValidationError) -> list[Issue]:
-    """The first problems; nothing of what was sent but the names of its fields."""
+    """Return the first 20 issues. They quote only field names from the input."""
     found = error.errors(include_url=False, include_input=False)[:_MOST_ISSUES]
     return [_issue(_cut(".".join(str(part) for part in each["loc"])), each) for each in found]
 
 
-_TOO_MANY_VALUES = "has more fields or items than any right one"
-_TOO_MANY_CONTAINERS = "has more lists and objects than any right one"
+_TOO_MANY_VALUES = "has too many fields or items"
+_TOO_MANY_CONTAINERS = "has too many lists and objects"
 
 
 def _bounded(raw: bytes, model: type[Body]) -> bytes:
-    """The same JSON, once it is known to be small in each way; of a field that comes twice the last. Raises Invalid."""
+    """Return the JSON if it is within all limits. Of a repeated field only the last is kept. Raises Invalid."""
     if len(raw) > LARGE_BYTES:
         _check_marks(raw, model)
     try:
         value = from_json(raw or b"{}")
     except ValueError:
-        raise Invalid([Issue("", "must be JSON", "not_json")]) from None
+        raise Invalid([Issue("", "must be valid JSON", "not_json")]) from None
     level = [value]
     values = containers = 0
     for _ in range(_DEEPEST):
@@ -156,13 +158,14 @@ def _bounded(raw: bytes, model: type[Body]) -> bytes:
             raise Invalid([Issue("", _TOO_MANY_CONTAINERS, "too_much")])
         if not level:
             return to_json(value)
-    raise Invalid([Issue("", "is nested too deep", "too_much")])
+    raise Invalid([Issue("", "is nested too deeply", "too_much")])
 
 
 def _check_marks(raw: bytes, model: type[Body]) -> None:
-    """Count a large body's values by their marks, before it is read: a MiB of empty lists takes 60 ms. Raises Invalid.
+    """Count the values of a large body by its punctuation before parsing. Raises Invalid.
 
-    No text that is right holds a quotation mark, so between every other two of them stands no text.
+    Parsing a MiB of empty lists would take 60 ms. Valid strings contain no escaped quotation mark, so splitting at
+    quotation marks separates strings from structure.
     """
     if raw.count(b'"') > 4 * model.most_values:
         raise Invalid([Issue("", _TOO_MANY_VALUES, "too_much")])
@@ -179,9 +182,9 @@ def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-# What pydantic calls its findings, in our words, and by our code. Bounds are told where the library tells them.
+# Pydantic's error types with our message and code. Limits come from the error's context.
 _TEXTS: Mapping[str, tuple[str, IssueCode]] = {
-    "json_invalid": ("must be JSON", "not_json"),
+    "json_invalid": ("must be valid JSON", "not_json"),
     "missing": ("is required", "required"),
     "extra_forbidden": ("is not a field of this request", "unknown"),
     "model_type": ("must be an object", "not_object"),
@@ -189,11 +192,11 @@ _TEXTS: Mapping[str, tuple[str, IssueCode]] = {
     "dict_type": ("must be an object", "not_object"),
     "tuple_type": ("must be a list", "not_list"),
     "list_type": ("must be a list", "not_list"),
-    "string_type": ("must be a text", "not_text"),
-    "string_unicode": ("must be a text", "not_text"),
+    "string_type": ("must be a string", "not_text"),
+    "string_unicode": ("must be a string", "not_text"),
     "string_too_long": ("must have at most {max_length} characters", "too_long"),
     "string_too_short": ("must have at least {min_length} characters", "too_short"),
-    "string_pattern_mismatch": ("does not have the form that this field takes", "wrong_form"),
+    "string_pattern_mismatch": ("has an invalid format", "wrong_form"),
     "too_long": ("must have at most {max_length} items", "too_many"),
     "too_short": ("must have at least {min_length} items", "too_few"),
     "literal_error": ("must be one of {expected}", "not_offered"),
@@ -206,7 +209,7 @@ _TEXTS: Mapping[str, tuple[str, IssueCode]] = {
     "less_than_equal": ("must be at most {le}", "too_large"),
     "multiple_of": ("must be a multiple of {multiple_of}", "other"),
 }
-_OTHER_TEXT: tuple[str, IssueCode] = ("is not right", "other")
+_OTHER_TEXT: tuple[str, IssueCode] = ("is not valid", "other")
 _LIMITS = ("max_length", "min_length", "ge", "le")
 
 
@@ -215,7 +218,7 @@ def _issue(path: str, found: ErrorDetails) -> Issue:
     wrong = context.get("error")
     if isinstance(wrong, Wrong):
         return Issue(path, str(wrong), wrong.code, wrong.limit)
-    # Behind a check of ours the library does not tell a text from a list.
+    # After one of our validators, pydantic reports the same type for strings and lists.
     kind = f"string_{found['type']}" if context.get("field_type") == "Value" else found["type"]
     text, code = _TEXTS.get(kind, _OTHER_TEXT)
     limits = [context[name] for name in _LIMITS if isinstance(context.get(name), int)]

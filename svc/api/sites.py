@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class NewSite(Body):
-    """A site to be counted."""
+    """A site to add."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
     account_id: Id
     host: Host = Field(
-        description="The apex of a zone of the account, or a host in it. The zone may still be pending, and the DNS"
-        " record may still be missing: `warnings` of the site gives what is left to do."
+        description="The apex of a zone of the account, or a host in the zone. The zone may be pending, and the DNS"
+        " record may be missing; the site's `warnings` list what remains to be done."
     )
     excluded_paths: ExcludedPaths = Field(
         (),
-        description="Pages whose path begins with one of these are not counted. Letters and blanks are percent-encoded"
-        " as browsers do; the answer has the encoded form. Default: `[]`.",
+        description="Path prefixes of pages that are not counted. Non-ASCII characters and spaces are percent-encoded"
+        " as in browsers; the response has the encoded form. Default: `[]`.",
     )
     respect_gpc: bool = Field(
         False, description="Do not count visitors whose browser sends `Sec-GPC: 1` or `DNT: 1`. Default: `false`."
@@ -41,54 +41,54 @@ class NewSite(Body):
 
 
 class SiteChange(Body):
-    """What is to change of a site; what is absent or null stays as it is."""
+    """Changes to a site. Fields that are absent or null keep their value."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
-    excluded_paths: ExcludedPaths | None = Field(None, description="Replaces the earlier paths; `[]` removes them.")
+    excluded_paths: ExcludedPaths | None = Field(None, description="Replaces all existing paths; `[]` removes them.")
     respect_gpc: bool | None = None
 
 
 class SiteQuery(Query):
-    """Which sites are listed, and in which order; at most 1,000 at once."""
+    """Filters, order and page of a list of sites. A page has at most 1,000 sites."""
 
-    account_id: Id | None = may_be_absent("Only those of this account.")
-    q: Search = Field("", description="Only those whose host contains this, in capitals or not.")
-    order: SiteOrder = Field("oldest", description="By when they were added, or by `host`.")
+    account_id: Id | None = may_be_absent("Only sites of this account.")
+    q: Search = Field("", description="Only sites whose host contains this text, ignoring case.")
+    order: SiteOrder = Field("oldest", description="Sort order: by the time they were added, or by `host`.")
     state: Literal["active", "deleted"] = Field(
-        "active", description="`active`: all that are not deleted, whatever became of their routes."
+        "active", description="`active`: all sites that are not deleted, whatever the state of their routes."
     )
-    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="How many at the most.")
-    cursor: Cursor | None = may_be_absent("`next_cursor` of the page before, whose other parameters were the same.")
+    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="Maximum number of sites.")
+    cursor: Cursor | None = may_be_absent("`next_cursor` of the previous page. All other parameters must be the same.")
 
     @property
     def listing(self) -> tuple[str | None, ...]:
-        """What a cursor of this list is of."""
+        """The parameters that a cursor of this list is bound to."""
         return ("sites", self.order, self.account_id, self.q, self.state)
 
     @property
     def contains(self) -> tuple[str, ...]:
-        """The forms in which `q` is looked for."""
+        """The stored forms of `q` to search for."""
         return search_forms(self.q)
 
 
 class Snippet(Answer):
-    """What to put into the pages: one of the two."""
+    """The code for the site's pages, in two forms. Use one of them."""
 
-    inline: str = Field(description="A script element with the code in it.")
+    inline: str = Field(description="A script element that contains the code.")
     script_tag: str = Field(description="A script element that loads the same code from the site's own host.")
-    csp_hash: str = Field(description="What a Content-Security-Policy names to allow the inline form.")
+    csp_hash: str = Field(description="The source expression that allows the inline form in a Content-Security-Policy.")
 
 
 class Retiring(Answer):
-    """A path from before a rotation, still counted."""
+    """A path from before a rotation that is still counted."""
 
     path: str
     until: Moment
 
 
 class Site(Answer):
-    """A site; a deleted one has no snippet."""
+    """A site. Deleted sites have no snippet."""
 
     id: str
     account_id: str
@@ -100,31 +100,31 @@ class Site(Answer):
     respect_gpc: bool
     config: ConfigState
     live_at: Moment | None = Field(
-        description="From then on every visitor gets this version. Null: not synced yet, or synced before version 0.8."
+        description="Time from which all visitors get this version. Null: not synced yet, or synced before version 0.8."
     )
     retiring: tuple[Retiring, ...] = Field(
         description="Old paths that are still counted, at most ten.", json_schema_extra={"maxItems": 10}
     )
     error: ErrorObject | None
     warnings: tuple[ErrorObject, ...] = Field(
-        description="What keeps visitors from the counter although the site is set up: `zone_not_active`,"
-        " `dns_not_proxied`. Each is removed within an hour after its cause is fixed; `POST /v1/accounts/{id}/check`"
-        " removes it immediately."
+        description="Problems that prevent counting although the site is set up: `zone_not_active`, `dns_not_proxied`."
+        " A warning is removed within an hour after its cause is fixed; `POST /v1/accounts/{id}/check` removes it"
+        " immediately."
     )
     created_at: Moment
     first_view_at: Moment | None = Field(
-        description="The hour of the first view that the worker has sent, no earlier than `created_at`."
+        description="The hour of the first view in the worker's pushes, no earlier than `created_at`."
     )
     views_7d: Count | None = may_be_absent(
-        "In lists, for who may read reports: views of people in the last seven closed days (UTC)."
+        "Views by people in the last seven closed days (UTC). Only in lists, and only with the scope `reports`."
     )
     series_7d: tuple[Count, ...] | None = may_be_absent("The seven days of `views_7d`, oldest first.")
 
     @classmethod
     def of(cls, site: model.Site, synced_version: int, series_7d: tuple[int, ...] | None = None) -> Site:
-        """A site. `synced_version`: what its account's worker has.
+        """Return the response for a site; `synced_version` is the configuration version that the worker has.
 
-        `series_7d`: the views of the last seven closed days; None: not shown.
+        `series_7d`: the views of the last seven closed days, or None to omit them.
         """
         config = config_state(site.version, synced_version, site.config_error)
         return cls(
@@ -155,14 +155,14 @@ class Site(Answer):
 
 
 class SiteList(Answer):
-    """Sites, in the order that was asked for."""
+    """A page of sites, in the requested order."""
 
     sites: tuple[Site, ...] = Field(json_schema_extra={"maxItems": 1000})
-    next_cursor: str | None = may_be_absent("Where there are more.")
+    next_cursor: str | None = may_be_absent("Present if there are more sites.")
 
 
 class OneSite(Answer):
-    """A site as it is now."""
+    """A site after the request."""
 
     site: Site
 
@@ -181,8 +181,8 @@ ADD = Endpoint(
     path="/v1/sites",
     tag="sites",
     action="site.create",
-    summary="Count a site",
-    description="The snippet is in the answer. The site counts when `state` is `active` and `config` is `synced`.",
+    summary="Add a site",
+    description="The response contains the snippet. The site counts when `state` is `active` and `config` is `synced`.",
     scopes=("sites",),
     body=NewSite,
     answer=OneSite,
@@ -211,8 +211,8 @@ CHANGE = Endpoint(
     path="/v1/sites/{site_id}",
     tag="sites",
     action="site.change",
-    summary="Change what a site does not count",
-    description="The snippet stays as it is. The worker knows the change when `config` is `synced`.",
+    summary="Change a site's exclusions",
+    description="The snippet does not change. The worker has the change when `config` is `synced`.",
     scopes=("sites",),
     body=SiteChange,
     answer=OneSite,
@@ -224,8 +224,8 @@ DELETE = Endpoint(
     path="/v1/sites/{site_id}",
     tag="sites",
     action="site.delete",
-    summary="Count a site no more",
-    description="Its routes are removed, its old snippets count nothing. Its record, its totals and its report stay.",
+    summary="Delete a site",
+    description="Its routes are removed, and existing snippets stop counting. Its totals and report remain available.",
     scopes=("sites",),
     body=NoBody,
     answer=OneSite,
@@ -236,9 +236,10 @@ ROTATE = Endpoint(
     path="/v1/sites/{site_id}/rotate",
     tag="sites",
     action="site.rotate",
-    summary="Give a site another path and snippet",
-    description="Pages with the old snippet are counted for 30 more days: `retiring` lists the old paths, at most ten."
-    " Another rotation is `limit_reached`. The new snippet counts when `state` is `active` and `config` is `synced`.",
+    summary="Replace a site's path and snippet",
+    description="Pages with the old snippet are counted for 30 more days. `retiring` lists the old paths; with ten of"
+    " them, a further rotation gets `limit_reached`. The new snippet counts when `state` is `active` and `config` is"
+    " `synced`.",
     scopes=("sites",),
     body=NoBody,
     answer=OneSite,

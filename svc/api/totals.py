@@ -1,4 +1,4 @@
-"""…/totals: everything that is stored of what a site or a link counted, day by day or hour by hour."""
+"""…/totals: all stored totals of a site or link, by day or hour."""
 
 from __future__ import annotations
 
@@ -12,38 +12,39 @@ CSV_TYPE = "text/csv"
 
 
 class TotalsQuery(Query):
-    """Which days, and how fine."""
+    """Days and resolution of the totals."""
 
-    from_: QueryDay | None = may_be_absent("The first day; the first one that is stored where it is absent.", "from")
-    to: QueryDay | None = may_be_absent("The last day, included; the last one that is stored where it is absent.")
+    from_: QueryDay | None = may_be_absent("The first day. Default: the first stored day.", "from")
+    to: QueryDay | None = may_be_absent("The last day, inclusive. Default: the last stored day.")
     by: Literal["day", "hour"] = "day"
 
 
 class Total(Answer):
-    """The counts of the day or the hour that begins at `at`."""
+    """The counts of the day or hour that begins at `at`."""
 
     at: Moment
     views: Count
     bots: Count
     visitors: Count
-    imported: Literal[True] | None = may_be_absent("Counted elsewhere, and imported; absent where it was not.")
+    imported: Literal[True] | None = may_be_absent("Present if the counts were imported from another product.")
 
 
 class Totals(Answer):
-    """What is stored, oldest first. A day or an hour that is not here had no views, as far as the worker has sent."""
+    """Stored totals, oldest first. Days and hours without views, or not yet sent by the worker, are absent."""
 
     totals: tuple[Total, ...]
 
 
 _DESCRIPTION = (
-    "An addition. JSON, or CSV for who accepts that rather. It is sent while it is read: an answer that breaks off is"
-    " not complete. Days are kept for ever, hours for 40 days unless the operator has set another time."
+    "An addition to the specification. The response is JSON, or CSV if the client prefers it. It is streamed, so an"
+    " interrupted response is incomplete. Daily totals are kept permanently, hourly totals for 40 days unless the"
+    " operator has set another time."
 )
 SITE = Endpoint(
     method="GET",
     path="/v1/sites/{site_id}/totals",
     tag="reports",
-    summary="All stored totals of a site",
+    summary="Get all stored totals of a site",
     description=_DESCRIPTION,
     scopes=("reports",),
     query=TotalsQuery,
@@ -54,7 +55,7 @@ LINK = Endpoint(
     method="GET",
     path="/v1/links/{link_id}/totals",
     tag="reports",
-    summary="All stored totals of a link",
+    summary="Get all stored totals of a link",
     description=_DESCRIPTION,
     scopes=("reports",),
     query=TotalsQuery,

@@ -1,5 +1,5 @@
-"""Backups: a whole store and its key in one file, which is looked through before it is trusted, and put back.
+"""Backups: a whole store and its key in one file, which is verified before it is restored.
 
-archive   the file: its form, written and read
+archive   the file format, written and read
 run       backup, verify, restore
 """

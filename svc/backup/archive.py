@@ -1,7 +1,7 @@
-"""The file of a backup: a tar archive of `manifest.json`, `store.db` and, mostly, `vault.key`, in this order.
+"""The backup file: a tar archive of `manifest.json`, `store.db` and usually `vault.key`, in this order.
 
-The manifest tells the size and digest of each part, so a reader takes nothing on trust. A part goes to a place that the
-reader chooses: no name in the archive ever becomes a path.
+The manifest holds the size and digest of each part, and a reader checks both. The reader chooses where each part is
+written: names in the archive are never used as paths.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MANIFEST, STORE, KEY = "manifest.json", "store.db", "vault.key"
-# Of a manifest and a key file no more is read.
-_SMALL_BYTES = 1_000_000
-_PIECE_BYTES = 1_048_576
+# The largest manifest or key file that is read.
+_SMALL_PART_BYTES = 1_000_000
+_CHUNK_BYTES = 1_048_576
 
 
 class BadBackup(Exception):
-    """The file is no backup that can be used; the message says why."""
+    """The file cannot be used as a backup; the message gives the reason."""
 
 
 class _Shape(BaseModel):
@@ -35,14 +35,17 @@ class _Shape(BaseModel):
 
 
 class Part(_Shape):
-    """What a part of the archive has to be."""
+    """The expected size and digest of a part of the archive."""
 
     sha256: str
     bytes: NonNegativeInt
 
 
 class Manifest(_Shape):
-    """What the backup says of itself. `opened`: how many of its sealed tokens the key opened, of `sealed`."""
+    """The contents of `manifest.json`.
+
+    `sealed`: the number of sealed tokens in the store. `opened`: how many of them the key opened.
+    """
 
     format: Literal[1]
     program: str
@@ -55,8 +58,8 @@ class Manifest(_Shape):
     parts: dict[Literal["store.db", "vault.key"], Part]
 
 
-def may_be_replaced(file: Path) -> bool:
-    """Whether nothing but a backup, or an empty file, is lost when another backup takes its place. Raises OSError."""
+def can_be_replaced(file: Path) -> bool:
+    """Return True if the file is a backup or empty, so that a new backup may overwrite it. Raises OSError."""
     if not file.is_file():
         return False
     with file.open("rb") as start:
@@ -64,8 +67,8 @@ def may_be_replaced(file: Path) -> bool:
     return not head or head.startswith(MANIFEST.encode() + b"\0")
 
 
-def part_of(source: Path | bytes) -> Part:
-    """What a part with these bytes has to be. Raises OSError."""
+def describe_part(source: Path | bytes) -> Part:
+    """Return the size and digest of the source. Raises OSError."""
     if isinstance(source, bytes):
         return Part(sha256=hashlib.sha256(source).hexdigest(), bytes=len(source))
     with source.open("rb") as file:
@@ -74,9 +77,9 @@ def part_of(source: Path | bytes) -> Part:
 
 def write(out: IO[bytes], manifest: Manifest, sources: Mapping[str, Path | bytes], at_s: int) -> None:
     """Write the archive, dated `at_s` (epoch seconds), to a file or a stream. Raises OSError."""
-    about = manifest.model_dump_json(by_alias=True, indent=1).encode() + b"\n"
+    manifest_json = manifest.model_dump_json(by_alias=True, indent=1).encode() + b"\n"
     with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT) as archive:
-        for name, source in {MANIFEST: about, **sources}.items():
+        for name, source in {MANIFEST: manifest_json, **sources}.items():
             member = tarfile.TarInfo(name)
             member.mode, member.mtime = 0o600, at_s
             if isinstance(source, bytes):
@@ -89,78 +92,78 @@ def write(out: IO[bytes], manifest: Manifest, sources: Mapping[str, Path | bytes
 
 
 def unpack(file: Path, store: Path) -> tuple[Manifest, bytes | None]:
-    """Unpack the archive's store into the new file `store` (mode 0600), every part compared with the manifest.
+    """Unpack the archive's store into the new file `store` (mode 0600) and compare every part with the manifest.
 
-    Returns the manifest and the key file's text; None: the backup is without. Raises BadBackup; OSError.
+    Returns the manifest, and the text of the key file or None if the backup has none. Raises BadBackup; OSError.
     """
     try:
         with tarfile.open(file, mode="r:") as archive:
             manifest = _manifest(archive)
             key = None
             for name, part in manifest.parts.items():
-                member = _next(archive, name)
+                member = _next_part(archive, name)
                 if member.size != part.bytes:
-                    raise BadBackup(f"its part {name} has another size than its manifest says")
+                    raise BadBackup(f"the size of its part {name} does not match its manifest")
                 if name == STORE:
-                    digest = _store(archive, member, store)
+                    digest = _unpack_store(archive, member, store)
                 else:
-                    key = _small(archive, member)
+                    key = _read_small_part(archive, member)
                     digest = hashlib.sha256(key).hexdigest()
                 if digest != part.sha256:
-                    raise BadBackup(f"its part {name} is damaged: it has another digest than its manifest says")
+                    raise BadBackup(f"its part {name} is damaged: the digest does not match its manifest")
             if archive.next() is not None:
-                raise BadBackup("it has more parts than its manifest says")
+                raise BadBackup("it has more parts than its manifest lists")
     except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
-        raise BadBackup(f"it is no backup, or a damaged one: {error}") from error
+        raise BadBackup(f"it is not a backup, or it is damaged: {error}") from error
     return manifest, key
 
 
 def _manifest(archive: tarfile.TarFile) -> Manifest:
-    text = _small(archive, _next(archive, MANIFEST))
+    text = _read_small_part(archive, _next_part(archive, MANIFEST))
     try:
-        told = json.loads(text)
-        if isinstance(told, dict) and isinstance(told.get("format"), int) and told["format"] > FORMAT:
-            raise BadBackup(f"it has the format {told['format']}, of a newer program; this one knows {FORMAT}")
-        manifest = Manifest.model_validate(told)
-    except ValueError as error:  # pydantic's is one
+        data = json.loads(text)
+        if isinstance(data, dict) and isinstance(data.get("format"), int) and data["format"] > FORMAT:
+            raise BadBackup(f"its format {data['format']} needs a newer program; this program supports format {FORMAT}")
+        manifest = Manifest.model_validate(data)
+    except ValueError as error:  # pydantic.ValidationError is one
         raise BadBackup("its manifest cannot be read") from error
     if STORE not in manifest.parts:
-        raise BadBackup("its manifest names no store")
+        raise BadBackup("its manifest lists no store")
     return manifest
 
 
-def _next(archive: tarfile.TarFile, name: str) -> tarfile.TarInfo:
+def _next_part(archive: tarfile.TarFile, name: str) -> tarfile.TarInfo:
     member = archive.next()
     if member is None:
         raise BadBackup(f"its part {name} is missing")
-    # No link, folder, device or file with holes: those could name other files, or grow.
+    # Links, folders, devices and sparse files are rejected: they could refer to other files or expand.
     if member.name != name or member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
-        raise BadBackup(f"where its part {name} should be is something else")
+        raise BadBackup(f"it contains something else in place of its part {name}")
     return member
 
 
-def _small(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    if member.size > _SMALL_BYTES:
+def _read_small_part(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    if member.size > _SMALL_PART_BYTES:
         raise BadBackup(f"its part {member.name} is too large")
-    return b"".join(_pieces(archive, member))
+    return b"".join(_chunks(archive, member))
 
 
-def _store(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> str:
+def _unpack_store(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> str:
     digest = hashlib.sha256()
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        for piece in _pieces(archive, member):
-            file.write(piece)
-            digest.update(piece)
+        for chunk in _chunks(archive, member):
+            file.write(chunk)
+            digest.update(chunk)
     return digest.hexdigest()
 
 
-def _pieces(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
+def _chunks(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
     reader = archive.extractfile(member)
     assert reader is not None  # it is a regular file
-    left = member.size
-    while left:
-        piece = reader.read(min(left, _PIECE_BYTES))
-        if not piece:
+    remaining_bytes = member.size
+    while remaining_bytes:
+        chunk = reader.read(min(remaining_bytes, _CHUNK_BYTES))
+        if not chunk:
             raise BadBackup(f"its part {member.name} ends too early")
-        left -= len(piece)
-        yield piece
+        remaining_bytes -= len(chunk)
+        yield chunk

@@ -1,4 +1,4 @@
-"""Backup, verify, restore. Blocks; for commands, outside of Trio."""
+"""Back up, verify and restore. These functions block: call them from commands, outside Trio."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from svc.config import Config
 
 _COPY = "backup.tar"
-# A copy that was made before an update of the schema is a store alone, without a manifest.
+# The copy that is made before a schema migration is a plain store without a manifest.
 _SQLITE = b"SQLite format 3\0"
-# What programs that pack or encrypt a backup write first, and how to undo it.
-_PACKED = {
+# The first bytes of compressed or encrypted backups, what they mean, and the command that unpacks them.
+_PACKED_FORMATS = {
     b"\x1f\x8b": ("compressed with gzip", "gzip -dc"),
     b"\x28\xb5\x2f\xfd": ("compressed with zstd", "zstd -dc"),
     b"\xfd7zXZ\0": ("compressed with xz", "xz -dc"),
@@ -42,9 +42,10 @@ _PACKED = {
 
 @dataclass(frozen=True)
 class Looked:
-    """A backup that was looked through. `manifest` None: a copy of a store alone. `keys` None: it is without.
+    """A verified backup.
 
-    `opened`: how many of its sealed tokens the keys open.
+    `manifest` is None for a plain copy of a store, `keys` is None for a backup without a key file. `opened`: how many
+    of its sealed tokens the keys open.
     """
 
     manifest: Manifest | None
@@ -54,18 +55,18 @@ class Looked:
 
 
 def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: bool) -> Manifest:
-    """Back up the store, beside a running service or without one, into `file`: whole, or not there at all.
+    """Back up the store into `file`, which appears complete or not at all. A service may be running.
 
-    Raises ConfigError: there is no store or no key, it is damaged, `file` is there and not `replace`, it is something
-    else than a backup, or it cannot be written.
+    Raises ConfigError if there is no store or no key, the store is damaged, `file` exists and `replace` is False, the
+    existing file is not a backup, or the file cannot be written.
     """
     if os.path.lexists(file) and not replace:
-        raise ConfigError(f"There is a file {file} already.")
+        raise ConfigError(f"The file {file} exists already.")
     try:
-        if file.exists() and not archive.may_be_replaced(file):
-            # The store itself, say: FILE is easily taken for what is to be backed up.
-            raise ConfigError(f"{file} is there, and is no backup: it is left alone. Name another file.")
-        with _work_beside(file) as work:
+        if file.exists() and not archive.can_be_replaced(file):
+            # It may be the store itself: FILE is easily mistaken for the source of the backup.
+            raise ConfigError(f"{file} exists and is not a backup, so it is not overwritten. Choose another file.")
+        with _work_folder(file) as work:
             whole = work / "backup.tar"
             with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
                 manifest = _write(config, work, out, now, with_key=with_key)
@@ -79,13 +80,13 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
 
 
 def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:
-    """Write a backup to a stream. The copy that it is made of lies beside an SQLite store meanwhile.
+    """Write a backup to a stream. Needs space for a temporary copy, beside the store if it is SQLite.
 
-    Raises ConfigError as `backup`.
+    Raises ConfigError like `backup`.
     """
     try:
         if config.store.engine == "sqlite":
-            with _work_beside(sqlite_place.beside(config.store.path, ".streamed")) as work:
+            with _work_folder(sqlite_place.beside(config.store.path, ".streamed")) as work:
                 return _write(config, work, out, now, with_key=with_key)
         with TemporaryDirectory(prefix="svc-backup-") as name:
             return _write(config, Path(name), out, now, with_key=with_key)
@@ -94,46 +95,45 @@ def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manif
 
 
 def verify(source: Path | IO[bytes], folder: Path | None = None) -> Looked:
-    """Look a backup through: every digest, every page, every row that another refers to, every token.
+    """Verify a backup: digests, database pages, references between rows, and sealed tokens.
 
-    `source`: a file, beside which it is unpacked; or a stream, which is copied to `folder`. Where neither folder can be
-    written, the system's one for temporary files is used. Raises BadBackup; ConfigError: it is of a newer program, or
-    cannot be read.
+    A file is unpacked in its own folder, a stream is copied to `folder`. If the folder is not writable, the system's
+    temporary folder is used. Raises BadBackup; ConfigError if a newer program made the backup or it cannot be read.
     """
     try:
         beside = source.absolute().parent if isinstance(source, Path) and source.is_file() else folder
         beside = beside if beside is not None and os.access(beside, os.W_OK) else None
         with TemporaryDirectory(prefix="svc-verify-", dir=beside) as name:
-            return _look(_regular(source, Path(name)), Path(name) / archive.STORE)
+            return _unpack_and_verify(_regular_file(source, Path(name)), Path(name) / archive.STORE)
     except OSError as error:
-        raise ConfigError(f"The backup {_named(source)} cannot be read: {error}") from error
+        raise ConfigError(f"The backup {_display_name(source)} cannot be read: {error}") from error
 
 
 def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool) -> tuple[Looked, str | None]:
-    """Put a backup in the place of the store, and its key beside the keys that are there. No service may run.
+    """Replace the store with a backup and add the backup's key to the key file. No service may be running.
 
-    `source`: a file, or a stream, which is first copied beside the store.
-
-    Everything that is wrong with it is found before anything is changed. Every account's worker is then asked for what
-    it has more, when the service starts. Killed at any moment, there is the old store or the new one.
-    Returns what was restored, and where the old store is now. Raises BadBackup, ConfigError.
+    `source`: a file, or a stream, which is first copied beside the store. The backup is verified before anything
+    changes. A kill at any moment leaves either the old store or the new one. When the service starts next, it asks
+    every account's worker for data that is missing in the backup.
+    Returns the verified backup and the new location of the old store, None if there was no store. Raises BadBackup;
+    ConfigError.
     """
     stamp = iso(now).translate(str.maketrans("", "", "-:."))
     try:
-        with copies.taking_place(config.store) as work:
-            if not replace and copies.is_there(config.store):
-                raise ConfigError("There is a store already. With --replace it is moved aside, and kept.")
+        with copies.replacement_folder(config.store) as work:
+            if not replace and copies.store_exists(config.store):
+                raise ConfigError("There is a store already. Use --replace to move it aside; it is kept.")
             new = work / archive.STORE
-            looked = _look(_regular(source, work), new)
-            _put_keys(config, looked)
+            verified = _unpack_and_verify(_regular_file(source, work), new)
+            _add_keys(config, verified)
             sqlite_file.change_file(new, syncs.mark_restored(now))
-            return looked, copies.put(config.store, new, stamp, replace=replace)
+            return verified, copies.put(config.store, new, stamp, replace=replace)
     except OSError as error:
-        raise ConfigError(f"The backup {_named(source)} cannot be restored: {error}") from error
+        raise ConfigError(f"The backup {_display_name(source)} cannot be restored: {error}") from error
 
 
-def _regular(source: Path | IO[bytes], work: Path) -> Path:
-    """The backup as a regular file, in which a reader can go back: a stream or a pipe is copied into `work`."""
+def _regular_file(source: Path | IO[bytes], work: Path) -> Path:
+    """Return the backup as a regular, seekable file: a stream or a pipe is copied into `work`."""
     if isinstance(source, Path) and (source.is_file() or not source.exists()):
         return source
     copy = work / _COPY
@@ -143,20 +143,20 @@ def _regular(source: Path | IO[bytes], work: Path) -> Path:
     return copy
 
 
-def _named(source: Path | IO[bytes]) -> str:
+def _display_name(source: Path | IO[bytes]) -> str:
     return str(source) if isinstance(source, Path) else "from standard input"
 
 
 @contextmanager
-def _work_beside(file: Path) -> Iterator[Path]:
-    """A private folder beside `file`, one at a time; what a backup that was killed left in it is removed."""
+def _work_folder(file: Path) -> Iterator[Path]:
+    """Yield a private folder beside `file` that one process uses at a time. Files of a killed backup are removed."""
     folder = file.with_name(f"{file.name}.part")
     folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as held:
         try:
             held.enter_context(holding(folder, wait=False))
         except BlockingIOError:
-            raise ConfigError(f"Another backup into {file} is under way.") from None
+            raise ConfigError(f"Another backup to {file} is in progress.") from None
         try:
             for left in folder.iterdir():
                 left.unlink()
@@ -167,10 +167,10 @@ def _work_beside(file: Path) -> Iterator[Path]:
 
 def _write(config: Config, work: Path, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:
     store = work / archive.STORE
-    # Read on both sides of the copy: a key that is changed meanwhile may be needed before, and after.
-    before = _keys_there(config)
+    # Read before and after the copy: if the key file changes during the copy, both versions may be needed.
+    before = _existing_keys(config)
     copies.copy(config.store, store)
-    after = _keys_there(config)
+    after = _existing_keys(config)
     keys = after + [key for key in before if key not in after]
     try:
         contents = sqlite_file.contents(store)
@@ -178,8 +178,8 @@ def _write(config: Config, work: Path, out: IO[bytes], now: int, *, with_key: bo
         raise ConfigError(f"The store cannot be backed up: {error}.") from error
     if contents.sealed and not keys and with_key:
         raise ConfigError(
-            f"The key file {config.vault.key_file} is not there, and a backup without it opens no token."
-            " Where it is kept elsewhere, say --without-key."
+            f"The key file {config.vault.key_file} does not exist, and without it the tokens in the backup cannot be"
+            " opened. If the key file is kept elsewhere, use --without-key."
         )
     sources: dict[str, Path | bytes] = {archive.STORE: store}
     if with_key and keys:
@@ -193,19 +193,19 @@ def _write(config: Config, work: Path, out: IO[bytes], now: int, *, with_key: bo
             "created_at": iso(now),
             "rows": contents.rows,
             "sealed": len(contents.sealed),
-            "opened": _opened(contents, keys),
-            "parts": {name: archive.part_of(source) for name, source in sources.items()},
+            "opened": _count_opened(contents, keys),
+            "parts": {name: archive.describe_part(source) for name, source in sources.items()},
         }
     )
     archive.write(out, manifest, sources, now // 1000)
     return manifest
 
 
-def _look(file: Path, store: Path) -> Looked:
-    """Unpack a backup's store into the new file `store`, and look it through."""
+def _unpack_and_verify(file: Path, store: Path) -> Looked:
+    """Unpack a backup's store into the new file `store` and verify it."""
     with file.open("rb") as begin:
-        start = begin.read(max(map(len, (_SQLITE, *_PACKED))))
-    for mark, (what, program) in _PACKED.items():
+        start = begin.read(max(map(len, (_SQLITE, *_PACKED_FORMATS))))
+    for mark, (what, program) in _PACKED_FORMATS.items():
         if start.startswith(mark):
             raise BadBackup(f"it is {what}; unpack it first, for example with `{program} FILE | svc verify -`")
     if start.startswith(_SQLITE):
@@ -221,36 +221,36 @@ def _look(file: Path, store: Path) -> Looked:
         raise BadBackup(str(error)) from error
     except ValueError as error:
         raise BadBackup("its key file is damaged") from error
-    opened = _opened(contents, keys or [])
+    opened = _count_opened(contents, keys or [])
     if manifest is not None:
         if (contents.schema, contents.rows) != (manifest.schema_number, manifest.rows):
-            raise BadBackup("it has other rows than its manifest says")
+            raise BadBackup("its rows do not match its manifest")
         if keys is not None and opened < manifest.opened:
-            raise BadBackup(f"its key opens {opened} tokens instead of {manifest.opened}")
+            raise BadBackup(f"its key opens {opened} tokens, but its manifest lists {manifest.opened}")
     return Looked(manifest, contents, keys, opened)
 
 
-def _keys_there(config: Config) -> list[bytes]:
+def _existing_keys(config: Config) -> list[bytes]:
     path = config.vault.key_file
     return read_keys(path) if path.exists() else []
 
 
-def _opened(contents: Contents, keys: list[bytes]) -> int:
+def _count_opened(contents: Contents, keys: list[bytes]) -> int:
     vault = Vault(keys)
     return sum(vault.opens(box, owner_id) for owner_id, box in contents.sealed.items())
 
 
-def _put_keys(config: Config, looked: Looked) -> None:
-    """Let the key file open what the backup's own key opens; the keys that are in it stay, and seal."""
+def _add_keys(config: Config, verified: Looked) -> None:
+    """Add the backup's keys to the end of the key file. New tokens are still sealed with its first key."""
     with changing(config.vault.key_file):
-        there = _keys_there(config)
-        missing = [key for key in looked.keys or [] if key not in there]
-        expected = looked.manifest.opened if looked.manifest is not None else len(looked.contents.sealed)
-        lost = expected - _opened(looked.contents, there + missing)
+        existing = _existing_keys(config)
+        missing = [key for key in verified.keys or [] if key not in existing]
+        expected = verified.manifest.opened if verified.manifest is not None else len(verified.contents.sealed)
+        lost = expected - _count_opened(verified.contents, existing + missing)
         if lost > 0 and config.vault.lost_tokens != "accept":
             raise BadBackup(
                 f"it has no key, and the key file {config.vault.key_file} does not open {lost} of its tokens;"
-                " put the key file of its time there first"
+                " put the key file from the time of the backup in place first"
             )
         if missing:
-            write_keys(config.vault.key_file, there + missing)
+            write_keys(config.vault.key_file, existing + missing)

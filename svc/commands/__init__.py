@@ -1,4 +1,4 @@
-"""The commands of `svc`, a file a subject: what each takes, and what it does.
+"""The commands of `svc`, one module per topic, with their arguments and implementations.
 
-Rooms are imported when a command needs them, so that `svc --help` is there at once.
+Commands import other packages when they run, so that `svc --help` starts quickly.
 """

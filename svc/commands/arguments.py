@@ -1,4 +1,4 @@
-"""What commands take."""
+"""Argument types and helpers that several commands share."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Where a command adds its own parser; argparse names the type only so.
+# The object to which a command adds its parser. argparse has no public name for its type.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def edge_account_id(text: str) -> str:
-    """An edge account's id, as the platform writes it. Raises argparse.ArgumentTypeError."""
+    """Check the ID of a Cloudflare account. Raises argparse.ArgumentTypeError."""
     if re.fullmatch(r"[0-9a-f]{32}", text) is None:
-        raise argparse.ArgumentTypeError("an account's id has 32 hexadecimal digits")
+        raise argparse.ArgumentTypeError("must be a Cloudflare account ID (32 hexadecimal digits)")
     return text
 
 
-def suggested(config: Path | None) -> str:
-    """The option that another command needs to find the same configuration: " --config PATH", or nothing."""
+def config_option(config: Path | None) -> str:
+    """Return the option that makes another command use the same configuration: " --config PATH", or ""."""
     return "" if config is None else f" --config {shlex.quote(str(config))}"

@@ -1,4 +1,4 @@
-"""Backups of the store and its key, and another place for both."""
+"""`svc backup`, `svc verify`, `svc restore`: back up and restore the store and its key file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
+
+from svc.commands.output import plural
 
 if TYPE_CHECKING:
     import argparse
@@ -17,29 +19,31 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this file; `shared`: what every command takes."""
+    """Add the commands of this module. `shared` has the options of all commands."""
     backup = commands.add_parser(
         "backup",
         parents=[shared],
-        help="back up the store and its key into one file, also beside a running service (docs/operate/backup.md)",
+        help="back up the store and its key to one file; the service can keep running (docs/operate/backup.md)",
     )
-    backup.add_argument("file", metavar="FILE", help="the file to make; -: standard output")
-    backup.add_argument("--without-key", action="store_true", help="leave the key file out: it is kept elsewhere")
-    backup.add_argument("--replace", action="store_true", help="take the place of a backup that is there")
+    backup.add_argument("file", metavar="FILE", help="backup file to write; - for standard output")
+    backup.add_argument(
+        "--without-key", action="store_true", help="leave out the key file, if you back it up elsewhere"
+    )
+    backup.add_argument("--replace", action="store_true", help="overwrite an existing backup")
     backup.set_defaults(command=_backup)
 
-    verify = commands.add_parser("verify", parents=[shared], help="look a backup through: could it be restored?")
-    verify.add_argument("file", metavar="FILE", help="the backup; -: standard input")
+    verify = commands.add_parser("verify", parents=[shared], help="check that a backup can be restored")
+    verify.add_argument("file", metavar="FILE", help="backup file; - for standard input")
     verify.set_defaults(command=_verify)
 
     restore = commands.add_parser(
         "restore",
         parents=[shared],
-        help="put a backup in the place of the store, while no service runs",
-        description="The workers are brought in line with it when the service starts.",
+        help="replace the store with a backup, while the service is stopped",
+        description="When the service starts, it syncs all workers with the restored store.",
     )
-    restore.add_argument("file", metavar="FILE", help="the backup; -: standard input")
-    restore.add_argument("--replace", action="store_true", help="move a store that is there aside")
+    restore.add_argument("file", metavar="FILE", help="backup file; - for standard input")
+    restore.add_argument("--replace", action="store_true", help="move an existing store aside")
     restore.set_defaults(command=_restore)
 
 
@@ -51,18 +55,18 @@ def _backup(config: Config, arguments: argparse.Namespace) -> int:
     with_key = not arguments.without_key
     if arguments.file == "-":
         if sys.stdout.isatty():
-            sys.exit("svc: a backup is no text for a terminal; send it into a file or a program")
+            sys.exit("svc: a backup is binary data; redirect standard output to a file or a program")
         manifest = run.stream(config, sys.stdout.buffer, now, with_key=with_key)
         sys.stdout.buffer.flush()
     else:
         manifest = run.backup(config, Path(arguments.file), now, with_key=with_key, replace=arguments.replace)
-    _note(config, manifest, now)
-    print(f"{_told(manifest)}{_about_key(manifest)}", file=sys.stderr)
+    _record(config, manifest, now)
+    print(f"{_summary(manifest)}{_about_key(manifest)}", file=sys.stderr)
     return 0
 
 
-def _note(config: Config, manifest: Manifest, now: int) -> None:
-    """Let the store know that it was backed up. One of an earlier schema is left as it is until its update."""
+def _record(config: Config, manifest: Manifest, now: int) -> None:
+    """Record the time of the backup in the store, unless the store has an earlier schema."""
     import trio
 
     from svc.config import ConfigError
@@ -70,23 +74,26 @@ def _note(config: Config, manifest: Manifest, now: int) -> None:
     from svc.store import open_store, service_state
     from svc.store.engines.migrate import migrations
 
-    async def note() -> None:
+    async def record() -> None:
         async with open_store(config.store) as store:
             await store.run(service_state.note_backup(now))
 
     if manifest.schema_number == migrations("sqlite")[-1].number:
         try:
-            trio.run(note)
-        except (ConfigError, StoreUnavailable) as error:  # read-only, say: the backup is as good
-            print(f"svc: the backup is good, but its time could not be noted: {error}", file=sys.stderr)
+            trio.run(record)
+        except (ConfigError, StoreUnavailable) as error:  # for example, the store is read-only
+            print(
+                f"svc: the backup is complete, but its time could not be recorded in the store: {error}",
+                file=sys.stderr,
+            )
 
 
 def _source(file: str) -> Path | IO[bytes]:
-    """The backup that a command reads: a file, or standard input."""
+    """Return the backup to read: a path, or standard input."""
     if file != "-":
         return Path(file)
     if sys.stdin.isatty():
-        sys.exit("svc: standard input is a terminal; send a backup into it, or name a file")
+        sys.exit("svc: standard input is a terminal; redirect a backup to it, or pass a file name")
     return sys.stdin.buffer
 
 
@@ -96,10 +103,10 @@ def _verify(config: Config, arguments: argparse.Namespace) -> int:
 
     folder = config.store.path.parent if config.store.engine == "sqlite" else None
     try:
-        looked = run.verify(_source(arguments.file), folder)
+        result = run.verify(_source(arguments.file), folder)
     except BadBackup as error:
-        sys.exit(f"svc: {_named(arguments.file)} cannot be restored: {error}")
-    print(_looked(looked))
+        sys.exit(f"svc: {_describe_source(arguments.file)} cannot be restored: {error}")
+    print(_verification_summary(result))
     return 0
 
 
@@ -109,38 +116,37 @@ def _restore(config: Config, arguments: argparse.Namespace) -> int:
     from svc.clock import system_clock
 
     try:
-        looked, aside = run.restore(config, _source(arguments.file), system_clock(), replace=arguments.replace)
+        result, aside = run.restore(config, _source(arguments.file), system_clock(), replace=arguments.replace)
     except BadBackup as error:
-        sys.exit(f"svc: {_named(arguments.file)} cannot be restored: {error}")
-    print(_looked(looked))
+        sys.exit(f"svc: {_describe_source(arguments.file)} cannot be restored: {error}")
+    print(_verification_summary(result))
     if aside is not None:
-        print(f"The store that was there is now {os.path.relpath(aside) if Path(aside).is_absolute() else aside}")
-    print("Restored. The service brings every worker in line with it when it starts.")
+        print(f"The previous store is now {os.path.relpath(aside) if Path(aside).is_absolute() else aside}")
+    print("Restored. The service syncs all workers with this store when it starts.")
     return 0
 
 
-def _named(file: str) -> str:
+def _describe_source(file: str) -> str:
     return "the backup on standard input" if file == "-" else file
 
 
-def _looked(looked: Looked) -> str:
-    if looked.manifest is None:
-        rows = looked.contents.rows
-        return f"A copy of a store alone: {rows['users']} users, {rows['accounts']} accounts. It is whole."
-    return f"{_told(looked.manifest)}{_about_key(looked.manifest)} It is whole."
+def _verification_summary(result: Looked) -> str:
+    if result.manifest is None:
+        rows = result.contents.rows
+        users, accounts = plural(rows["users"], "user"), plural(rows["accounts"], "account")
+        return f"A copy of a store without a key: {users}, {accounts}. It is complete."
+    return f"{_summary(result.manifest)}{_about_key(result.manifest)} It is complete."
 
 
-def _told(manifest: Manifest) -> str:
+def _summary(manifest: Manifest) -> str:
     rows = manifest.rows
-    return (
-        f"Backup of {manifest.created_at}: {rows['users']} users, {rows['accounts']} accounts, {rows['sites']} sites,"
-        f" {rows['links']} links, {sum(rows.values())} rows in all;"
-    )
+    counts = [plural(rows[f"{noun}s"], noun) for noun in ("user", "account", "site", "link")]
+    return f"Backup of {manifest.created_at}: {', '.join(counts)}, {plural(sum(rows.values()), 'row')} in total;"
 
 
 def _about_key(manifest: Manifest) -> str:
     if "vault.key" in manifest.parts:
-        return f" its key opens {manifest.opened} of {manifest.sealed} tokens."
+        return f" its key decrypts {manifest.opened} of {manifest.sealed} tokens."
     if not manifest.sealed:
-        return " it has no tokens, and so no key."
-    return f" without its key, which {manifest.sealed} tokens need: keep the key file as well."
+        return " it has no tokens and needs no key."
+    return f" it does not contain the key of {plural(manifest.sealed, 'token')}, so keep the key file as well."

@@ -1,4 +1,4 @@
-"""`svc check`: is everything there that the service needs? Each finding says what is wrong and how to mend it."""
+"""`svc check`: check everything that the service needs. Each finding says what is wrong and how to fix it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import trio
 
 from svc.clock import DAY_MS, iso, system_clock
-from svc.commands.config_file import shows_passwords
+from svc.commands.config_file import has_exposed_password
+from svc.commands.output import plural
 from svc.config import ConfigError
 from svc.errors import ServiceError, StoreUnavailable
 from svc.http.serving.web import load_web
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Store
 
 
-_BY_HAND = "POST /v1/accounts/{id}/install installs this one"
+_MANUALLY = "update each account with POST /v1/accounts/{id}/install"
 
 
 Verdict = Literal["ok", "warn", "FAIL"]
@@ -41,35 +42,35 @@ Verdict = Literal["ok", "warn", "FAIL"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One part that was checked. `warn`: the service works, and there is a risk that the operator should know."""
+    """The result for one part. `warn`: the service works, but there is a risk that the operator should know about."""
 
     part: str
     verdict: Verdict
     text: str
 
 
-_NOT_KNOWN = Finding("workers", "ok", "whether they are of this version is not known")
-_NO_BACKUP_KNOWN = Finding("backup", "ok", "when the last one was made is not known")
-# Who makes backups makes them every day.
+_UNKNOWN_WORKERS = Finding("workers", "ok", "versions unknown, since the store was not read")
+_UNKNOWN_BACKUP = Finding("backup", "ok", "time of the last backup unknown, since the store was not read")
+# Daily backups are recommended.
 _OLD_BACKUP_MS = 2 * DAY_MS
-_NO_EMAILS_KNOWN = Finding("e-mails", "ok", "how many wait is not known")
+_UNKNOWN_EMAILS = Finding("emails", "ok", "queue length unknown, since the store was not read")
 
 
 async def check(config: Config, file: Path | None = None) -> list[Finding]:
-    """Check every part, also after one that fails. Makes no file and no folder.
+    """Check all parts, even if one fails. Creates no files or folders.
 
-    `file`: where the configuration is from; None: it is from no file.
+    `file`: the configuration file, or None if there is none.
     """
     store, sealed, workers, emails, backups = await _store(config, as_is=True)
     return [
         _configuration(file),
-        _tried("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
-        _tried("web application", lambda: f"built, {load_web().bytes // 1024} KB in memory"),
-        _tried("key file", lambda: _key_file(config, sealed)),
+        _check_part("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
+        _check_part("web application", lambda: f"built, {load_web().bytes // 1024} KB in memory"),
+        _check_part("key file", lambda: _key_file(config, sealed)),
         store,
         backups,
         workers,
-        await look_at_mail(config),
+        await check_mail_transport(config),
         emails,
         _address(config),
         _metrics(config),
@@ -77,15 +78,15 @@ async def check(config: Config, file: Path | None = None) -> list[Finding]:
 
 
 def _configuration(file: Path | None) -> Finding:
-    if file is not None and shows_passwords(file):
-        text = f"{file} holds a password, and can be read or changed by others; run: chmod o= {file}"
+    if file is not None and has_exposed_password(file):
+        text = f"{file} contains a password, but other users can read or change it; run: chmod o= {file}"
         return Finding("configuration", "FAIL", text)
-    return Finding("configuration", "ok", "every setting is known and in range")
+    return Finding("configuration", "ok", "all settings are valid")
 
 
-def _tried(part: str, look: Callable[[], str]) -> Finding:
+def _check_part(part: str, describe: Callable[[], str]) -> Finding:
     try:
-        return Finding(part, "ok", look())
+        return Finding(part, "ok", describe())
     except (ConfigError, OSError) as error:
         return Finding(part, "FAIL", str(error))
 
@@ -94,28 +95,30 @@ def _key_file(config: Config, sealed: dict[str, bytes]) -> str:
     path = config.vault.key_file
     open_vault(config.vault, sealed, make=False)
     if not path.exists():
-        return f"{path} will be made at the first start; back it up then"
-    return f"{path} is readable (mode {stat.S_IMODE(path.stat().st_mode):04o}), and opens {len(sealed)} tokens"
+        return f"{path} will be created at the first start; back it up then"
+    return (
+        f"{path} is readable (mode {stat.S_IMODE(path.stat().st_mode):04o}) and decrypts {plural(len(sealed), 'token')}"
+    )
 
 
-async def look_at_store(config: Config) -> Finding:
-    """Whether the store can be used; an empty one is made."""
+async def check_store(config: Config) -> Finding:
+    """Check that the store can be used. Creates an empty store if there is none."""
     return (await _store(config, as_is=False))[0]
 
 
 async def _store(config: Config, *, as_is: bool) -> tuple[Finding, dict[str, bytes], Finding, Finding, Finding]:
-    """What was found, what is sealed in it, and what it tells: of the update of workers, e-mails that wait, backups."""
+    """Check the store. Return its finding, the sealed tokens, and the findings for workers, emails and backups."""
     kind = config.store.url.get_secret_value().partition(":")[0]
     try:
         with trio.fail_after(config.edge.timeout_s):
             async with open_store(config.store, as_is=as_is) as store:
-                await store.run(small_write())  # its disk may be full
+                await store.run(small_write())  # fails if the disk is full
                 sealed = await store.read(sealed_tokens())
                 workers = await _workers(config, store)
                 emails = _waiting(await store.read(outbox.backlog()))
                 backups = _backup(await store.read(backed_up_at()), system_clock())
                 return (
-                    Finding("store", "ok", f"{kind} answers, its schema is current"),
+                    Finding("store", "ok", f"{kind} works, and its schema is current"),
                     sealed,
                     workers,
                     emails,
@@ -130,64 +133,64 @@ async def _store(config: Config, *, as_is: bool) -> tuple[Finding, dict[str, byt
         return (
             Finding("store", "ok" if isinstance(error, NotReady) else "FAIL", f"{kind}: {text}"),
             {},
-            _NOT_KNOWN,
-            _NO_EMAILS_KNOWN,
-            _NO_BACKUP_KNOWN,
+            _UNKNOWN_WORKERS,
+            _UNKNOWN_EMAILS,
+            _UNKNOWN_BACKUP,
         )
 
 
 def _backup(at: int | None, now: int) -> Finding:
-    """How old the last good backup is. Without any it is no failure: others may copy the store in their own way."""
+    """Check the age of the last backup. No backup is not a failure, since operators may use other tools."""
     if at is None:
-        return Finding("backup", "ok", "svc backup has made none yet (docs/operate/backup.md)")
+        return Finding("backup", "ok", "svc backup has not been used yet (docs/operate/backup.md)")
     if now - at > _OLD_BACKUP_MS:
-        text = f"the last good one was made on {iso(at)}, more than two days ago; svc backup FILE makes one"
+        text = f"the last backup was made on {iso(at)}, more than two days ago; run: svc backup FILE"
         return Finding("backup", "FAIL", text)
-    return Finding("backup", "ok", f"the last good one was made on {iso(at)}")
+    return Finding("backup", "ok", f"the last backup was made on {iso(at)}")
 
 
 async def _workers(config: Config, store: Store) -> Finding:
-    """Whether the installed workers are of this version, and go on to become it."""
+    """Check whether the installed workers have the current version, or are being updated to it."""
     try:
         bundle = load_bundle().sha256
     except ConfigError:
-        return _NOT_KNOWN
+        return _UNKNOWN_WORKERS
     older = await store.read(rollouts.outdated(bundle))
     rollout = await store.read(rollouts.current(bundle))
     if rollout is not None and rollout.state == "halted":
-        # What an operator has halted is as it is meant to be.
+        # A rollout that the operator halted is not a failure.
         text = (
-            f"their update is halted ({rollout.reason}): {rollout.failed} failed, {rollout.updated} went well, {older}"
-            " are of another version and continue to count; see `svc rollout status`; `svc rollout resume`, or a"
-            " newer version of the service, continues"
+            f"the rollout is halted ({rollout.reason}): {rollout.failed} failed, {rollout.updated} updated, {older} on"
+            " another version. All workers keep counting. See `svc rollout status`; to continue, run `svc rollout"
+            " resume` or install a newer version of the service"
         )
         return Finding("workers", "ok" if rollout.reason == "operator" else "FAIL", text)
     if not older:
-        return Finding("workers", "ok", "all that are installed are of this version")
+        return Finding("workers", "ok", "all installed workers have the current version")
     if not config.worker.auto_update:
-        return Finding("workers", "ok", f"{older} are of another version; {_BY_HAND} ([worker] auto_update is off)")
+        return Finding("workers", "ok", f"{older} on another version; {_MANUALLY} ([worker] auto_update is off)")
     if rollout is None:
-        return Finding("workers", "ok", f"{older} are of another version; the service updates them when it runs")
-    return Finding("workers", "ok", f"{rollout.updated} updated, {rollout.failed} failed, {older} of another version")
+        return Finding("workers", "ok", f"{older} on another version; the service updates them when it runs")
+    return Finding("workers", "ok", f"{rollout.updated} updated, {rollout.failed} failed, {older} on another version")
 
 
 def _waiting(found: Backlog) -> Finding:
-    """How many e-mails wait to be sent. Waiting is no problem: after an hour without the service they wait as well."""
+    """Check the email queue. A queue alone is not a problem: emails also queue while the service is stopped."""
     verdict: Verdict = "ok"
-    text = "none waits"
+    text = "none queued"
     if found.queue.since is not None:
-        text = f"{found.queue.waiting} wait to be sent, the oldest since {iso(found.queue.since)}"
+        text = f"{found.queue.waiting} queued, the oldest since {iso(found.queue.since)}"
         if found.troubles:
             verdict = "warn"
-            text += f"; tries failed at: {', '.join(found.troubles)}"
+            text += f"; failed attempts: {', '.join(found.troubles)}"
     if found.refused_addresses:
         verdict = "warn"
-        text += f"; the addresses of {found.refused_addresses} users are refused by mail servers"
-    return Finding("e-mails", verdict, text)
+        text += f"; mail servers reject the addresses of {plural(found.refused_addresses, 'user')}"
+    return Finding("emails", verdict, text)
 
 
-async def look_at_mail(config: Config) -> Finding:
-    """Whether e-mails can leave: of a server, whether it takes our sign-in and our sender."""
+async def check_mail_transport(config: Config) -> Finding:
+    """Check that emails can be sent: the folder is writable, or the server accepts our sign-in and sender."""
     try:
         await check_mail(config.mail)
     except OSError as error:
@@ -196,46 +199,46 @@ async def look_at_mail(config: Config) -> Finding:
 
 
 def _address(config: Config) -> Finding:
-    """Whether installed workers can reach the service. (That the name leads here only a worker's push can tell.)"""
+    """Check that workers can reach the service. Only a push can prove that the host name resolves to this service."""
     push_url = config.push_url(config.http.base_url)
-    trouble = config.push_trouble(push_url)
-    if trouble is not None:
-        return Finding("address", "FAIL", trouble)
+    problem = config.push_trouble(push_url)
+    if problem is not None:
+        return Finding("address", "FAIL", problem)
     if config.worker.allow_local_push:
-        text = "[worker] allow_local_push is set: only workers of an emulated platform on this machine can push"
+        text = "[worker] allow_local_push is set, so only workers of an emulated platform on this machine can push"
         return Finding("address", "warn", text)
-    text = f"workers push to {push_url}; bot protection in front of it must let them pass (docs/cloudflare.md)"
+    text = f"workers push to {push_url}; bot protection in front of it must allow them (docs/use/cloudflare.md)"
     return Finding("address", "ok", text)
 
 
 def _metrics(config: Config) -> Finding:
-    """Check whether the metrics' address keeps out clients of other networks.
+    """Check that the metrics cannot be read from other networks.
 
-    Every address of the machine is the usual choice in a container, where the published port decides. So that is a
-    warning, and a public address a failure.
+    A public address is a failure. Binding to all addresses is a warning only: it is usual in a container, where the
+    published port decides who has access.
     """
     bind = config.metrics.bind
     if not bind:
-        return Finding("metrics", "ok", "[metrics] bind is empty: they are not served")
+        return Finding("metrics", "ok", "disabled ([metrics] bind is empty)")
     host = bind.rpartition(":")[0].strip("[]")
     url = f"http://{bind}/metrics"
     address = _ip_address(host)
     if host == "localhost" or (address is not None and address.is_loopback):
-        return Finding("metrics", "ok", f"{url}, for this machine alone")
+        return Finding("metrics", "ok", f"{url}, on this machine only")
     if address is not None and address.is_unspecified:
-        text = f"[metrics] bind: {host} is every address of this machine or container, and they ask for no password;"
-        return Finding("metrics", "warn", f"{text} {_PRIVATE}, or publish the container's port to the scraper alone")
+        text = f"[metrics] bind: {host} means all addresses of this machine or container, and metrics need no password;"
+        return Finding("metrics", "warn", f"{text} {_PRIVATE}, or publish the container's port only to the scraper")
     if address is not None and address.is_global:
-        text = f"[metrics] bind: {host} is a public address, and they ask for no password; {_PRIVATE}"
+        text = f"[metrics] bind: {host} is a public address, and metrics need no password; {_PRIVATE}"
         return Finding("metrics", "FAIL", text)
-    return Finding("metrics", "ok", f"{url}; they ask for no password: let nobody but the scraper reach it")
+    return Finding("metrics", "ok", f"{url}, without a password; allow access only from the scraper")
 
 
-_PRIVATE = "bind a private one"
+_PRIVATE = "bind a private address"
 
 
 def _ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The IP address that `host` is, also in the system's short forms ("0" is 0.0.0.0); None: it is a name."""
+    """Parse an IP address, including short forms ("0" is 0.0.0.0). Return None for a host name."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""config.toml: the one that documents every setting, and one of an operator's, made of it by `svc init`."""
+"""Read and write config.toml. `svc init` creates an operator's file from the template, which documents all settings."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from svc.config import load
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# A setting's section and name, as they stand in the file.
+# Values by section and name of the setting, as in the file.
 Value = str | int | float | list[str]
 Answers = dict[tuple[str, str], Value]
 
-# Beside this file in what is installed; at the top of the sources.
-_PLACES = [Path(__file__).parents[1] / "config.toml", Path(__file__).parents[2] / "config.toml"]
+# The template: in the package of an installation, or at the top of a checkout.
+_TEMPLATES = [Path(__file__).parents[1] / "config.toml", Path(__file__).parents[2] / "config.toml"]
 _SETTING = re.compile(r"(\w+) = (.*?)(\s+#.*)?")
 _HEAD = """\
-# The configuration of svc, made by `svc init`. What begins with # has the default that it shows: take the # away to set
-# it. An unknown key is an error. Each setting is also an environment variable, which wins over this file:
-# [http] bind is SVC_HTTP_BIND; lists are separated by commas there.
+# Configuration of svc, created by `svc init`. Settings that are commented out have the default shown. To change one,
+# remove the # in front of it. An unknown setting is an error. Environment variables take precedence over this file:
+# [http] bind is SVC_HTTP_BIND. In a variable, separate the items of a list with commas.
 """
 
 
-def filled(answers: Answers) -> str:
-    """A configuration with these settings, and every other one with its default and its explanation, as a comment.
+def render(answers: Answers) -> str:
+    """Return the text of a configuration with these settings. All other settings are commented out.
 
-    Raises ValueError: there is no such setting.
+    Raises ValueError: a setting does not exist.
     """
-    section, lines, left = "", [], dict(answers)
-    for line in next(path for path in _PLACES if path.exists()).read_text().partition("\n\n")[2].splitlines():
+    section, lines, unused = "", [], dict(answers)
+    for line in next(path for path in _TEMPLATES if path.exists()).read_text().partition("\n\n")[2].splitlines():
         if line.startswith("["):
             section = line.strip("[]")
         found = _SETTING.fullmatch(line)
         if found is None:
             lines.append(line)
-        elif (section, found[1]) in left:
-            value = left.pop((section, found[1]))
+        elif (section, found[1]) in unused:
+            value = unused.pop((section, found[1]))
             lines.append(f"{found[1]} = {_toml(value)}   {(found[3] or '').strip()}".rstrip())
         else:
             lines.append(f"#{line}")
-    if left:
-        raise ValueError(f"no such settings: {left}")
+    if unused:
+        raise ValueError(f"no such settings: {unused}")
     return "\n".join([_HEAD, *lines, ""])
 
 
 def read(path: Path) -> Answers:
-    """The settings that a configuration has. Raises ConfigError: it cannot be used."""
+    """Return the settings in a configuration file. Raises ConfigError: the file is not valid."""
     load(path, {})
     file = tomllib.loads(path.read_text("utf-8-sig"))
-    # The name of a setting in the program is accepted, too, where it differs.
+    # Also accept the program's own name of a setting, where it differs.
     names = {("mail", "sender"): "from"}
     return {
         (section, names.get((section, key), key)): value
@@ -68,25 +68,25 @@ def read(path: Path) -> Answers:
 
 
 def _toml(value: Value) -> str:
-    # JSON's numbers, strings and lists of them are TOML's, but for a character that nobody types.
+    # JSON numbers, strings and lists are valid TOML, except for the DEL character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def write(path: Path, text: str, owner: os.stat_result) -> None:
-    """Put `text` in the place of the file, whole or not at all, readable by its owner alone.
+    """Write a file atomically, readable only by its owner.
 
-    A file that was there hands down its owner and group, which may go on to read it; a new one is of `owner`, if we
-    may give it away. Raises OSError.
+    An existing file keeps its owner and group, and its group can still read it if it could before. A new file is given
+    to `owner` if we have permission to do so. Raises OSError.
     """
     was = path.stat() if path.exists() else None
     mode = 0o600 | (was.st_mode & stat.S_IRGRP if was else 0)
     atomic_file.put(path, text.encode(), owner=was or owner, mode=mode)
 
 
-def shows_passwords(path: Path) -> bool:
-    """Whether the file holds a password, and others than its owner and group can read or change it. Raises OSError.
+def has_exposed_password(path: Path) -> bool:
+    """Return True if a valid configuration file contains a password and other users can read or change the file.
 
-    The file is one that can be read as a configuration.
+    Raises OSError.
     """
     file = tomllib.loads(path.read_text("utf-8-sig"))
     urls = (str(file.get("store", {}).get("url", "")), str(file.get("mail", {}).get("smtp_url", "")))
@@ -96,7 +96,7 @@ def shows_passwords(path: Path) -> bool:
 
 @contextmanager
 def as_owner(owner: os.stat_result) -> Iterator[None]:
-    """As the user of a folder, where we are root: what root makes in the service's folder, the service cannot open."""
+    """Act as the owner of a folder if we are root, because the service cannot open files that root creates there."""
     if os.geteuid() != 0 or owner.st_uid == 0:
         yield
         return
@@ -110,7 +110,7 @@ def as_owner(owner: os.stat_result) -> Iterator[None]:
 
 
 def settings(answers: Answers) -> dict[str, dict[str, object]]:
-    """The answers, as a file with them is read."""
+    """Return the answers as nested sections, as if read from a file."""
     found: dict[str, dict[str, object]] = {}
     for (section, key), value in answers.items():
         found.setdefault(section, {})[key] = value

@@ -1,6 +1,6 @@
-"""Whether the service answers, or waits as a standby: what a container's supervisor asks every half minute.
+"""`svc health`: check that the service responds, or waits as a standby.
 
-So it loads next to nothing.
+Container supervisors run this command every 30 seconds, so it imports as little as possible.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ if TYPE_CHECKING:
 
     from svc.commands.arguments import Commands
 
-# Of each step: to connect, and for each part of the answer.
+# Timeout for connecting, and for each read of the response.
 _STEP_S = 5.0
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this file; `shared`: what every command takes."""
+    """Add the commands of this module. `shared` has the options of all commands."""
     health = commands.add_parser(
         "health",
         parents=[shared],
-        help="whether the service answers, or waits as a standby: 0 yes, 1 no",
-        description="Asks /healthz: whether the process answers, not whether its store does (/readyz). Without --url a"
-        " standby that waits on this machine is well, too; the line says that it does not serve.",
+        help="check that the service responds or waits as a standby (exit status 0 or 1)",
+        description="Requests /healthz, which checks the process but not its store (/readyz does). Without --url, a"
+        " standby that waits on this machine also counts as healthy; the output says that it is not serving.",
     )
-    health.add_argument("--url", help="where it is, e.g. https://svc.example; default: [http] bind on this machine")
+    health.add_argument(
+        "--url", help="URL of the service, such as https://svc.example (default: [http] bind on this machine)"
+    )
     health.set_defaults(command=_health, needs_config=False)
 
 
@@ -47,39 +49,42 @@ def _health(_: object, arguments: argparse.Namespace) -> int:
             standby = addresses.standby_name(here)
         _ask(url)
     except (OSError, HTTPException, ValueError) as error:
-        told = _told(standby)
-        if told:
-            print(told)
+        state = _standby_state(standby)
+        if state:
+            print(state)
             return 0
-        hint = "; name the address with --url" if isinstance(error, ValueError) else ""
+        hint = "; set the address with --url" if isinstance(error, ValueError) else ""
         print(f"svc: {url or '[http] bind'}: {error or type(error).__name__}{hint}", file=sys.stderr)
         return 1
-    print(f"{url} answers")
+    print(f"{url} is healthy")
     return 0
 
 
-def _told(standby: str) -> str:
-    """What the standby with a socket of this name says of itself; "": there is none, or it does not answer."""
+def _standby_state(standby: str) -> str:
+    """Return the state that a standby reports on its socket, or "" if there is none or it does not respond."""
     if not standby:
         return ""
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.settimeout(_STEP_S)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(_STEP_S)
         try:
-            asking.connect(standby)
-            return asking.recv(200).decode(errors="replace")
+            client.connect(standby)
+            return client.recv(200).decode(errors="replace")
         except OSError:
             return ""
 
 
 def _bind(path: Path | None, environ: Mapping[str, str]) -> str:
-    """[http] bind, as `config.load` finds it, without its checks. Raises OSError, ValueError: the file is none."""
+    """Return [http] bind as `config.load` does, but without validation.
+
+    Raises OSError; ValueError: the file is not valid TOML.
+    """
     http = {} if path is None else tomllib.loads(path.read_text("utf-8-sig")).get("http", {})
-    written = http.get("bind") if isinstance(http, dict) else None
-    return str(environ.get("SVC_HTTP_BIND") or written or addresses.DEFAULT_BIND)
+    configured = http.get("bind") if isinstance(http, dict) else None
+    return str(environ.get("SVC_HTTP_BIND") or configured or addresses.DEFAULT_BIND)
 
 
 def _ask(url: str) -> None:
-    """Raises OSError, HTTPException: no answer, or another than that it lives; ValueError: not the address of one."""
+    """Request /healthz. Raises OSError or HTTPException: no response, or not 200; ValueError: not an http(s) URL."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must be an http or https address")
@@ -91,4 +96,4 @@ def _ask(url: str) -> None:
     finally:
         connection.close()
     if status != 200:
-        raise HTTPException(f"/healthz answers {status}")
+        raise HTTPException(f"/healthz returned status {status}")

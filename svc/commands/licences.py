@@ -1,4 +1,4 @@
-"""`svc licences`: the texts of the licences of what comes with the service."""
+"""`svc licences`: show the licence texts of the service and everything bundled with it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from svc.commands.output import perhaps_unread
+from svc.commands.output import ignoring_closed_pipe
 
 if TYPE_CHECKING:
     import argparse
@@ -18,23 +18,25 @@ _NAME = "licences.txt"
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this file; `shared`: what every command takes."""
+    """Add the commands of this module. `shared` has the options of all commands."""
     licences = commands.add_parser(
-        "licences", parents=[shared], help="show the texts of the licences of everything that comes with it"
+        "licences", parents=[shared], help="show the licences of the service and everything bundled with it"
     )
     licences.set_defaults(command=_licences, needs_config=False)
 
 
 def _licences(_: object, _arguments: argparse.Namespace) -> int:
-    whole = _SVC / _NAME  # of the binary, the package and the image
-    parts = [whole] if whole.exists() else [_SVC / "bundle" / _NAME, _SVC / "web/dist" / _NAME]
+    combined = _SVC / _NAME  # in the binary, the package and the image
+    parts = [combined] if combined.exists() else [_SVC / "bundle" / _NAME, _SVC / "web/dist" / _NAME]
     try:
-        told = "\n".join(part.read_text(encoding="utf-8") for part in parts)
+        text = "\n".join(part.read_text(encoding="utf-8") for part in parts)
     except FileNotFoundError as error:
-        sys.exit(f"svc: {error.filename} is not there; in a checkout, run: make build")
-    with perhaps_unread():  # who pages through it has seen enough
-        sys.stdout.write(told)
+        sys.exit(f"svc: {error.filename} does not exist; in a checkout, run: make build")
+    with ignoring_closed_pipe():  # a pager may close the pipe early
+        sys.stdout.write(text)
         sys.stdout.flush()
-    if parts != [whole]:
-        print("svc: Python and its libraries are installed beside it, each with its own texts.", file=sys.stderr)
+    if parts != [combined]:
+        print(
+            "svc: Python and its libraries are installed separately and have their own licence files.", file=sys.stderr
+        )
     return 0

@@ -1,4 +1,4 @@
-"""What a command tells on its standard output: to a terminal, which must not be controlled by a file, or to nobody."""
+"""Print to standard output: escape control characters and ignore a closed pipe."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ if TYPE_CHECKING:
 
 
 def printable(text: str, most: int = 60) -> str:
-    """What a file holds, in so many characters at most, none of which does anything to a terminal."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text[:most])
+    """Return up to `most` characters of a text from a file, with characters that could control a terminal replaced."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[:most])
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun, such as "1 row" or "2 rows"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 @contextmanager
-def perhaps_unread() -> Iterator[None]:
-    """What the block writes need not be read: that nobody does is no failure, and the rest is written to nobody."""
+def ignoring_closed_pipe() -> Iterator[None]:
+    """Ignore a reader that closes the pipe while the block writes, and discard the remaining output."""
     try:
         yield
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""The main job tried on the platform itself."""
+"""`svc field-check`: test the service against the real Cloudflare platform."""
 
 from __future__ import annotations
 
@@ -18,18 +18,22 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this file; `shared`: what every command takes."""
+    """Add the commands of this module. `shared` has the options of all commands."""
     field = commands.add_parser(
         "field-check",
         parents=[shared],
-        help="try the main job on the platform itself, with names of its own, and remove it (docs/field-check.md)",
+        help="test connect, counting and reports on a real account, then clean up (docs/develop/field-check.md)",
         description="Reads a bootstrap token from standard input.",
     )
     field.add_argument("account", metavar="EDGE_ACCOUNT_ID", type=edge_account_id)
-    field.add_argument("--zone", metavar="NAME", help="also make a route in this zone and send a view through it")
-    field.add_argument("--use-up-the-day", action="store_true", help="write database rows until the day's are used up")
-    field.add_argument("--only-remove", action="store_true", help="only remove what an earlier run left")
-    field.add_argument("--through", metavar="URL", default="", help="an emulated edge, for the view")
+    field.add_argument(
+        "--zone", metavar="NAME", help="also create a route in this zone and send a page view through it"
+    )
+    field.add_argument(
+        "--use-up-the-day", action="store_true", help="write database rows until the daily limit is reached"
+    )
+    field.add_argument("--only-remove", action="store_true", help="only remove the resources of an earlier run")
+    field.add_argument("--through", metavar="URL", default="", help="emulated platform that receives the page view")
     field.set_defaults(command=_field_check)
 
 
@@ -47,10 +51,10 @@ def _field_check(config: Config, arguments: argparse.Namespace) -> int:
     )
     typed = getpass.getpass("Bootstrap token: ") if sys.stdin.isatty() else sys.stdin.readline()
 
-    def tell(line: str) -> None:
+    def show(line: str) -> None:
         print(line, flush=True)
 
     try:
-        return 0 if trio.run(field_check, config, plan, SecretStr(typed.strip()), tell) else 1
+        return 0 if trio.run(field_check, config, plan, SecretStr(typed.strip()), show) else 1
     except (OSError, ValueError) as error:
         sys.exit(f"svc: {error}")

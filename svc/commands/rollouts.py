@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 _LABELS: dict[UpdateOutcome, str] = {
     "updated": "updated",
-    "under_way": "under way",
+    "under_way": "running",
     "failed": "failed",
-    "excused": "left alone",
+    "excused": "skipped",
 }
 _REASONS = {"operator": "by svc rollout halt", "failures": "too many updates failed"}
-_NOT_BEGUN = "no update of workers has begun"
+_NOT_BEGUN = "no rollout has started"
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this file; `shared`: what every command takes."""
+    """Add the commands of this module. `shared` has the options of all commands."""
     rollout = commands.add_parser("rollout", help="show, halt or resume the update of all workers")
     actions = rollout.add_subparsers(required=True, metavar="ACTION")
-    status = actions.add_parser("status", parents=[shared], help="show its state, the failures and the next step")
+    status = actions.add_parser("status", parents=[shared], help="show state, failures and next step")
     status.set_defaults(command=_status)
-    halt = actions.add_parser("halt", parents=[shared], help="begin no more updates; those under way continue")
+    halt = actions.add_parser("halt", parents=[shared], help="start no more updates; running updates continue")
     halt.set_defaults(command=_halt)
-    resume = actions.add_parser("resume", parents=[shared], help="continue, and retry the updates that failed")
+    resume = actions.add_parser("resume", parents=[shared], help="continue, and retry failed updates")
     resume.set_defaults(command=_resume)
 
 
@@ -45,7 +45,7 @@ def _status(config: Config, _arguments: argparse.Namespace) -> int:
     def read() -> Tx[list[str]]:
         found = yield from rollouts.newest()
         if found is None:
-            return [f"{_NOT_BEGUN}; a service with a newer worker begins it when it runs"]
+            return [f"{_NOT_BEGUN}; a service with a newer worker starts one"]
         outdated = yield from rollouts.outdated(found.bundle)
         return _lines(config, found, (yield from rollouts.progress()), outdated)
 
@@ -63,9 +63,9 @@ def _halt(config: Config, _arguments: argparse.Namespace) -> int:
 
     def halt(found: Rollout, now: int) -> Tx[str | None]:
         halted = yield from rollouts.stop(found, "operator", now)
-        return None if halted else f"the update of workers is {found.state} already"
+        return None if halted else f"the rollout is already {found.state}"
 
-    return _change(config, halt, "halted; updates under way continue")
+    return _change(config, halt, "halted; running updates continue")
 
 
 def _resume(config: Config, _arguments: argparse.Namespace) -> int:
@@ -73,13 +73,13 @@ def _resume(config: Config, _arguments: argparse.Namespace) -> int:
 
     def resume(found: Rollout, now: int) -> Tx[str | None]:
         resumed = yield from rollouts.resume(found, now)
-        return None if resumed else f"the update of workers is {found.state}, and not halted"
+        return None if resumed else f"the rollout is {found.state}, not halted"
 
     return _change(config, resume, "resumed; the running service continues at its next poll")
 
 
 def _change(config: Config, change: Callable[[Rollout, int], Tx[str | None]], done: str) -> int:
-    """Change the newest rollout in one transaction; `change` returns why it did nothing."""
+    """Change the newest rollout in one transaction. `change` returns None, or why it changed nothing."""
     from svc.clock import system_clock
     from svc.store import open_store, rollouts
 
@@ -87,11 +87,11 @@ def _change(config: Config, change: Callable[[Rollout, int], Tx[str | None]], do
         found = yield from rollouts.newest()
         return _NOT_BEGUN if found is None else (yield from change(found, system_clock()))
 
-    async def refused() -> str | None:
+    async def apply() -> str | None:
         async with open_store(config.store, as_is=True) as store:
             return await store.run(run())
 
-    reason = trio.run(refused)
+    reason = trio.run(apply)
     print(f"svc: {reason}" if reason else done, file=sys.stderr if reason else sys.stdout)
     return 1 if reason else 0
 
@@ -103,7 +103,7 @@ def _lines(config: Config, found: Rollout, progress: Progress, outdated: int) ->
     lines = [
         f"bundle  {found.bundle[:12]}",
         f"state   {state}, since {iso(found.changed_at)}",
-        f"began   {iso(found.started_at)}",
+        f"started {iso(found.started_at)}",
         f"next    {_next(config, found)}",
         "",
     ]
@@ -117,10 +117,10 @@ def _next(config: Config, found: Rollout) -> str:
     from svc.clock import iso
 
     if found.state == "halted":
-        return "nothing before svc rollout resume, or a newer version of the service"
+        return "waits for svc rollout resume, or a newer version of the service"
     if found.state == "done":
-        return "accounts that become ready"
+        return "accounts that become ready later"
     if found.spread_from is None:
         wait_s = config.worker.canary_wait_s
-        return f"the other accounts, when the first ones have run the new worker for {wait_s:g} s"
+        return f"the other accounts, after the canary accounts have run the new worker for {wait_s:g} s"
     return f"the other accounts, until {iso(found.spread_from + int(config.worker.spread_s * 1000))}"

@@ -1,4 +1,4 @@
-"""Running the service, and looking whether it can run."""
+"""`svc serve` and `svc check`: run the service, and check its setup."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.commands.arguments import suggested
-from svc.commands.output import perhaps_unread
+from svc.commands.arguments import config_option
+from svc.commands.output import ignoring_closed_pipe
 
 if TYPE_CHECKING:
     import argparse
@@ -23,15 +23,17 @@ log = logging.getLogger(__name__)
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this file; `shared`: what every command takes."""
+    """Add the commands of this module. `shared` has the options of all commands."""
     serve = commands.add_parser("serve", parents=[shared], help="run the service")
     serve.add_argument(
         "--standby",
         action="store_true",
-        help="while another svc serve has the store, wait, and serve when that one ends or dies; else it is refused",
+        help="if another svc serve uses the store, wait until it ends and then take over, instead of failing",
     )
     serve.set_defaults(command=_serve)
-    check = commands.add_parser("check", parents=[shared], help="check configuration, key file, bundle, store")
+    check = commands.add_parser(
+        "check", parents=[shared], help="check configuration, store, key file, mail server and more"
+    )
     check.set_defaults(command=_check)
 
 
@@ -43,12 +45,12 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
     from svc.process.systemd import from_environment
 
     def announce(url: str) -> None:
-        with perhaps_unread():
+        with ignoring_closed_pipe():
             print(json.dumps({"ready": True, "url": url}), flush=True)
 
     def greet(started: Started) -> None:
-        """Tell a person: who sits at a terminal, or reads the log of the first start, in which all is JSON."""
-        option = suggested(arguments.config)
+        """Print the welcome on a terminal, or log it at the first start, since logs are JSON."""
+        option = config_option(arguments.config)
         lines = welcome(config, started.url, started.base_url, web=started.web, option=option)
         if sys.stderr.isatty():
             print("\n".join(lines), file=sys.stderr, flush=True)
@@ -64,7 +66,7 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
 
 
 def _check(config: Config, arguments: argparse.Namespace) -> int:
-    """Each part in turn, so that all that is wrong is seen at once. A warning does not change the status."""
+    """Print one line per part. The status is 1 if any part fails; warnings do not count."""
     from svc.commands.check import check
 
     findings = trio.run(check, config, arguments.config)

@@ -1,4 +1,4 @@
-"""`svc init`: asks what the service cannot know, tries the answers, and writes a configuration that explains itself."""
+"""`svc init`: ask for settings without a useful default, check the answers, and write a commented configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
-from svc.commands.arguments import suggested
+from svc.commands.arguments import config_option
 
 if TYPE_CHECKING:
     import argparse
@@ -22,114 +22,115 @@ if TYPE_CHECKING:
 
 _PROXIES = "127.0.0.1,::1"
 _SQLITE = "sqlite:///"
-_OF_THE_PACKAGE = Path("/etc/svc/config.toml")
+_PACKAGE_CONFIG = Path("/etc/svc/config.toml")
 _UNIT = Path("/usr/lib/systemd/system/svc.service")
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this file; `shared`: what every command takes."""
+    """Add the commands of this module. `shared` has the options of all commands."""
     init = commands.add_parser(
         "init",
         parents=[shared],
-        help="ask for address, store and mail server, and write a configuration",
-        description="Writes --config, or config.toml. Options are the answers that are offered, or taken with --yes;"
-        " without one, what the configuration has already. Its other settings are kept.",
+        help="ask for address, store and mail server, and write the configuration",
+        description="Writes the --config file, or config.toml. Options are offered as default answers, or used as"
+        " answers with --yes. Without an option, the default is the existing setting. All other settings are kept.",
     )
-    init.add_argument("--yes", action="store_true", help="ask nothing: take the options, and defaults for the rest")
-    init.add_argument(
-        "--replace", action="store_true", help="write a configuration that is there anew, with its settings"
-    )
-    init.add_argument("--unchecked", action="store_true", help="do not try the store and the mail server")
-    init.add_argument("--base-url", metavar="URL", help="how users reach it, e.g. https://svc.example")
-    init.add_argument("--bind", metavar="ADDRESS", help="the address that it listens on")
-    init.add_argument("--trusted-proxies", metavar="LIST", help="the web server in front of it, with commas")
-    init.add_argument("--data", metavar="FOLDER", help="where database, key file and e-mails lie")
+    init.add_argument("--yes", action="store_true", help="do not ask; use the options, and defaults for the rest")
+    init.add_argument("--replace", action="store_true", help="rewrite an existing configuration and keep its settings")
+    init.add_argument("--unchecked", action="store_true", help="do not check the store and the mail server")
+    init.add_argument("--base-url", metavar="URL", help="public URL of the service, such as https://svc.example")
+    init.add_argument("--bind", metavar="ADDRESS", help="address and port to listen on")
+    init.add_argument("--trusted-proxies", metavar="LIST", help="addresses of the reverse proxies, separated by commas")
+    init.add_argument("--data", metavar="FOLDER", help="folder for database, key file and emails")
     init.add_argument("--store", metavar="URL", help="sqlite:///PATH or postgresql://USER@HOST/NAME")
     init.add_argument("--smtp-url", metavar="URL", help="smtp://USER:PASSWORD@HOST:587 or smtps://…")
-    init.add_argument("--mail-from", metavar="ADDRESS", help="the sender of its e-mails")
+    init.add_argument("--mail-from", metavar="ADDRESS", help="sender address of emails")
     init.set_defaults(command=_init, needs_config=False)
 
 
-class _NotGood(Exception):
-    """An answer cannot be taken; why."""
+class _Rejected(Exception):
+    """An answer is not valid. The message says why."""
 
 
 def _init(_: object, arguments: argparse.Namespace) -> int:
     try:
         return _Dialogue(arguments).run()
     except EOFError:
-        sys.exit("svc: no answer, so nothing was written; --yes asks nothing")
+        sys.exit("svc: no answer, nothing was written; use --yes to run without questions")
     except KeyboardInterrupt:
-        sys.exit("\nsvc: interrupted, and nothing was written")
-    except (_NotGood, OSError) as error:
+        sys.exit("\nsvc: interrupted, nothing was written")
+    except (_Rejected, OSError) as error:
         sys.exit(f"svc: {error}")
 
 
 class _Dialogue:
-    """The questions in turn. With --yes nobody is asked, and an answer that is not good ends it."""
+    """The questions of `svc init`, in order. With --yes, no questions are asked, and an invalid answer is an error."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._given = arguments
         self._path = (arguments.config or Path("config.toml")).absolute()
-        # Begins with the settings of the configuration that is there: what is not asked about stays as it is.
+        # Starts with the settings of an existing configuration, so that settings without a question are kept.
         self._answers: Answers = {}
         self._has_smtp = False
 
     def run(self) -> int:
-        """Ask, try, write; 0. Raises _NotGood; OSError: the file cannot be written; EOFError: nobody answers."""
+        """Ask, check and write the file, and return 0.
+
+        Raises _Rejected; OSError: the file cannot be written; EOFError: standard input has ended.
+        """
         from svc.commands import config_file
 
-        self._may_be_written()
+        self._check_overwrite()
         self._address()
         folder = self._data()
         owner = folder.stat()
         with config_file.as_owner(owner):
             self._store(folder)
             self._mail()
-        config_file.write(self._path, config_file.filled(self._answers), owner)
-        print(f"\nWritten: {self._path}. Every other setting is in it, with its default and its reason.\n\nNext:")
+        config_file.write(self._path, config_file.render(self._answers), owner)
+        print(f"\nWrote {self._path}. It lists all other settings with their defaults.\n\nNext steps:")
         for step in self._next(folder, owner.st_uid):
             print(f"  {step}")
         return 0
 
-    def _may_be_written(self) -> None:
+    def _check_overwrite(self) -> None:
         from svc.commands import config_file
         from svc.config import ConfigError
 
         if not self._path.exists():
             return
         if self._given.yes and not self._given.replace:
-            raise _NotGood(f"{self._path} is there already; --replace writes it anew, with its settings")
+            raise _Rejected(f"{self._path} already exists; use --replace to rewrite it and keep its settings")
         if not self._given.replace and not self._agrees(
-            f"{self._path} is there already. Write it anew? Its settings are kept, unless you answer otherwise; its"
-            " comments are not."
+            f"{self._path} already exists. Rewrite it? Settings are kept unless you change them here, but comments are"
+            " lost."
         ):
-            raise _NotGood("nothing was written; --config names another file")
+            raise _Rejected("nothing was written; use --config for another file")
         try:
             self._answers = config_file.read(self._path)
         except ConfigError as error:
-            raise _NotGood(f"{self._path} cannot be kept: fix it, or move it aside. {error}") from None
+            raise _Rejected(f"{self._path} is not valid: fix it, or move it aside. {error}") from None
         self._has_smtp = self._answers.get(("mail", "transport")) == "smtp"
 
-    def _offered(self, given: str | None, setting: tuple[str, str], otherwise: str) -> str:
-        """What a question offers: the option, else what the configuration has, else this."""
+    def _default_answer(self, given: str | None, setting: tuple[str, str], otherwise: str) -> str:
+        """Return the default answer: the option, or the existing setting, or `otherwise`."""
         if given is not None:
             return given
-        had: Value = self._answers.get(setting, otherwise)
-        return ",".join(had) if isinstance(had, list) else str(had)
+        existing: Value = self._answers.get(setting, otherwise)
+        return ",".join(existing) if isinstance(existing, list) else str(existing)
 
     def _address(self) -> None:
-        def good(url: str) -> None:
+        def check(url: str) -> None:
             config = self._with({("http", "base_url"): url} if url else {})
-            trouble = config.push_trouble(config.push_url(url)) if url else None
-            if trouble is not None:
-                print(f"  Note: {trouble}.")
+            problem = config.push_trouble(config.push_url(url)) if url else None
+            if problem is not None:
+                print(f"  Note: {problem}.")
 
         url = self._ask(
-            "How do users and workers reach it? An https address with a public name, e.g. https://svc.example.\n"
-            "Empty: only to try it on this machine, and no worker can be installed.",
-            self._offered(self._given.base_url, ("http", "base_url"), ""),
-            good,
+            "What is the public URL of the service? It must use https and a public host name, such as\n"
+            "https://svc.example. Leave empty to try the service on this machine, without installing workers.",
+            self._default_answer(self._given.base_url, ("http", "base_url"), ""),
+            check,
         )
         if self._given.bind is not None:
             self._keep({("http", "bind"): self._given.bind})
@@ -138,38 +139,38 @@ class _Dialogue:
         if not url:
             return
 
-        def good_list(text: str) -> None:
-            self._with({("http", "trusted_proxies"): _listed(text)})
+        def check_list(text: str) -> None:
+            self._with({("http", "trusted_proxies"): _split_list(text)})
 
         proxies = self._ask(
-            "Which web server is in front of it, for TLS? Its addresses or networks, with commas: what it says of\n"
-            "visitors' addresses is believed. Empty: none.",
-            self._offered(self._given.trusted_proxies, ("http", "trusted_proxies"), _PROXIES),
-            good_list,
+            "Which reverse proxies are in front of the service, for example for TLS? Enter addresses or networks,\n"
+            "separated by commas. The service trusts their X-Forwarded-For header. Leave empty if there are none.",
+            self._default_answer(self._given.trusted_proxies, ("http", "trusted_proxies"), _PROXIES),
+            check_list,
         )
         if proxies or ("http", "trusted_proxies") in self._answers:
-            self._keep({("http", "trusted_proxies"): _listed(proxies)})
+            self._keep({("http", "trusted_proxies"): _split_list(proxies)})
 
     def _data(self) -> Path:
-        """The folder of what it keeps, made if it was not there."""
-        made: list[Path] = []
+        """Ask for the data folder, and create it if necessary."""
+        created: list[Path] = []
 
-        def good(text: str) -> None:
+        def check(text: str) -> None:
             folder = Path(text).expanduser().absolute()
             try:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             except OSError as error:
-                raise _NotGood(f"{folder} cannot be made: {error.strerror}") from None
-            made.append(folder)
+                raise _Rejected(f"{folder} cannot be created: {error.strerror}") from None
+            created.append(folder)
 
-        beside = "/var/lib/svc" if self._path.parent == Path("/etc/svc") else "var"
+        default = "/var/lib/svc" if self._path.parent == Path("/etc/svc") else "var"
         before = self._folders_before()
-        offered = self._given.data or str(before[0] if before else beside)
-        self._ask("Where is its data kept: key file, e-mails, database?", offered, good)
-        folder = made[-1]
+        offered = self._given.data or str(before[0] if before else default)
+        self._ask("In which folder should the service store its database, key file and emails?", offered, check)
+        folder = created[-1]
         moved_from = before[0] if before and folder not in before else None
         if folder.stat().st_uid == 0 and os.geteuid() == 0:
-            print(f"  Note: {folder} belongs to root, so a service that another user runs cannot use it.")
+            print(f"  Note: {folder} belongs to root, so a service that runs as another user cannot use it.")
         places = {
             ("store", "copies"): folder,
             ("vault", "key_file"): folder / "vault.key",
@@ -177,14 +178,14 @@ class _Dialogue:
         }
         url = str(self._answers.get(("store", "url"), ""))
         if url.startswith(_SQLITE):
-            self._keep({("store", "url"): _SQLITE + _moved(url.removeprefix(_SQLITE), moved_from, folder)})
+            self._keep({("store", "url"): _SQLITE + _move_path(url.removeprefix(_SQLITE), moved_from, folder)})
         for name, place in places.items():
-            had = self._answers.get(name)
-            self._keep({name: str(place) if had is None else _moved(str(had), moved_from, folder)})
+            existing = self._answers.get(name)
+            self._keep({name: str(place) if existing is None else _move_path(str(existing), moved_from, folder)})
         return folder
 
     def _folders_before(self) -> list[Path]:
-        """Where the configuration that is there keeps its data: mostly one folder, first the one of the store."""
+        """Return the data folders of the existing configuration, usually one. The folder of the store comes first."""
         url = str(self._answers.get(("store", "url"), ""))
         files = [url.removeprefix(_SQLITE)] if url.startswith(_SQLITE) else []
         files += [
@@ -193,103 +194,105 @@ class _Dialogue:
         return [Path(file).absolute().parent for file in files]
 
     def _store(self, folder: Path) -> None:
-        from svc.commands.check import look_at_store
+        from svc.commands.check import check_store
 
-        def good(url: str) -> None:
-            self._tried({("store", "url"): url}, look_at_store)
+        def check(url: str) -> None:
+            self._try({("store", "url"): url}, check_store)
 
-        offered = self._given.store or self._offered(None, ("store", "url"), f"{_SQLITE}{folder / 'svc.db'}")
+        offered = self._given.store or self._default_answer(None, ("store", "url"), f"{_SQLITE}{folder / 'svc.db'}")
         url = self._ask(
-            "Which store? One file (sqlite:///PATH) carries a large service; or postgresql://USER:PASSWORD@HOST/NAME.",
+            "Which database? SQLite (sqlite:///PATH) suits even large services. For PostgreSQL, enter\n"
+            "postgresql://USER:PASSWORD@HOST/NAME.",
             offered,
-            good,
+            check,
             secret=bool(urlsplit(offered).password),
         )
         self._keep({("store", "url"): url})
 
     def _mail(self) -> None:
-        from svc.commands.check import look_at_mail
+        from svc.commands.check import check_mail_transport
 
         address = urlsplit(str(self._answers.get(("http", "base_url"), ""))).hostname
         kept: list[Answers] = []
 
-        def good_sender(text: str) -> None:
+        def check_sender(text: str) -> None:
             self._with({("mail", "from"): text})
 
-        def good(url: str) -> None:
+        def check(url: str) -> None:
             if not url:
                 none: Answers = {("mail", "transport"): "file", ("mail", "smtp_url"): ""} if self._has_smtp else {}
-                self._tried(none, look_at_mail)
+                self._try(none, check_mail_transport)
                 kept.append(none)
                 return
             url = self._with_password(url)
             sender = self._ask(
-                "The sender of its e-mails?",
-                self._offered(self._given.mail_from, ("mail", "from"), f"svc@{address or 'localhost'}"),
-                good_sender,
+                "Which sender address should emails have?",
+                self._default_answer(self._given.mail_from, ("mail", "from"), f"svc@{address or 'localhost'}"),
+                check_sender,
             )
             answers: Answers = {("mail", "transport"): "smtp", ("mail", "smtp_url"): url, ("mail", "from"): sender}
-            self._tried(answers, look_at_mail)
+            self._try(answers, check_mail_transport)
             kept.append(answers)
 
-        had = self._offered(None, ("mail", "smtp_url"), "") if self._has_smtp else ""
-        offered = had if self._given.smtp_url is None else self._given.smtp_url
+        existing = self._default_answer(None, ("mail", "smtp_url"), "") if self._has_smtp else ""
+        offered = existing if self._given.smtp_url is None else self._given.smtp_url
         self._ask(
-            "Which mail server? smtp://USER@HOST:587 (STARTTLS) or smtps://USER@HOST:465; the password is asked for.\n"
-            "Empty: none yet, e-mails become files in the data folder, and users cannot confirm their address.",
+            "Which mail server? Enter smtp://USER@HOST:587 (STARTTLS) or smtps://USER@HOST:465; you are asked for the\n"
+            "password next. Leave empty to write emails to files in the data folder instead of sending them.",
             offered,
-            good,
+            check,
             secret=bool(urlsplit(offered).password),
         )
         for answers in kept[-1:]:
             self._keep(answers)
 
     def _with_password(self, url: str) -> str:
-        """The address of a mail server with a password, asked for where a user's name is in it and no password."""
+        """Return the URL of a mail server with a password. Ask for the password if the URL has only a user name."""
         parts = urlsplit(url)
         if self._given.yes or not parts.username or parts.password is not None:
             return url
-        asked = f"Password of {parts.username} (is not shown): "
-        password = getpass.getpass(asked) if sys.stdin.isatty() else _line(asked)
+        prompt = f"Password of {parts.username} (hidden): "
+        password = getpass.getpass(prompt) if sys.stdin.isatty() else _line(prompt)
         user, _, host = parts.netloc.rpartition("@")
         return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()
 
     def _next(self, folder: Path, uid: int) -> list[str]:
-        """What is left to do, as commands; as the user of the data folder, where we are root."""
-        of = suggested(self._given.config)
+        """Return the next steps as commands. If we are root, they run as the owner of the data folder."""
+        option = config_option(self._given.config)
         as_user = ""
         if os.geteuid() == 0 and uid != 0:
             as_user = f"sudo -u {folder.owner()} "
-        serve, backup = f"{as_user}svc serve{of}", f"{as_user}svc backup FILE{of}, once a day"
-        if self._path == _OF_THE_PACKAGE and _UNIT.exists():
+        serve, backup = f"{as_user}svc serve{option}", f"{as_user}svc backup FILE{option}   (daily)"
+        if self._path == _PACKAGE_CONFIG and _UNIT.exists():
             serve = "systemctl enable --now svc.socket svc.service"
             backup = "systemctl enable --now svc-backup.timer"
         return [
-            f"{as_user}svc check{of}",
-            f"{as_user}svc user add YOU@EXAMPLE.COM --confirmed{of}",
+            f"{as_user}svc check{option}",
+            f"{as_user}svc user add YOU@EXAMPLE.COM --confirmed{option}",
             serve,
-            f"{backup}. Keep copies of {folder}, above all of vault.key, and of {self._path} on another machine.",
-            f"Metrics and limits are not asked about: [metrics] and [limits] in {self._path}.",
+            backup,
+            f"Copy {folder}, which contains vault.key, and {self._path} to another machine regularly.",
+            f"For metrics and limits, see [metrics] and [limits] in {self._path}.",
         ]
 
     def _ask(
-        self, question: str, offered: str, good: Callable[[str], None] = lambda _: None, *, secret: bool = False
+        self, question: str, offered: str, check: Callable[[str], None] = lambda _: None, *, secret: bool = False
     ) -> str:
-        """The answer to a question, or what is offered; again until it is good."""
+        """Ask until the answer is valid. An empty answer means the default, `offered`."""
         if self._given.yes:
-            good(offered)
+            check(offered)
             return offered
         print(f"\n{question}")
         while True:
-            shown = "as given or as it was" if secret else offered or "empty"
+            shown = "unchanged" if secret else offered or "empty"
             typed = _line(f"[{shown}]: ").strip()
-            if any(not sign.isprintable() for sign in typed):
-                print("  That has characters in it that nobody can see.")
+            if any(not char.isprintable() for char in typed):
+                print("  The answer must not contain control characters.")
                 continue
             answer = typed or offered
             try:
-                good(answer)
-            except _NotGood as error:
+                check(answer)
+            except _Rejected as error:
                 print(f"  {error}")
             else:
                 return answer
@@ -298,46 +301,46 @@ class _Dialogue:
         return not self._given.yes and _line(f"{question} [no]: ").strip().lower() in ("y", "yes")
 
     def _with(self, answers: Answers) -> Config:
-        """The configuration with these answers, and the environment's. Raises _NotGood."""
+        """Return the configuration with these answers in addition to earlier ones. Raises _Rejected."""
         from svc.commands.config_file import settings
         from svc.config import ConfigError, made
 
         try:
             return made(settings({**self._answers, **answers}))
         except ConfigError as error:
-            raise _NotGood(str(error).partition("\n")[2].strip()) from None
+            raise _Rejected(str(error).partition("\n")[2].strip()) from None
 
     def _keep(self, answers: Answers) -> None:
         self._with(answers)
         self._answers.update(answers)
 
-    def _tried(self, answers: Answers, look: Callable[[Config], object]) -> None:
-        """Try what the answers name, as `svc check` does. Raises _NotGood: it fails, and is not to be kept so."""
+    def _try(self, answers: Answers, check: Callable[[Config], object]) -> None:
+        """Check the answers as `svc check` does. Raises _Rejected: it failed, and the user did not override that."""
         import trio
 
         config = self._with(answers)
         if self._given.unchecked:
             return
-        found: Finding = trio.run(look, config)  # type: ignore[arg-type]
+        found: Finding = trio.run(check, config)  # type: ignore[arg-type]
         print(f"  {found.verdict}: {found.text}")
-        if found.verdict == "FAIL" and not self._agrees("  Keep it all the same?"):
-            raise _NotGood(f"{found.part}: {found.text}" if self._given.yes else "Then another one.")
+        if found.verdict == "FAIL" and not self._agrees("  Keep this answer anyway?"):
+            raise _Rejected(f"{found.part}: {found.text}" if self._given.yes else "Enter another answer.")
 
 
-def _moved(path: str, before: Path | None, folder: Path) -> str:
-    """The path in `folder` where it was in the folder `before`, else as it is; None: nothing moves."""
+def _move_path(path: str, before: Path | None, folder: Path) -> str:
+    """Move a path from the folder `before` to `folder`. Return other paths unchanged, or all if `before` is None."""
     absolute = Path(path).absolute()
     if not path or before is None or not absolute.is_relative_to(before):
         return path
     return str(folder / absolute.relative_to(before))
 
 
-def _listed(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return [each.strip() for each in text.split(",") if each.strip()]
 
 
 def _line(prompt: str) -> str:
-    """What is typed. Raises EOFError: nobody is there."""
+    """Read a line from standard input. Raises EOFError at its end."""
     print(prompt, end="", flush=True)
     line = sys.stdin.readline()
     if not line:

@@ -1,8 +1,10 @@
-"""The store itself: from one engine to the other."""
+"""`svc store`: copy the store to another database, and request totals again after a recovery."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from svc.commands.output import plural
 
 if TYPE_CHECKING:
     import argparse
@@ -12,20 +14,22 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this file; `shared`: what every command takes."""
-    store = commands.add_parser("store", help="the store itself").add_subparsers(required=True, metavar="ACTION")
+    """Add the commands of this module. `shared` has the options of all commands."""
+    store = commands.add_parser("store", help="copy the store, or recover lost totals").add_subparsers(
+        required=True, metavar="ACTION"
+    )
     copy = store.add_parser(
         "copy",
         parents=[shared],
-        help="copy the whole store to another place, of either engine, while no service runs",
-        description="The store that was copied stays as it is. A password is better in PGPASSWORD than in the address.",
+        help="copy the store to another SQLite or PostgreSQL database, while the service is stopped",
+        description="The original store is not changed. Set the password in PGPASSWORD rather than in the URL.",
     )
     copy.add_argument("--to", metavar="URL", required=True, help="sqlite:///path or postgresql://user@host/name")
     copy.set_defaults(command=_copy)
     recovered = store.add_parser(
         "recovered",
         parents=[shared],
-        help="after a recovery by other tools than svc restore: let every worker be asked for what the store lost",
+        help="after a recovery without svc restore: request the totals that the store lost from all workers",
     )
     recovered.set_defaults(command=_recovered)
 
@@ -35,8 +39,8 @@ def _copy(config: Config, arguments: argparse.Namespace) -> int:
     from svc.store.engines.copies import transfer
 
     rows = transfer(config.store, made({"store": {"url": arguments.to}}).store)
-    print(f"{sum(rows.values())} rows of {len(rows)} tables were copied, and counted again: none is missing.")
-    print("Now set [store] url to the new address; the service works with the old one until then.")
+    print(f"Copied and verified {plural(sum(rows.values()), 'row')} in {plural(len(rows), 'table')}.")
+    print("Now set [store] url to the new database. Until then, the service uses the old one.")
     return 0
 
 
@@ -51,5 +55,6 @@ def _recovered(config: Config, _arguments: argparse.Namespace) -> int:
             return await store.run(syncs.mark_restored(system_clock()))
 
     number = trio.run(mark)
-    print(f"The workers of {number} accounts will be asked: by a running service within a minute, else when it starts.")
+    workers = f"the workers of {plural(number, 'account')}"
+    print(f"The service will request totals from {workers} within a minute, or when it starts.")
     return 0

@@ -1,4 +1,4 @@
-"""The operator's hand on users."""
+"""`svc user`: add users and change their plan."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this file; `shared`: what every command takes."""
+    """Add the commands of this module. `shared` has the options of all commands."""
     user = commands.add_parser("user", help="manage users").add_subparsers(required=True, metavar="ACTION")
     add = user.add_parser("add", parents=[shared], help="add a user")
     add.add_argument("email")
     add.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
-    add.add_argument("--confirmed", action="store_true", help="the address needs no confirmation")
+    add.add_argument("--confirmed", action="store_true", help="mark the email address as confirmed")
     add.set_defaults(command=_user_add)
-    plan = user.add_parser("plan", parents=[shared], help="switch a user's plan")
+    plan = user.add_parser("plan", parents=[shared], help="change a user's plan")
     plan.add_argument("email")
     plan.add_argument("plan", choices=["free", "api"])
     plan.set_defaults(command=_user_plan)
@@ -39,8 +39,8 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
     from svc.store import open_store, users
     from svc.store.events import by_operator
 
-    asked = not arguments.password_stdin and sys.stdin.isatty()
-    password = getpass.getpass("Password: ") if asked else sys.stdin.readline().rstrip("\n")
+    prompts = not arguments.password_stdin and sys.stdin.isatty()
+    password = getpass.getpass("Password: ") if prompts else sys.stdin.readline().rstrip("\n")
     try:
         sign_up = parsed(SignUp, email=arguments.email.strip(), password=password)
     except Invalid as error:
@@ -51,16 +51,16 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
     async def add() -> bool:
         password_hash = hash_password(sign_up.password.get_secret_value())
         async with open_store(config.store) as store:
-            return await store.run(made(password_hash, system_clock()))
+            return await store.run(add_user(password_hash, system_clock()))
 
-    def made(password_hash: str, now: int) -> Tx[bool]:
+    def add_user(password_hash: str, now: int) -> Tx[bool]:
         user = yield from users.add_user(sign_up.email, password_hash, now, confirmed=arguments.confirmed)
         if user is not None:
             yield by_operator(user.id, "user.sign_up", now)
         return user is not None
 
     if not trio.run(add):
-        print(f"svc: there is a user {sign_up.email} already", file=sys.stderr)
+        print(f"svc: user {sign_up.email} already exists", file=sys.stderr)
         return 1
     return 0
 
@@ -72,15 +72,15 @@ def _user_plan(config: Config, arguments: argparse.Namespace) -> int:
 
     async def switch() -> bool:
         async with open_store(config.store, as_is=True) as store:
-            return await store.run(switched(system_clock()))
+            return await store.run(set_plan(system_clock()))
 
-    def switched(now: int) -> Tx[bool]:
+    def set_plan(now: int) -> Tx[bool]:
         user_ids = yield from users.set_plan(arguments.email, arguments.plan)
         for user_id in user_ids:
             yield by_operator(user_id, "plan.change", now)
         return bool(user_ids)
 
     if not trio.run(switch):
-        print(f"svc: there is no user {arguments.email}", file=sys.stderr)
+        print(f"svc: user {arguments.email} does not exist", file=sys.stderr)
         return 1
     return 0

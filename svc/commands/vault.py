@@ -1,10 +1,12 @@
-"""The key that seals working tokens: another one, and no more of the old ones."""
+"""`svc vault rotate`: replace the key that encrypts working tokens."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import trio
+
+from svc.commands.output import plural
 
 if TYPE_CHECKING:
     import argparse
@@ -15,19 +17,19 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this file; `shared`: what every command takes."""
-    vault = commands.add_parser("vault", help="the key that seals working tokens").add_subparsers(
+    """Add the commands of this module. `shared` has the options of all commands."""
+    vault = commands.add_parser("vault", help="manage the key that encrypts working tokens").add_subparsers(
         required=True, metavar="ACTION"
     )
     rotate = vault.add_parser(
         "rotate",
         parents=[shared],
-        help="put a new key on top of the key file and seal every token with it, also beside a running service",
+        help="add a new key to the key file and re-encrypt all tokens with it; the service can keep running",
     )
     rotate.add_argument(
         "--drop-old",
         action="store_true",
-        help="make no new key: remove all but the newest one, once every token is sealed with it; no service may run",
+        help="remove old keys after re-encrypting all tokens with the newest key, while the service is stopped",
     )
     rotate.set_defaults(command=_rotate)
 
@@ -41,7 +43,7 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
     drop = arguments.drop_old
 
     async def run() -> tuple[int, int]:
-        # Alone, no service can seal with a key that is being removed.
+        # Exclusive access to the store, so that no service encrypts with a key that is being removed.
         async with open_store(config.store, serving=drop, as_is=True) as store:
             keys = read_keys(path)
             if not drop:
@@ -57,19 +59,19 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
             resealed, lost = trio.run(run)
     except OSError as error:
         raise ConfigError(f"The key file {path} cannot be changed: {error.strerror or error}") from error
-    print(f"{resealed} tokens were sealed with the newest key of {path}")
+    print(f"Re-encrypted {plural(resealed, 'token')} with the newest key in {path}.")
     if lost:
-        print(f"{lost} tokens open with no key that is there: their accounts need new ones")
+        print(f"No key decrypts {plural(lost, 'token')}. Accounts with such tokens need new ones.")
     if not drop:
-        print("The keys before are still in it. To remove them, stop the service and run svc vault rotate --drop-old.")
-    print("Backups that were made before are opened by the keys that they carry.")
+        print("Old keys are kept. To remove them, stop the service and run svc vault rotate --drop-old.")
+    print("Earlier backups contain the keys they need.")
     return 0
 
 
 async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
-    """Seal with the first key what only the others open, each token in a transaction of its own.
+    """Re-encrypt tokens that use an older key with the first key, in one transaction each.
 
-    Returns how many were sealed, and how many none of the keys opens. Cut short, it is done again.
+    Return the number of re-encrypted tokens, and of tokens that no key decrypts. Can be repeated after an interruption.
     """
     from svc.security.vault import Vault
     from svc.store.working_tokens import reseal, sealed_tokens
@@ -79,9 +81,9 @@ async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
     while True:
         found = (await store.read(sealed_tokens())).items()
         older = {account_id: box for account_id, box in found if not newest.opens(box, account_id)}
-        left = {account_id: box for account_id, box in older.items() if every.opens(box, account_id)}
-        for account_id, box in left.items():
+        pending = {account_id: box for account_id, box in older.items() if every.opens(box, account_id)}
+        for account_id, box in pending.items():
             again = newest.seal(every.open(box, account_id), account_id)
             resealed += await store.run(reseal(account_id, box, again))
-        if not left:  # none that a service sealed meanwhile
+        if not pending:  # also includes tokens that a running service has encrypted in the meantime
             return resealed, len(older)

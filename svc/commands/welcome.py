@@ -1,4 +1,4 @@
-"""What a person is told who starts the service for the first time, in four lines."""
+"""The four lines that `svc serve` shows on a terminal and at the first start."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ if TYPE_CHECKING:
 
 
 def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str = "") -> list[str]:
-    """Where it is, what real use needs, how the first user is made, where the web application is.
+    """Return four lines: where the service runs, what production use needs, how to add a user, and the web address.
 
-    `url`: where it answers, `base_url`: what users type; `web`: whether there is a web application; `option`: what
-    commands need to find the same configuration.
+    `url`: the address that the service listens on. `base_url`: the public URL. `web`: True if the web application was
+    built. `option`: the option with which commands use the same configuration.
     """
     key_file = config.vault.key_file.absolute()
-    lacks = []
-    trouble = config.push_trouble(config.push_url(base_url))
-    if trouble is not None:
-        lacks.append("an https address with a public name, to which workers push ([http] base_url)")
+    missing = []
+    problem = config.push_trouble(config.push_url(base_url))
+    if problem is not None:
+        missing.append("a public https URL to which workers push ([http] base_url)")
     if config.mail.transport == "file":
-        lacks.append(f"a mail server ([mail]; until then e-mails are files in {config.mail.folder.absolute()})")
-    needs = "nothing that can be seen from here" if not lacks else f"{' and '.join(lacks)}; `svc init` asks for them"
-    page = f"{base_url}/" if web else "was not built into this program"
+        missing.append(f"a mail server ([mail]; emails are written to {config.mail.folder.absolute()})")
+    needs = "no further settings" if not missing else f"{' and '.join(missing)}; `svc init` asks for these settings"
+    page = f"{base_url}/" if web else "not included in this build"
     return [
-        f"svc {version('svc')} answers at {url}; its store is {_store(config)}, its key file {key_file}: back up both.",
-        f"Real use needs {needs}; `svc check{option}` looks at everything.",
-        f"The first user: svc user add YOU@EXAMPLE.COM --confirmed{option}",
-        f"The web application: {page}; the reference of the API: {base_url}/reference",
+        f"svc {version('svc')} is running at {url}; back up its store {_store(config)} and its key file {key_file}.",
+        f"Production use needs {needs}. To check the setup, run: svc check{option}",
+        f"To add the first user, run: svc user add YOU@EXAMPLE.COM --confirmed{option}",
+        f"Web application: {page}; API reference: {base_url}/reference",
     ]
 
 
 def _store(config: Config) -> str:
-    """The store's file; or its server and database, without a password."""
+    """Return the path of the database file, or the server and database without a password."""
     url = config.store.url.get_secret_value()
     if url.startswith("sqlite:///"):
         return str(Path(url.removeprefix("sqlite:///")).absolute())

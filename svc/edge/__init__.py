@@ -1,1 +1,1 @@
-"""The edge platform's API, one file per area; the only room that speaks HTTP to the outside."""
+"""The client of Cloudflare's API, with a module per area; the only package that sends HTTP requests."""

@@ -1,6 +1,6 @@
-"""One edge account, seen with one token: how its API is called, tried again, and read page by page.
+"""API calls for one Cloudflare account with one token, including retries and paging.
 
-The functions of tokens, zones, workers, d1, routes and analytics take an Access; `Edge.access` makes it.
+The functions of tokens, zones, workers, d1, routes and analytics take an Access, which `Edge.access` creates.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Query = dict[str, str | int]
 Codes = frozenset[int]
 Files = dict[str, tuple[str | None, bytes, str]]
 
-PAGE_SIZE = 50  # platform docs: zones take 5 to 50
+PAGE_SIZE = 50  # Cloudflare docs: 5 to 50 for zones
 MAX_PASSES = 4
-# A change whose answer was lost may still be carried out for a while; what is looked up after this time is the truth.
+# A change whose answer was lost may still take effect later. After this time, a query shows the final state.
 LATE_MS = 3_600_000
 
 _JITTER = random.SystemRandom()
@@ -41,16 +41,19 @@ class _TokenStatus(Shape):
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request to the API. `path`: below its base URL. `files`: multipart form parts: file name, content, type.
+    """A request to the API.
 
-    `repeatable`: sending it twice does the same as once. `graphql`: it only reads, and its answer has no envelope.
-    `gone`: the numeric codes by which the product says that what the path names is not there.
+    `path`: relative to the API's base URL.
+    `files`: multipart form parts as (file name, content, content type).
+    `repeatable`: the request is idempotent.
+    `graphql`: a GraphQL query, whose response has no envelope.
+    `gone`: the product's numeric codes for an object that does not exist.
     """
 
     method: str
     path: str
     query: Query | None = None
-    body: object = field(default=None, repr=False)  # may hold a secret, like `files`
+    body: object = field(default=None, repr=False)  # like `files`, can contain a secret
     files: Files | None = field(default=None, repr=False)
     repeatable: bool = True
     graphql: bool = False
@@ -59,9 +62,9 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Bearer:
-    """Who calls: a token on an edge account. `user_id`: whose share of the calls under way it takes; None: nobody's.
+    """The account and token of a call. `user_id`: the user whose share of concurrent calls it uses; None: no user.
 
-    `awaited`: a person waits for the call, so it may use up what the platform allows the token (see pace.py).
+    `awaited`: a user is waiting for the call, so it can use the token's full rate limit (see pace.py).
     """
 
     edge_account_id: str
@@ -71,17 +74,17 @@ class Bearer:
 
 
 class Client(Protocol):
-    """What an Access needs of the HTTP client: a single try, and how often and when to try again."""
+    """The part of the HTTP client that an Access uses: a single attempt, and the retry policy."""
 
     retry: Retry
 
     async def try_once(self, bearer: Bearer, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:
-        """The envelope and its `result` as a `shape`, or what went wrong. Never raises what the platform caused."""
+        """Return the envelope and its `result` as a `shape`, or the failure. Does not raise errors of the API."""
         raise NotImplementedError
 
 
 class Access:
-    """One edge account, seen with one token. Its repr shows no token."""
+    """API calls for one Cloudflare account with one token. The repr does not show the token."""
 
     def __init__(self, client: Client, bearer: Bearer, settling_until: float = -math.inf) -> None:
         self._client = client
@@ -94,15 +97,15 @@ class Access:
         return f"Access({self.edge_account_id!r})"
 
     def settling(self, seconds: float) -> Access:
-        """The same access with a token that was just made: for `seconds`, 401 and 403 are tried again.
+        """Return an access for a token that was just created: for `seconds`, 401 and 403 are retried.
 
-        (For a settled one a few times only, see answers.CREDENTIAL_WAITS.) A new token takes up to about a minute to
-        work everywhere (platform field reports).
+        New tokens can take about a minute to work everywhere (Cloudflare user reports). For other tokens, 401 and 403
+        are retried only a few times; see answers.CREDENTIAL_WAITS.
         """
         return Access(self._client, self._bearer, trio.current_time() + seconds)
 
     def awaited(self) -> Access:
-        """The same access for a request that a person waits for: its calls come before those of the duties."""
+        """Return an access for a request that a user is waiting for; its calls can use the reserved quota."""
         return Access(self._client, replace(self._bearer, awaited=True), self._settling_until)
 
     async def call(
@@ -116,22 +119,22 @@ class Access:
         files: Files | None = None,
         repeatable: bool,
     ) -> T:
-        """The `result` of the answer. Raises EdgeRefused, EdgeUnavailable; EdgeUnknown when not `repeatable`."""
+        """Return the `result` of a call. Raises EdgeRefused, EdgeUnavailable; EdgeUnknown if not `repeatable`."""
         _, result = await self._result(shape, Exchange(method, path, query, body, files, repeatable))
         return result
 
     async def graphql(self, shape: type[T], query: str, variables: dict[str, object]) -> T:
-        """The `data` of a GraphQL query. Raises EdgeRefused (also when a part of it failed), EdgeUnavailable."""
+        """Return the `data` of a GraphQL query. Raises EdgeRefused (even if only a part failed), EdgeUnavailable."""
         body = {"query": query, "variables": variables}
         _, data = await self._result(shape, Exchange("POST", "/graphql", body=body, graphql=True))
         return data
 
     async def get(self, shape: type[T], path: str, query: Query | None = None) -> T:
-        """GET what must be there. Raises EdgeRefused, EdgeUnavailable (a 404, too)."""
+        """GET an object that must exist. Raises EdgeRefused, EdgeUnavailable (for a 404 as well)."""
         return await self.call(shape, "GET", path, query=query, repeatable=True)
 
     async def find(self, shape: type[T], path: str, gone: Codes) -> T | None:
-        """GET what may be missing: None for a 404 with one of the product's codes for that.
+        """GET an object, or return None for a 404 with one of the codes in `gone`.
 
         Raises EdgeRefused, EdgeUnavailable.
         """
@@ -142,9 +145,9 @@ class Access:
         return found
 
     async def delete(self, path: str, gone: Codes) -> bool:
-        """DELETE; False when it was gone (see `find`), or went with an earlier try whose answer was lost.
+        """DELETE an object. Return False if it did not exist, or an earlier attempt without an answer deleted it.
 
-        Raises EdgeRefused, EdgeUnavailable.
+        `gone`: as in `find`. Raises EdgeRefused, EdgeUnavailable.
         """
         try:
             await self._result(object, Exchange("DELETE", path, gone=gone))
@@ -153,10 +156,10 @@ class Access:
         return True
 
     async def collect(self, item: type[T], path: str, query: Query, limit: int | None = None) -> list[T]:
-        """All items of a list that comes in pages, or `limit` of them, each once. Raises EdgeRefused, EdgeUnavailable.
+        """Return all items of a paged list without duplicates, or the first `limit`.
 
-        A list that changes between two pages may skip an item: while the stated total shows that one is missing, the
-        list is read again, until a pass brings nothing new.
+        If the list changes between two pages, an item can be skipped. While the reported total shows that items are
+        missing, the list is read again, until a pass finds no new items. Raises EdgeRefused, EdgeUnavailable.
         """
         found: dict[T, None] = {}
         for _ in range(MAX_PASSES):
@@ -169,10 +172,10 @@ class Access:
     async def _pass(
         self, item: type[T], path: str, query: Query, limit: int | None, found: dict[T, None]
     ) -> int | None:
-        """Read pages 1, 2, … into `found`; the total that the platform states, if it does.
+        """Read pages 1, 2, … into `found`, and return the total reported by the API, if any.
 
-        A page may be shorter than asked for; only the total, a page that brings nothing new (none of a pass is read
-        twice from an endpoint that ignores `page`) or the lack of any page data ends a list.
+        A page can be shorter than requested. The list ends at the total, at a page without new items (for endpoints
+        that ignore `page`), or if the response has no paging data.
         """
         page, seen, total = 1, 0, None
         known: set[T] = set()
@@ -199,11 +202,11 @@ class Access:
         raise outcome.error
 
     async def _judged(self, refused: EdgeError, exchange: Exchange) -> EdgeError:
-        """What a refused credential means: the platform's codes do not tell, the token's own check does.
+        """Return the error for a refused credential, after checking the token itself.
 
-        403/10000 comes for a dead token and for a missing right alike; 403/9109 also for a zone that is not there.
-        `revoked` is what the platform says of a token that it knows; one that it refuses, `token_refused`, may be gone
-        or as good as ever.
+        Cloudflare's codes are ambiguous: 403/10000 means an invalid token or a missing permission, 403/9109 also a
+        missing zone. `revoked` means that Cloudflare reports the token as disabled or expired. `token_refused` means
+        that it rejects the token, which may be deleted or still valid.
         """
         verify_path = f"{self.account_path}/tokens/verify"
         if exchange.path == verify_path:
@@ -211,11 +214,11 @@ class Access:
         own = await self._try(_TokenStatus, Exchange("GET", verify_path))
         if not isinstance(own, Failed):
             return _refused("permission_error" if own[1].status == "active" else "revoked", refused)
-        # A check that failed for another reason leaves it open: nobody may conclude anything about the token.
+        # If the check failed for another reason, the state of the token is unknown.
         return _refused("token_refused", refused) if isinstance(own.error, EdgeRefused) else own.error
 
     async def _try(self, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:
-        """Try until it works or there is no use in another try."""
+        """Repeat the request until it succeeds or the retry policy gives up."""
         retry = self._client.retry
         while True:
             outcome = await self._client.try_once(self._bearer, shape, exchange)

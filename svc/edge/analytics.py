@@ -1,12 +1,10 @@
-"""What an account used of its daily limits (platform docs: GraphQL analytics).
+"""An account's daily usage from Cloudflare's GraphQL analytics.
 
-The datasets are `adaptive`: some of what happened may only have been sampled, and then each figure is an estimate.
-Field reports have seen it on small accounts, too, so every figure comes with its interval (graphql-api/features/
-confidence-intervals); one that is told without is not read at all. A day without use has no row. Two questions, so that
-one dataset that fails leaves the figures of the others.
+The datasets are `adaptive`: their figures can be estimates from samples, on small accounts as well (user reports). So
+each figure is read with its confidence interval (graphql-api/features/confidence-intervals). Days without usage have no
+row. Requests and database rows are separate queries, so that a failing dataset does not affect the other.
 
-Every function raises EdgeRefused (the token may not read it, or the platform does not know what is asked for),
-EdgeUnavailable.
+All functions raise EdgeRefused (missing permission, or unknown dataset) and EdgeUnavailable.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import date  # noqa: TC003  # read at run time, by pydantic
+from datetime import date  # noqa: TC003  # used at run time by pydantic
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -29,17 +27,17 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# Platform docs (d1/observability/metrics-analytics): figures are kept for 31 days; four whole weeks are within them.
+# Four full weeks. Cloudflare keeps figures for 31 days (docs: d1/observability/metrics-analytics).
 DAYS_TOLD = 28
-# Normally one row a day; the datasets may split a day into several. The platform allows up to 10,000.
+# Usually one row per day, but datasets may split a day into several. The API allows up to 10,000.
 _ROWS = 1_000
 _FILTER = f"limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last"
-# No account comes near it, and a few thousand of it are a number that the store and every client can hold.
+# Far above real figures. The sum of thousands of them still fits into the integers of the store and all clients.
 _MOST = 10**15
 _INTERVAL = "{ estimate lower upper }"
 
-# Requests to Pages Functions count for the same limit (platform docs: pages/functions/pricing), in a dataset of their
-# own.
+# Requests to Pages Functions count towards the same limit (Cloudflare docs: pages/functions/pricing), but are in a
+# separate dataset.
 _REQUESTS = f"""query Requests($account: String!, $first: Date!, $last: Date!) {{
   viewer {{ accounts(filter: {{accountTag: $account}}) {{
     workers: workersInvocationsAdaptive({_FILTER}}}) {{
@@ -66,9 +64,9 @@ _DATABASES = f"""query Databases($account: String!, $database: String!, $first: 
 
 @dataclass(frozen=True)
 class DatabaseDays:
-    """Rows that all databases of the account read and wrote, and the size of one of them, by day.
+    """Rows read and written by all databases of the account, and the size of one database, by day.
 
-    A day without a size is not told: it is not known.
+    Days without a known size are absent.
     """
 
     reads: tuple[Figure, ...]
@@ -129,7 +127,7 @@ class _Script(Shape):
 
 
 class _RowsSum(Shape):
-    rowsRead: _Interval  # noqa: N815  # the platform's names
+    rowsRead: _Interval  # noqa: N815  # Cloudflare's names
     rowsWritten: _Interval  # noqa: N815
 
 
@@ -165,9 +163,9 @@ class _Databases(Shape):
 
 
 async def request_days(access: Access, first_day: int, last_day: int) -> tuple[Figure, ...]:
-    """The requests to all workers of the account on each day from first to last, both included."""
+    """Return the requests to all workers of the account for each day from first to last, inclusive."""
     data = await access.graphql(_Requests, _REQUESTS, _variables(access, first_day, last_day))
-    _check_told(data.viewer.accounts)
+    _check_visible(data.viewer.accounts)
     return _by_day(
         first_day,
         last_day,
@@ -180,9 +178,9 @@ async def request_days(access: Access, first_day: int, last_day: int) -> tuple[F
 
 
 async def script_requests(access: Access, script: str, day: int) -> Figure | None:
-    """The requests to one worker on a day (day number), its crons among them.
+    """Return the requests to one worker on a day (day number), including cron runs.
 
-    None: there is no row of it, so it is not known; a worker with a cron has requests every day.
+    None if there is no row: the number is unknown, because a worker with a cron trigger has requests every day.
     """
     variables = _variables(access, day, day) | {"script": script}
     data = await access.graphql(_Script, _SCRIPT, variables)
@@ -196,10 +194,10 @@ async def script_requests(access: Access, script: str, day: int) -> Figure | Non
 
 
 async def database_days(access: Access, database_id: str, first_day: int, last_day: int) -> DatabaseDays:
-    """The rows of all databases of the account on each day from first to last, both included, and the size of one."""
+    """Return rows of all databases for each day from first to last, inclusive, and the size of one database."""
     variables = _variables(access, first_day, last_day) | {"database": database_id}
     data = await access.graphql(_Databases, _DATABASES, variables)
-    _check_told(data.viewer.accounts)
+    _check_visible(data.viewer.accounts)
     rows = [row for account in data.viewer.accounts for row in account.rows]
     sizes: dict[int, int] = {}
     for account in data.viewer.accounts:
@@ -218,14 +216,14 @@ def _variables(access: Access, first_day: int, last_day: int) -> dict[str, objec
     return {"account": access.edge_account_id, "first": day_text(first_day), "last": day_text(last_day)}
 
 
-def _check_told(accounts: Sequence[object]) -> None:
-    """Field reports: what the token may not see can also be left out of the answer, which then is no zero."""
+def _check_visible(accounts: Sequence[object]) -> None:
+    """Raise EdgeRefused if the response omits the account, which happens without permission (user reports)."""
     if not accounts:
-        raise EdgeRefused("cloudflare_error", "The edge platform's analytics tell nothing of this account.")
+        raise EdgeRefused("cloudflare_error", "Cloudflare's analytics returned no data for this account.")
 
 
 def _by_day(first_day: int, last_day: int, rows: Iterable[tuple[int, _Interval]]) -> tuple[Figure, ...]:
-    """A figure for each day: the sum of its rows, 0 without one."""
+    """Return a figure for each day: the sum of its rows, or 0 without rows."""
     sums: dict[int, list[_Interval]] = defaultdict(list)
     for day, interval in rows:
         sums[day].append(interval)

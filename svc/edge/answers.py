@@ -1,4 +1,4 @@
-"""What an answer of the edge platform means: its envelope, or a failure, and when to try again after it. Pure."""
+"""Interpretation of responses from Cloudflare's API: result or failure, and whether and when to retry. No I/O."""
 
 from __future__ import annotations
 
@@ -12,23 +12,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, StringCo
 from svc.clock import epoch_ms
 from svc.errors import CATALOGUE, Code, EdgeError, EdgeGone, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
-# May a call that failed be repeated? never: it would be refused again · always: nothing was done · repeatable: it may
-# have been done, so only a call that does no harm twice · credential: nothing was done; a few times before the refusal
-# is believed, and for longer while the token is new.
+# Which failed calls can be retried. never: it would be refused again. always: nothing was done. repeatable: it may have
+# been done, so only idempotent calls. credential: nothing was done; a few retries, or longer while the token is new.
 Repeat = Literal["never", "always", "repeatable", "credential"]
 
-MESSAGE_CHARS = 500  # of the platform's text, kept in an error
+MESSAGE_CHARS = 500  # maximum length of Cloudflare's message in an error
 
 LONGEST_WAIT_S = 4.0
 LONGEST_SETTLING_WAIT_S = 15.0
-# A refused credential is asked about again before it is believed, after 1, 4 and 10 s with the usual first wait: the
-# platform refuses good tokens now and then (10000 and 7403 in its users' reports), and our users would be told that
-# theirs is broken. In multiples of the first wait.
+# Waits before retrying a refused credential, as multiples of the first wait: 1, 4 and 10 s by default. Cloudflare
+# occasionally refuses valid tokens (user reports of 10000 and 7403), which must not be reported to users.
 CREDENTIAL_WAITS = (4, 16, 40)
-# The platform blocks a token for five minutes once it went over its limit; only a short block is waited out here.
+# Cloudflare blocks a token for five minutes after it exceeds its limit. Only shorter waits are worth a retry here.
 LONGEST_THROTTLE_S = 5.0
 
-# platform docs: Workers error codes; the codes 7502 and 7404 are those that wrangler maps for D1.
+# Cloudflare docs: Workers error codes. wrangler maps the codes 7502 and 7404 for D1.
 _REFUSALS: dict[int, Code] = {
     7502: "name_taken",
     10020: "route_conflict",
@@ -38,12 +36,12 @@ _REFUSALS: dict[int, Code] = {
     10072: "cron_limit",
 }
 _DEAD_TOKEN = frozenset({1000, 9109})
-# HTTP 403 is a refused credential, for a dead token, a missing right and no reason at all alike; each product has its
-# own code for it (10000, 7403, 10023 …), so it is the codes above that are something else, and this one: a token's
-# policies cannot be granted.
+# HTTP 403 usually means a refused credential: an invalid token, a missing permission, or no apparent reason. Each
+# product has its own code for it (10000, 7403, 10023 …). The exceptions are the codes above and this one: the policies
+# of a new token cannot be granted.
 _FORBIDDEN_FOR_ANOTHER_REASON = frozenset({1001})
-_CONCURRENT_CHANGE = 10035  # platform docs: wait and retry
-# Texts of transient failures, whatever status they come with (platform docs: D1 "debug", Workers 10021).
+_CONCURRENT_CHANGE = 10035  # Cloudflare docs: wait and retry
+# Messages of transient failures, with any status (Cloudflare docs: D1 "debug", Workers 10021).
 _TRANSIENT_TEXTS = (
     "failed to generate",
     "D1 DB is overloaded",
@@ -56,7 +54,7 @@ _TRANSIENT_TEXTS = (
     "isolate exceeded its memory limit and was reset",
     "exceeded its CPU time limit and was reset",
 )
-# No numeric code of it is documented; the text is (D1 limits, enforced on REST since 2026-09-01).
+# Only the message is documented, no numeric code (D1 limits, enforced on REST since 2026-09-01).
 _DAILY_LIMIT = "exceeded D1's free tier daily row "
 
 _RAY_CHARS = 40
@@ -66,14 +64,14 @@ _HTTP_TIMEOUT, _HTTP_THROTTLED, _HTTP_FAILED = 408, 429, 500
 
 
 class DailyLimit(EdgeUnavailable):
-    """The account's free D1 rows of this UTC day are used up: nothing was done, and nothing will be before midnight.
+    """The account's free D1 rows of this UTC day are used up. Nothing was done; retries fail until midnight.
 
-    `rows` says which: "read" or "write".
+    `rows`: the limit that was reached, "read" or "write".
     """
 
     def __init__(self, rows: Literal["read", "write"], *, remote_status: int, remote_code: int) -> None:
         super().__init__(
-            f"The account has used up its free D1 row {rows}s of today, which ends at midnight UTC.",
+            f"The account has used up today's free D1 row {rows}s; the limit resets at midnight UTC.",
             remote_status=remote_status,
             remote_code=remote_code,
         )
@@ -81,9 +79,9 @@ class DailyLimit(EdgeUnavailable):
 
 
 class Blocked(EdgeRefused):
-    """The firewall before the platform's API took the body for an attack; the same body will be refused again.
+    """The firewall of Cloudflare's API blocked the body as an attack. The same body will be blocked again.
 
-    `ray_id` is by which the platform finds the refusal.
+    `ray_id` identifies the request for Cloudflare's support.
     """
 
     def __init__(self, ray_id: str, *, remote_status: int) -> None:
@@ -93,25 +91,25 @@ class Blocked(EdgeRefused):
 
 
 class Shape(BaseModel):
-    """Something in an answer. What we do not use is ignored; a value that does not fit never shows in an error."""
+    """Base of models for responses. Unused fields are ignored; errors do not show invalid values."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
-# An id that the platform gave us and that becomes part of a path.
+# An id from Cloudflare, safe to use in a path.
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
 def _utc_ms(value: object) -> int:
     if not isinstance(value, str):
-        raise ValueError("not a time as text")  # noqa: TRY004  # pydantic turns a ValueError into an issue
+        raise ValueError("not a string")  # noqa: TRY004  # pydantic turns a ValueError into an issue
     moment = datetime.fromisoformat(value)
     if moment.tzinfo is None:
-        raise ValueError("a time without its zone")
+        raise ValueError("a time without time zone")
     return epoch_ms(moment)
 
 
-# A time of the platform, as epoch ms.
+# A time from Cloudflare, as epoch ms.
 Moment = Annotated[int, BeforeValidator(_utc_ms)]
 
 
@@ -121,7 +119,7 @@ class _Error(Shape):
 
 
 class PageInfo(Shape):
-    """Where in a list an answer stands. The platform leaves fields out at will."""
+    """The position of a page in a list. Cloudflare may omit any of the fields."""
 
     page: int | None = None
     per_page: int | None = None
@@ -130,7 +128,7 @@ class PageInfo(Shape):
 
 
 class Envelope(Shape):
-    """The v4 envelope around every answer but GraphQL's."""
+    """The v4 envelope of all responses except GraphQL's."""
 
     success: bool
     errors: list[_Error] | None = None
@@ -145,7 +143,7 @@ class _Graph(Shape):
 
 @dataclass(frozen=True)
 class HttpAnswer:
-    """An answer as it came: `retry_after` and `ray_id` (cf-ray) are those headers, if there were any."""
+    """An HTTP response. `retry_after` and `ray_id` are the headers Retry-After and cf-ray, if present."""
 
     status: int
     body: bytes
@@ -155,7 +153,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True)
 class Failed:
-    """A call that did not work, and whether it may be repeated. `wait_s`: how long the platform asked to wait."""
+    """A failed call, and whether it can be retried. `wait_s`: the wait that Cloudflare requested."""
 
     error: EdgeError
     repeat: Repeat
@@ -164,10 +162,11 @@ class Failed:
 
 @dataclass(frozen=True)
 class Retry:
-    """Decides whether a call that failed is tried again, and when; counts the tries of one call.
+    """The retry policy of one call, with its attempts so far.
 
-    `most`: tries again after failures. `first_wait_s`: before the first of them; each further one doubles it.
-    `failures`, `refusals`: tries so far that failed, and those whose credential was refused.
+    `most`: maximum number of retries after failures.
+    `first_wait_s`: wait before the first retry; it doubles with each further one.
+    `failures`, `refusals`: failed attempts so far, and attempts whose credential was refused.
     """
 
     most: int
@@ -176,17 +175,18 @@ class Retry:
     refusals: int = 0
 
     def counted(self, failed: Failed) -> Retry:
-        """The same after one more try, which failed."""
+        """Return the policy after a failed attempt."""
         if failed.repeat == "credential":
             return replace(self, refusals=self.refusals + 1)
         return replace(self, failures=self.failures + 1)
 
     def wait_s(self, failed: Failed, *, repeatable: bool, settling_s: float, jitter: float) -> float | None:
-        """Seconds until the next try, or None: stop, and believe the failure.
+        """Return the seconds until the next attempt, or None to give up.
 
-        `repeatable`: sending the call twice does the same as once. `settling_s`: how much longer the token may be
-        refused because it is new; 0 or less: no longer. `jitter`: the part to take of a wait that the platform did not
-        ask for, so that calls that failed together do not come back together.
+        `repeatable`: the call is idempotent.
+        `settling_s`: remaining time in which the token may be refused because it is new; 0 or less: none.
+        `jitter`: factor for waits that Cloudflare did not request, so that calls that failed together do not retry
+        together.
         """
         if failed.repeat == "credential":
             if settling_s > 0:
@@ -210,24 +210,26 @@ def read(
     graphql: bool = False,
     gone: frozenset[int] = frozenset(),
 ) -> Envelope | Failed:
-    """The envelope of a good answer, or what is wrong with it.
+    """Return the envelope of a successful response, or the failure.
 
-    `repeatable`: the call may be sent twice; of any other, a failure that leaves its outcome open is EdgeUnknown.
-    `secret`: cut out of the platform's text, should it quote it. `graphql`: an answer without the v4 envelope.
-    `gone`: the numeric codes with which a 404 is EdgeGone; any other 404 says nothing about what was asked for.
+    `repeatable`: the call is idempotent; for other calls, a failure with unknown outcome is EdgeUnknown.
+    `secret`: removed from Cloudflare's message.
+    `graphql`: the response has no v4 envelope.
+    `gone`: the numeric codes with which a 404 means that the object does not exist (EdgeGone). Other 404s are
+    inconclusive.
     """
     status = answer.status
     try:
         envelope = _unwrapped(answer.body) if graphql and status < 300 else Envelope.model_validate_json(answer.body)
-    except ValidationError:  # an HTML page of a proxy on the way, an empty body, half a body
+    except ValidationError:  # an HTML page of a proxy, an empty body, a truncated body
         envelope = None
     wait_s = seconds(answer.retry_after)
     first = _first_error(envelope, secret)
-    if status == _HTTP_THROTTLED:  # platform docs: the status tells, no numeric code does
+    if status == _HTTP_THROTTLED:  # Cloudflare docs: identified by status, not by numeric code
         waits = None if wait_s is None else round(wait_s)
         return Failed(
             EdgeUnavailable(
-                "The edge platform throttles this token.",
+                "Cloudflare is rate limiting this token.",
                 remote_status=status,
                 remote_code=first.code,
                 retry_after_s=waits,
@@ -236,20 +238,20 @@ def read(
             wait_s,
         )
     if status >= _HTTP_FAILED or status == _HTTP_TIMEOUT:
-        return _unclear("The edge platform failed", status, first, wait_s, repeatable=repeatable)
+        return _unclear("Cloudflare failed", status, first, wait_s, repeatable=repeatable)
     if envelope is None:
-        if status < 300:  # a good status: something may have been done
-            return _unclear("The edge platform's answer cannot be read", status, _Error(), None, repeatable=repeatable)
+        if status < 300:  # success: the change may have been made
+            return _unclear("Cloudflare's response cannot be read", status, _Error(), None, repeatable=repeatable)
         if status == _HTTP_FORBIDDEN and answer.ray_id is not None:
             return Failed(Blocked(answer.ray_id[:_RAY_CHARS], remote_status=status), "never")
         return Failed(
-            EdgeUnavailable("Something before the edge platform answered instead of it.", remote_status=status),
+            EdgeUnavailable("A proxy in front of Cloudflare's API responded instead of it.", remote_status=status),
             "always",
         )
     if status < 300 and envelope.success:
         return envelope
     if status == _HTTP_NOT_FOUND:
-        # "Could not route to …" (7003, 7000) is said of what is there, too, and a proxy's 404 of anything.
+        # "Could not route to …" (7003, 7000) also occurs for existing objects, and a proxy can return 404 for anything.
         if first.code in gone:
             return Failed(EdgeGone(first.message, remote_status=status, remote_code=first.code), "never")
         return Failed(
@@ -259,38 +261,38 @@ def read(
 
 
 def no_answer(what: str, *, sent: bool, repeatable: bool) -> Failed:
-    """No answer came. `sent`: the request may have reached the platform."""
+    """Return the failure for a call without response. `sent`: the request may have reached Cloudflare."""
     if sent:
         return _unclear(what, 0, _Error(), None, repeatable=repeatable)
     return Failed(EdgeUnavailable(f"{what}."), "always")
 
 
 def too_large(status: int, *, repeatable: bool) -> Failed:
-    """An answer over our limit: it would be as large again. Of a change it says nothing."""
-    text = "The edge platform's answer is too large."
+    """Return the failure for a response above our size limit. For a change, the outcome is unknown."""
+    text = "Cloudflare's response is too large."
     if repeatable:
         return Failed(EdgeRefused("cloudflare_error", text, remote_status=status), "never")
     return Failed(EdgeUnknown(text, remote_status=status), "never")
 
 
 def unreadable(problem: ValidationError, status: int, *, repeatable: bool) -> Failed:
-    """The envelope is good, what is in it is not of the shape that we know. Names the place, never the value."""
+    """Return the failure for a result of an unknown form. The message names the fields, never their values."""
     places = sorted({".".join(str(part) for part in issue["loc"]) for issue in problem.errors(include_input=False)})
-    what = f"The edge platform's answer has another shape than known, at {', '.join(places[:5])}"
+    what = f"Cloudflare's response has an unknown format at {', '.join(places[:5])}"
     return _unclear(what, status, _Error(), None, repeatable=repeatable)
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """A Retry-After in seconds; None when absent or a date (the platform sends seconds)."""
+    """Parse Retry-After in seconds. Return None if it is absent or a date, which Cloudflare does not send."""
     try:
         value = float(retry_after or "")
     except ValueError:
         return None
-    return value if 0 <= value < 86_400 else None  # a day; also keeps nan and inf out
+    return value if 0 <= value < 86_400 else None  # at most a day; excludes nan and inf
 
 
 def _unwrapped(body: bytes) -> Envelope:
-    """GraphQL has no envelope, and its errors come with HTTP 200 (platform docs: graphql-api)."""
+    """Wrap a GraphQL response in an envelope. Its errors come with HTTP 200 (Cloudflare docs: graphql-api)."""
     answer = _Graph.model_validate_json(body)
     return Envelope(success=not answer.errors and answer.data is not None, errors=answer.errors, result=answer.data)
 
@@ -312,14 +314,14 @@ def _unclear(what: str, status: int, first: _Error, wait_s: float | None, *, rep
 
 
 def _refusal(status: int, first: _Error, *, repeatable: bool) -> Failed:
-    message = first.message or f"The edge platform refused with status {status}."
+    message = first.message or f"Cloudflare rejected the request with status {status}."
     if _DAILY_LIMIT in first.message:
         rows: Literal["read", "write"] = "write" if f"{_DAILY_LIMIT}write" in first.message else "read"
         return Failed(DailyLimit(rows, remote_status=status, remote_code=first.code), "never")
     if first.code == _CONCURRENT_CHANGE:
         return Failed(EdgeUnavailable(message, remote_status=status, remote_code=first.code), "always")
     if any(text in first.message for text in _TRANSIENT_TEXTS):
-        return _unclear("The edge platform failed", status, first, None, repeatable=repeatable)
+        return _unclear("Cloudflare failed", status, first, None, repeatable=repeatable)
     code: Code = _REFUSALS.get(first.code, "cloudflare_error")
     repeat: Repeat = "never"
     if status == _HTTP_UNAUTHORIZED or first.code in _DEAD_TOKEN:
@@ -330,5 +332,5 @@ def _refusal(status: int, first: _Error, *, repeatable: bool) -> Failed:
 
 
 def compact(value: object) -> bytes:
-    """JSON for a request body."""
+    """Serialize a request body as compact JSON."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()

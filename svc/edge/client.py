@@ -1,7 +1,7 @@
-"""The one HTTP client of the service: how a request to the edge platform is sent and its answer received, once.
+"""The HTTP client for Cloudflare's API: sends a request once, and reads the response.
 
-`open_edge` owns the connections; `Edge.access` binds them to one edge account and one token. A token never shows in a
-repr, a log or an error.
+`open_edge` owns the connections; `Edge.access` binds them to one account and token. Tokens never appear in a repr, a
+log or an error.
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# httpcore #1093: a request cancelled while the pool is contended leaks its slot for ever. So callers wait for their
-# share, never for the pool.
+# httpcore #1093: a request cancelled while the pool is contended leaks its slot permanently. So calls wait for a slot
+# of `Shares`, never for the pool.
 POOL_MARGIN = 8
 FIRST_WAIT_S = 0.25
-# A database belongs to the customer, who may put anything into it; an answer must not fill our memory.
+# Customers can put anything into their databases, so the memory for a response must be limited.
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _HTTP_THROTTLED = 429
 
-# What a header can carry. Anything else that somebody pasted as a token is not sent: httpx would quote it in its error
-# message.
+# Characters allowed in a header. Other tokens are not sent, because httpx would quote them in its error message.
 _TOKEN = re.compile(r"[\x21-\x7e]{1,1024}")
 
 
 class Edge:
-    """The edge platform, over one pool of connections. Made by open_edge."""
+    """The client of Cloudflare's API with a connection pool. Created by open_edge."""
 
     def __init__(self, config: EdgeConfig, client: httpx.AsyncClient, first_wait_s: float, metrics: Metrics) -> None:
         self._client = client
@@ -64,14 +63,14 @@ class Edge:
         metrics.at_scrape(self._show_load)
 
     def access(self, edge_account_id: str, token: str, user_id: int | None = None) -> Access:
-        """The edge account as `token` may see it; its calls are counted for the user."""
+        """Return an Access to the account with this token. Its calls use the user's share of concurrent calls."""
         return Access(self, Bearer(edge_account_id, SecretStr(token), user_id))
 
     async def try_once(self, bearer: Bearer, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:
-        """One try; its outcome is returned, also a failure."""
+        """Send a request once, and return the result or the failure."""
         secret = bearer.token.get_secret_value()
         if not _TOKEN.fullmatch(secret):
-            return Failed(EdgeRefused("token_refused", "This is not a valid token."), "never")
+            return Failed(EdgeRefused("token_refused", "The token contains invalid characters."), "never")
         call = _Call()
         try:
             tried = await self._exchanged(bearer, shape, exchange, secret, call)
@@ -99,7 +98,7 @@ class Edge:
             return unreadable(problem, answer.status, repeatable=exchange.repeatable)
 
     async def _answer(self, bearer: Bearer, exchange: Exchange, call: _Call) -> HttpAnswer | Failed:
-        """Wait for a place, then exchange; each of the two has `timeout_s`."""
+        """Wait for a slot, then send and receive. `timeout_s` applies to each of the two."""
         began = False
         asked_at = trio.current_time()
         with trio.move_on_after(self._timeout_s) as deadline:
@@ -116,15 +115,15 @@ class Edge:
                     deadline.deadline = trio.current_time() + self._timeout_s
                     return await self._send_and_receive(bearer.token, exchange)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-                what = f"The edge platform cannot be reached ({type(error).__name__})"
+                what = f"Cloudflare cannot be reached ({type(error).__name__})"
                 return no_answer(what, sent=False, repeatable=exchange.repeatable)
             except (httpx.TransportError, httpx.DecodingError) as error:
-                what = f"The edge platform did not answer ({type(error).__name__})"
+                what = f"Cloudflare did not respond ({type(error).__name__})"
                 return no_answer(what, sent=True, repeatable=exchange.repeatable)
         if not began:
             self._metrics.count(CALLS_HELD_BACK, "crowded")
-            return no_answer("Too many calls to the edge platform are under way", sent=False, repeatable=True)
-        what = f"The edge platform did not answer within {self._timeout_s:g} s"
+            return no_answer("Too many calls to Cloudflare are in progress", sent=False, repeatable=True)
+        what = f"Cloudflare did not respond within {self._timeout_s:g} s"
         return no_answer(what, sent=True, repeatable=exchange.repeatable)
 
     def _show_load(self) -> None:
@@ -158,7 +157,7 @@ class Edge:
             if len(body) <= MAX_ANSWER_BYTES:
                 raise
         finally:
-            await response.aclose()  # httpcore shields what must be done of it, also when this is cancelled
+            await response.aclose()  # httpcore shields the necessary cleanup from cancellation
         if len(body) > MAX_ANSWER_BYTES:
             return too_large(response.status_code, repeatable=exchange.repeatable)
         return HttpAnswer(
@@ -168,7 +167,7 @@ class Edge:
 
 @dataclass
 class _Call:
-    """One try, for the metrics: when it was sent (None: it was not), and what came of it."""
+    """An attempt, for the metrics: when it was sent (None: not sent), and its outcome."""
 
     sent_at: float | None = None
     outcome: str = "cancelled"
@@ -188,36 +187,33 @@ def _outcome(tried: object) -> str:
 
 
 class WholeBody(httpx.AsyncByteStream):
-    """A request's body in one piece. httpx's own is an async generator: Trio warns of it when a call is cancelled."""
+    """A request body in one chunk. Trio warns about httpx's own async generator when a call is cancelled."""
 
     def __init__(self, content: bytes) -> None:
-        self._pieces = [content]
+        self._chunks = [content]
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
-        if not self._pieces:
+        if not self._chunks:
             raise StopAsyncIteration
-        return self._pieces.pop()
+        return self._chunks.pop()
 
 
 @asynccontextmanager
 async def open_edge(
     config: EdgeConfig, *, first_wait_s: float = FIRST_WAIT_S, metrics: Metrics | None = None
 ) -> AsyncIterator[Edge]:
-    """The edge platform's client, for as long as the block lasts. `first_wait_s`: before the first repeat.
-
-    `metrics`: to whom it reports; None: to nobody.
-    """
+    """Open the client for the duration of the block. `first_wait_s`: wait before the first retry."""
     limits = httpx.Limits(
         max_connections=config.concurrency + POOL_MARGIN,
         max_keepalive_connections=config.concurrency,
         keepalive_expiry=15,
     )
     client = httpx.AsyncClient(
-        # No proxies and no .netrc from the environment; no redirects, which would carry the token elsewhere; no
-        # cookies, which would mix the accounts.
+        # Ignore proxies and .netrc of the environment. No redirects, which could send the token elsewhere. No cookies,
+        # which would be shared between accounts.
         timeout=httpx.Timeout(config.timeout_s, connect=min(config.timeout_s, 5)),
         limits=limits,
         verify=trusted(),

@@ -1,6 +1,6 @@
-"""D1 databases over REST: for set-up, configuration and report reads; the worker's own traffic uses its binding.
+"""D1 databases over REST, for setup, configuration and report reads. The worker itself uses its binding.
 
-Every function raises EdgeRefused, EdgeUnavailable; those that are never repeated also EdgeUnknown.
+All functions raise EdgeRefused and EdgeUnavailable; those that are never retried also raise EdgeUnknown.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 _GONE = frozenset({7404})  # wrangler: the database could not be found
 
-_MOST_BYTES = 10**15  # no database comes near it: what is beyond is no size
+_MOST_BYTES = 10**15  # far above real sizes; larger values are ignored
 
 Parameter = str | int | None
 
 
 @dataclass(frozen=True)
 class Database:
-    """A database of the account; `created_at` is epoch ms. `size_bytes`: now; None: the platform does not tell it."""
+    """A database. `created_at` is epoch ms; `size_bytes` is its current size, or None if unknown."""
 
     id: str
     name: str
     created_at: int
-    size_bytes: int | None = field(default=None, compare=False)  # the same database, however large
+    size_bytes: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class StatementResult:
-    """What one statement answered, what it cost of the account's daily rows, and how large the database is after it."""
+    """The result rows of a statement, its cost in the account's daily rows, and the size of the database after it."""
 
     rows: list[Mapping[str, Any]]
     rows_read: int
@@ -52,7 +52,7 @@ class _Database(Shape):
 
 
 class _Listed(Shape):
-    # The account's other databases: in the platform's own schema each field may miss.
+    # For the account's other databases: all fields are optional in Cloudflare's schema.
     uuid: Id | None = None
     name: str | None = None
 
@@ -73,7 +73,7 @@ def _path(access: Access) -> str:
 
 
 async def find(access: Access, name: str) -> Database | None:
-    """The database of exactly that name (the platform's `name` is a search)."""
+    """Return the database with exactly this name, or None. (The API's parameter `name` is a substring search.)"""
     for found in await access.collect(_Listed, _path(access), {"name": name}):
         if found.name == name and found.uuid is not None:
             return await get(access, found.uuid)
@@ -81,7 +81,7 @@ async def find(access: Access, name: str) -> Database | None:
 
 
 async def get(access: Access, database_id: str) -> Database | None:
-    """The database of that id; None: it is gone."""
+    """Return the database with this id, or None if it does not exist."""
     found = await access.find(_Database, f"{_path(access)}/{database_id}", _GONE)
     if found is None:
         return None
@@ -90,9 +90,9 @@ async def get(access: Access, database_id: str) -> Database | None:
 
 
 async def create(access: Access, name: str, location: Location | None = None) -> Database:
-    """Make a database; without `location` near whoever asks, which is the service. Never repeated.
+    """Create a database. By default Cloudflare chooses a location near the caller, the service. Never retried.
 
-    Raises EdgeRefused name_taken where there is one of that name.
+    Raises EdgeRefused name_taken if a database with this name exists.
     """
     field = "jurisdiction" if location in get_args(Jurisdiction) else "primary_location_hint"
     body = {"name": name, **({field: location} if location else {})}
@@ -103,9 +103,9 @@ async def create(access: Access, name: str, location: Location | None = None) ->
 async def query(
     access: Access, database_id: str, statements: Sequence[tuple[str, Sequence[Parameter]]]
 ) -> list[StatementResult]:
-    """Run statements as one batch, which is one transaction. Each must do no harm when it is run twice.
+    """Run statements as one batch, which is one transaction. All must be idempotent.
 
-    Parameters arrive as text: CAST in the statement where the type matters. Also raises DailyLimit, an EdgeUnavailable.
+    Parameters are sent as text, so use CAST where the type matters. Also raises DailyLimit, an EdgeUnavailable.
     """
     batch = [{"sql": sql, "params": list(parameters)} for sql, parameters in statements]
     found = await access.call(
@@ -118,5 +118,5 @@ async def query(
 
 
 async def delete(access: Access, database_id: str) -> bool:
-    """Delete a database and all that is in it. False: it was gone."""
+    """Delete a database and its content. Return False if it did not exist."""
     return await access.delete(f"{_path(access)}/{database_id}", _GONE)

@@ -1,10 +1,10 @@
-"""Which part of the platform's API a call is of, by its path: what the metrics tell calls apart by."""
+"""Classification of API paths into areas, for the metrics."""
 
 from __future__ import annotations
 
 import re
 
-# Names no account, zone or script. The first that fits counts.
+# The first pattern that matches determines the area.
 _AREAS = (
     (re.compile(r"/graphql"), "analytics"),
     (re.compile(r"/accounts/[^/]+/tokens(/.*)?"), "tokens"),
@@ -18,5 +18,5 @@ _AREAS = (
 
 
 def area_of(path: str) -> str:
-    """The area of a path below the API's base; `other` for one that is not known."""
+    """Return the area of a path relative to the API's base URL, or `other`."""
     return next((area for pattern, area in _AREAS if pattern.fullmatch(path)), "other")

@@ -1,10 +1,9 @@
-"""How many calls the platform takes: of a token and of this address. Both are kept before a call is sent, so that the
-platform never blocks either.
+"""Client-side rate limits for Cloudflare's API, per token and for the service's IP address.
 
-It takes 1,200 calls of a token in five minutes, and blocks one that makes more for the next five; and 200 a second of
-an address (platform docs: fundamentals/api/reference/limits). An account-owned token has its number to itself; a user's
-tokens share theirs. What is counted is kept in memory: after a restart the window is empty, and a block that this earns
-is waited out.
+Cloudflare allows 1,200 calls per token in five minutes, and then blocks the token for five minutes. It allows 200 calls
+per second and IP address (docs: fundamentals/api/reference/limits). Account-owned tokens are counted separately, the
+tokens of a user together. Counts are kept in memory, so after a restart the window is empty, and a token may be blocked
+once.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ from svc.limits import SlidingLimit
 if TYPE_CHECKING:
     from svc.edge.access import Bearer
 
-# The platform counts a call when it arrives, we when it leaves.
+# Longer than five minutes, because Cloudflare counts a call on arrival, we when it is sent.
 _WINDOW_S = 310
-# Of the calls of a token, this part is kept for requests that a person waits for.
+# The fraction of a token's calls that is reserved for requests that a user is waiting for.
 _KEPT_ONE_IN = 8
 
 
 class Pace:
-    """At most `calls` of each token in any five minutes; those that nobody waits for leave an eighth of them free.
+    """Limits for calls: `calls` per token in any five minutes, and `per_second` in total, evenly spaced.
 
-    Of all tokens `per_second` leave in a second, evenly, so that no second of the platform's has more.
+    Calls that no user is waiting for leave an eighth of a token's calls free. Even spacing keeps the limit in every
+    second as Cloudflare counts it.
     """
 
     def __init__(self, calls: int, per_second: int) -> None:
@@ -41,22 +41,21 @@ class Pace:
         self._kept = calls // _KEPT_ONE_IN
 
     async def turn(self) -> None:
-        """Wait until the next call may leave, for as long as those who hold a place before it take: milliseconds."""
+        """Wait until the next call can be sent, usually for milliseconds."""
         async with self._leaving:
             await trio.sleep_until(self._next_at)
-            # After a time without a call, or one in which nothing ran, nothing is made up for.
+            # Do not catch up after a pause: that would be a burst.
             self._next_at = max(self._next_at + self._between_s, trio.current_time())
 
     def count(self, bearer: Bearer) -> Failed | None:
-        """Count a call that is about to be sent; what it fails with where it would be too many.
+        """Count a call before it is sent. Return the failure if it would exceed the token's limit.
 
-        A wait that is not short is not waited for here: who makes calls that nobody waits for has a time of its own for
-        the next try.
+        Does not wait: duties schedule their own retries.
         """
         name = digest(bearer.token.get_secret_value())
         now_ms = int(trio.current_time() * 1000)
         verdict = self._counted.count(name, now_ms, 0 if bearer.awaited else self._kept)
         if verdict.allowed:
             return None
-        text = "The account's calls to the edge platform of these five minutes are used up."
+        text = "The account has reached the limit of Cloudflare API calls in five minutes."
         return Failed(EdgeUnavailable(text, retry_after_s=verdict.reset_s), "always", float(verdict.reset_s))

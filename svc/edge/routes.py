@@ -1,6 +1,6 @@
-"""Worker routes of a zone (platform docs: routing/routes).
+"""Worker routes of a zone (Cloudflare docs: routing/routes).
 
-Every function raises EdgeRefused, EdgeUnavailable; those that are never repeated also EdgeUnknown.
+All functions raise EdgeRefused and EdgeUnavailable; those that are never retried also raise EdgeUnknown.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
 
 
-_GONE = frozenset({10009})  # platform docs: Workers error codes; the route does not exist
+_GONE = frozenset({10009})  # Cloudflare docs, Workers error codes: the route does not exist
 
 
 @dataclass(frozen=True)
 class Route:
-    """A pattern and the script that gets its requests; None: no worker at all.
+    """A pattern and the script that receives its requests; None: no worker.
 
-    `fail_open`: past the account's daily requests the origin answers, instead of an error page; None: not told.
+    `fail_open`: beyond the account's daily requests, the origin responds instead of an error page; None: not reported.
     """
 
     id: str
@@ -31,7 +31,7 @@ class Route:
 
     @property
     def holder(self) -> str:
-        """What gets its requests, in words."""
+        """A description of the receiver of its requests, for messages."""
         return f"the worker {self.script}" if self.script else "a route without a worker"
 
 
@@ -48,24 +48,24 @@ class _Made(Shape):
 
 
 async def list_routes(access: Access, zone_id: str) -> list[Route]:
-    """Every route of the zone; the platform gives them at once."""
+    """Return all routes of the zone. The API does not page this list."""
     found = await access.get(list[_Route], _path(zone_id))
     return [Route(route.id, route.pattern, route.script, route.request_limit_fail_open) for route in found]
 
 
 async def create(access: Access, zone_id: str, pattern: str, script: str, *, fail_open: bool) -> Route:
-    """Make a route. Never repeated. Raises EdgeRefused route_conflict where the pattern has one.
+    """Create a route. Never retried. Raises EdgeRefused route_conflict if the pattern already has a route.
 
-    `fail_open` is in the platform's changelog and not in its schema: the route tells what became of it.
+    `fail_open` is in Cloudflare's changelog, but not in the API schema: the returned route shows whether it was set.
     """
     body = {"pattern": pattern, "script": script, "request_limit_fail_open": fail_open}
     made = await access.call(_Made, "POST", _path(zone_id), body=body, repeatable=False)
-    # The answer's own pattern and script were once blank.
+    # Do not use pattern and script of the response, which were blank at times.
     return Route(made.id, pattern, script, made.request_limit_fail_open)
 
 
 async def delete(access: Access, zone_id: str, route_id: str) -> bool:
-    """Delete a route. False: it was gone."""
+    """Delete a route. Return False if it did not exist."""
     return await access.delete(f"{_path(zone_id)}/{route_id}", _GONE)
 
 

@@ -1,7 +1,7 @@
-"""Fair shares of the calls that are under way at once, so that a slow account holds up nobody but itself.
+"""A fair limiter for concurrent calls, so that a slow account delays only itself.
 
-Places are given in turn: the account that was served longest ago comes first. No account and no user holds more than
-its own part of them, however many calls it has waiting.
+Slots are assigned round-robin: the account that was served longest ago comes first. Accounts and users each have a
+maximum number of slots, however many of their calls are waiting.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ K = TypeVar("K", str, int)
 
 @dataclass(eq=False)
 class Turn:
-    """One call that waits for its place, or has it. `user_id` None: counted for no user."""
+    """A call that waits for a slot or has one. `user_id` None: not counted for a user."""
 
     edge_account_id: str
     user_id: int | None
@@ -29,7 +29,7 @@ class Turn:
 
 
 class Shares:
-    """At most `total` places, of which an account holds at most `per_account` and a user at most `per_user`."""
+    """A limiter with `total` slots, at most `per_account` per account and `per_user` per user."""
 
     def __init__(self, total: int, *, per_account: int, per_user: int) -> None:
         self._total = total
@@ -38,22 +38,22 @@ class Shares:
         self._per_user = per_user
         self._of_account: Counter[str] = Counter()
         self._of_user: Counter[int] = Counter()
-        # The account that was served longest ago first; no account is in it without a turn that waits.
+        # In order of service, longest ago first. Contains only accounts with waiting calls.
         self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()
 
     @property
     def held(self) -> int:
-        """How many places are taken."""
+        """The number of slots in use."""
         return self._total - self._free
 
     @property
     def waiting(self) -> int:
-        """How many turns wait for a place."""
+        """The number of waiting calls."""
         return sum(len(turns) for turns in self._waiting.values())
 
     @asynccontextmanager
     async def place(self, edge_account_id: str, user_id: int | None) -> AsyncIterator[None]:
-        """Wait for a place and hold it for the block. Cancelled while it waits: its turn is given up."""
+        """Wait for a slot and hold it for the duration of the block. Cancellation ends the wait."""
         turn = Turn(edge_account_id, user_id)
         self.ask(turn)
         try:
@@ -63,12 +63,12 @@ class Shares:
             self.leave(turn)
 
     def ask(self, turn: Turn) -> None:
-        """Queue a turn; `turn.given` is set when it has its place, at once where one is free."""
+        """Queue a call. `turn.given` is set when it gets a slot, immediately if one is free."""
         self._waiting.setdefault(turn.edge_account_id, deque()).append(turn)
         self._give()
 
     def leave(self, turn: Turn) -> None:
-        """Give the place back, or the wait for it up."""
+        """Release the slot, or stop waiting."""
         if turn.given.is_set():
             self._free += 1
             self._count(turn, -1)
@@ -86,13 +86,13 @@ class Shares:
     def _next(self) -> Turn | None:
         for edge_account_id, turns in self._waiting.items():
             turn = turns[0]
-            room = turn.user_id is None or self._of_user[turn.user_id] < self._per_user
-            if room and self._of_account[edge_account_id] < self._per_account:
+            user_has_slot = turn.user_id is None or self._of_user[turn.user_id] < self._per_user
+            if user_has_slot and self._of_account[edge_account_id] < self._per_account:
                 return turn
         return None
 
     def _dequeue(self, turn: Turn) -> None:
-        """Out of the queue, and its account to the queue's end."""
+        """Remove a call from the queue, and move its account to the end."""
         turns = self._waiting.pop(turn.edge_account_id)
         turns.remove(turn)
         if turns:
@@ -105,7 +105,7 @@ class Shares:
 
 
 def _add(counts: Counter[K], key: K, change: int) -> None:
-    """Count up or down; what is at 0 is forgotten, so that the memory does not grow with the accounts ever seen."""
+    """Change a count, and remove it at 0, so that memory does not grow with the number of accounts ever seen."""
     counts[key] += change
     if not counts[key]:
         del counts[key]

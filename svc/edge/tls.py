@@ -1,4 +1,4 @@
-"""Whom the service trusts when it calls somebody over TLS."""
+"""The certificate authorities that the service trusts."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 
 @cache
 def trusted() -> ssl.SSLContext:
-    """The certificate authorities of certifi; to read them takes 23 ms of the loop, so it is done once in a process."""
+    """Return a TLS context with certifi's authorities. Cached, because loading them blocks the event loop for 23 ms."""
     return httpx.create_ssl_context(trust_env=False)

@@ -1,6 +1,7 @@
-"""Account-owned API tokens, and the rights of the working token (platform docs: account tokens, permission groups).
+"""Account-owned API tokens, and the permissions of the working token.
 
-Every coroutine raises EdgeRefused, EdgeUnavailable; one that is never repeated also EdgeUnknown.
+Cloudflare docs: account tokens, permission groups. All coroutines raise EdgeRefused and EdgeUnavailable; those that are
+never retried also raise EdgeUnknown.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pydantic import SecretStr  # noqa: TC002  # read at run time, by a model
+from pydantic import SecretStr  # noqa: TC002  # used at run time by a model
 
 from svc.edge.answers import Id, Moment, Shape
 from svc.errors import EdgeRefused, EdgeUnavailable, ServiceError
@@ -29,17 +30,17 @@ _ZONE = "com.cloudflare.api.account.zone"
 
 @dataclass(frozen=True)
 class Right:
-    """A permission group by its name and the kind of resource on which it acts; ids are looked up at run time."""
+    """A permission by the name and scope of its permission group. Ids are looked up at run time."""
 
     name: str
     scope: str
 
     def fits(self, name: str, scopes: tuple[str, ...]) -> bool:
-        """Whether the platform's group of that name and those scopes is this right."""
+        """Return True if Cloudflare's group with this name and these scopes is this permission."""
         return name == self.name and self.scope in scopes
 
 
-# What the working token may do, and nothing else.
+# All permissions of the working token.
 WORKING_RIGHTS = (
     Right("Workers Scripts Write", _ACCOUNT),
     Right("D1 Write", _ACCOUNT),
@@ -53,7 +54,7 @@ WORKING_RIGHTS = (
 
 @dataclass(frozen=True)
 class TokenStatus:
-    """The platform's view of the token that asks; `status` is active, disabled or expired, `expires_at` epoch ms."""
+    """The status of the calling token: active, disabled or expired. `expires_at` is epoch ms."""
 
     id: str
     status: str
@@ -62,17 +63,20 @@ class TokenStatus:
 
 @dataclass(frozen=True)
 class PermissionGroup:
-    """A right as the platform lists it. Some names exist twice, with different scopes."""
+    """A permission group as listed by Cloudflare. Some names exist twice, with different scopes."""
 
     id: str
     name: str
     scopes: tuple[str, ...]
-    selectable: bool = True  # the asking token may give it to another; a hint, since the creation decides
+    selectable: bool = True  # the calling token can grant it; only a hint, creation of the token decides
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Groups allowed or denied on resources: `com.cloudflare.api.account.<id>`, or `<that>/<what is nested in it>`."""
+    """Permission groups allowed or denied on resources.
+
+    A resource is `com.cloudflare.api.account.<id>`, or `<account>/<nested resource>`.
+    """
 
     effect: str
     group_ids: frozenset[str]
@@ -81,7 +85,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Token:
-    """A token of the account, with the same fields; its value is never listed."""
+    """A token of the account, without its value."""
 
     id: str
     name: str
@@ -91,7 +95,7 @@ class Token:
 
 @dataclass(frozen=True)
 class NewToken:
-    """A token just made, with its value: it is never shown again."""
+    """A new token with its value, which Cloudflare shows only once."""
 
     id: str
     name: str
@@ -132,21 +136,21 @@ class _NewToken(_Token):
 
 
 async def verify(access: Access) -> TokenStatus:
-    """The platform's view of the asking token itself. (The path under /user refuses account-owned tokens.)"""
+    """Return the status of the calling token. (The path below /user rejects account-owned tokens.)"""
     found = await access.get(_Status, f"{access.account_path}/tokens/verify")
     return TokenStatus(found.id, found.status, found.expires_on)
 
 
 async def permission_groups(access: Access) -> list[PermissionGroup]:
-    """The platform's rights; it gives them all at once."""
+    """Return all permission groups. The API does not page this list."""
     found = await access.get(list[_Group], f"{access.account_path}/tokens/permission_groups")
     return [PermissionGroup(group.id, group.name, group.scopes, group.is_selectable is not False) for group in found]
 
 
 def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> list[Policy]:
-    """The working token's policies: one for the account, one for all of its zones.
+    """Return the working token's policies: one for the account, one for all of its zones.
 
-    Raises ServiceError permission_catalog: the platform's list lacks a right; details.missing names it.
+    Raises ServiceError permission_catalog if Cloudflare's list lacks permissions, with their names in details.missing.
     """
     ids: dict[Right, str] = {}
     for right in WORKING_RIGHTS:
@@ -166,7 +170,7 @@ def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> lis
 
 
 def rights_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]]:
-    """What a token with these policies may do, however they are grouped: (effect, group id, resource)."""
+    """Return the permissions in these policies, independent of grouping, as (effect, group id, resource)."""
     return frozenset(
         (policy.effect, group_id, resource)
         for policy in policies
@@ -176,9 +180,9 @@ def rights_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]]:
 
 
 async def create(access: Access, name: str, policies: Sequence[Policy], expires_at: int) -> NewToken:
-    """Make a token that ends at `expires_at` (epoch ms). Never repeated: after EdgeUnknown it may have been made.
+    """Create a token that expires at `expires_at` (epoch ms). Never retried: after EdgeUnknown it may exist.
 
-    The platform may refuse to give rights that the asking token does not hold (`cannot_give`), or leave them out.
+    Cloudflare may refuse permissions that the calling token cannot grant (see `cannot_give`), or leave them out.
     """
     body = {
         "name": name,
@@ -190,7 +194,7 @@ async def create(access: Access, name: str, policies: Sequence[Policy], expires_
             }
             for policy in policies
         ],
-        # Whole seconds: finer times are not documented.
+        # Fractions of seconds are not documented.
         "expires_on": datetime.fromtimestamp(expires_at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     made = await access.call(_NewToken, "POST", f"{access.account_path}/tokens", body=body, repeatable=False)
@@ -202,7 +206,7 @@ async def create(access: Access, name: str, policies: Sequence[Policy], expires_
 
 
 def cannot_give(refused: EdgeRefused, groups: Sequence[PermissionGroup]) -> bool:
-    """Whether a creation was refused because the asking token may not give the working token's rights."""
+    """Return True if creation was refused because the calling token cannot grant the working token's permissions."""
     if refused.remote_code == _COMMON_PERMISSION_CHECK:
         return True
     needed = [group for group in groups for right in WORKING_RIGHTS if right.fits(group.name, group.scopes)]
@@ -210,24 +214,24 @@ def cannot_give(refused: EdgeRefused, groups: Sequence[PermissionGroup]) -> bool
 
 
 async def list_all(access: Access) -> list[Token]:
-    """Every token of the account that the asking one may see."""
+    """Return all tokens of the account that the calling token can see."""
     found = await access.collect(_Token, f"{access.account_path}/tokens", {"include_expired": "true"})
     return [Token(token.id, token.name, token.status, token.expires_on) for token in found]
 
 
 async def delete(access: Access, token_id: str) -> bool:
-    """Delete a token, also the asking one itself. False: it was gone."""
+    """Delete a token, which can be the calling token. Return False if it did not exist."""
     try:
         return await access.delete(f"{access.account_path}/tokens/{token_id}", frozenset())
     except EdgeUnavailable as error:
-        # No code for a token that is gone is documented: the list tells.
+        # There is no documented code for a missing token, so check the list.
         if error.remote_status != _NOT_FOUND or token_id in {token.id for token in await list_all(access)}:
             raise
         return False
 
 
 def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:
-    """The platform's form: an account, or what is nested in it."""
+    """Convert resources to Cloudflare's form: an account, or resources nested in it."""
     wire: dict[str, str | dict[str, str]] = {}
     for resource in sorted(resources):
         outer, _, inner = resource.partition("/")
@@ -236,7 +240,7 @@ def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:
 
 
 def _flat(wire: dict[str, str | dict[str, str]]) -> frozenset[str]:
-    """Of the platform's form, ours. What is not "*" stays visible, so that it equals nothing that we ask for."""
+    """Convert resources from Cloudflare's form. Values other than "*" are kept, so that they match no requested one."""
     flat = set()
     for outer, inner in wire.items():
         nested = {"": inner} if isinstance(inner, str) else inner

@@ -1,7 +1,7 @@
-"""Scripts: upload, tags, cron, deletion (platform docs: multipart upload metadata, cron triggers); the account's name
-on workers.dev, without which the platform takes neither a script nor a cron.
+"""Worker scripts: upload, tags, cron triggers, deletion; the account's workers.dev subdomain.
 
-Every function raises EdgeRefused, EdgeUnavailable.
+Without a subdomain, Cloudflare accepts neither scripts nor cron triggers. Cloudflare docs: multipart upload metadata,
+cron triggers. All functions raise EdgeRefused and EdgeUnavailable.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# Numeric codes of a 404. Platform docs, Workers error codes: there is no such worker, no such service.
+# Numeric codes of a 404. Cloudflare docs, Workers error codes: worker or service not found.
 _GONE = frozenset({10007, 10090})
-# wrangler, registerSubdomain: the name on workers.dev is free.
+# wrangler, registerSubdomain: the subdomain is available.
 _FREE = frozenset({10032})
 
 
 @dataclass(frozen=True)
 class Binding:
-    """What the script finds in its `env` under `name`. What it holds may be a secret: its repr does not show it."""
+    """A binding: an entry `name` in the script's `env`. The repr does not show its value, which can be a secret."""
 
     type: str
     name: str
     holds: tuple[tuple[str, str], ...] = field(repr=False)
 
     def wire(self) -> dict[str, str]:
-        """The platform's form."""
+        """Return the binding in Cloudflare's form."""
         return {"type": self.type, "name": self.name, **dict(self.holds)}
 
 
 @dataclass(frozen=True)
 class Upload:
-    """What a script is made of: one ES module, named `main_module`, and what it finds around it."""
+    """The content of a script: one ES module, named `main_module`, its bindings and settings."""
 
     module: bytes = field(repr=False)
     main_module: str
@@ -49,7 +49,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Script:
-    """A script as the platform lists it. `etag` changes with its code; None: the platform does not tell it."""
+    """A script as listed by Cloudflare. `etag` changes with its code; None: not reported."""
 
     name: str
     etag: str | None
@@ -58,7 +58,7 @@ class Script:
 
 @dataclass(frozen=True)
 class SeenBinding:
-    """A binding as the platform shows it; `text` of a plain text, `database_id` of a database, of others None."""
+    """A binding as reported by Cloudflare. `text` is set for plain texts, `database_id` for databases."""
 
     type: str
     name: str
@@ -67,7 +67,7 @@ class SeenBinding:
 
 
 class _Script(Shape):
-    # Nothing is sure of what the account's other scripts look like: in the platform's own schema each field may miss.
+    # For the account's other scripts: all fields are optional in Cloudflare's schema.
     id: str | None = None
     etag: str | None = None
     tags: tuple[str, ...] | None = None
@@ -103,17 +103,17 @@ class _Schedules(Shape):
 
 
 def database_binding(name: str, database_id: str) -> Binding:
-    """A D1 database. wrangler sends `id`, the OpenAPI schema names `database_id`: send both."""
+    """Return a binding for a D1 database. wrangler sends `id`, the API schema has `database_id`, so send both."""
     return Binding("d1", name, (("id", database_id), ("database_id", database_id)))
 
 
 def text_binding(name: str, text: str) -> Binding:
-    """A plain text."""
+    """Return a binding for a plain text."""
     return Binding("plain_text", name, (("text", text),))
 
 
 def secret_binding(name: str, text: str) -> Binding:
-    """A secret text: the platform never shows it again."""
+    """Return a binding for a secret text, which Cloudflare never shows again."""
     return Binding("secret_text", name, (("text", text),))
 
 
@@ -122,20 +122,20 @@ def _path(access: Access, name: str) -> str:
 
 
 async def has_subdomain(access: Access) -> bool:
-    """Whether the account has a name on workers.dev; one that never used Workers has none."""
+    """Return True if the account has a workers.dev subdomain. Accounts that never used Workers have none."""
     found = await access.find(_Subdomain, f"{access.account_path}/workers/subdomain", _GONE)
     return found is not None and bool(found.subdomain)
 
 
 async def register_subdomain(access: Access, name: str) -> None:
-    """Give the account its name on workers.dev, for good. Raises EdgeRefused name_taken: another account has it."""
+    """Register the account's workers.dev subdomain permanently. Raises EdgeRefused name_taken if it is in use."""
     await access.find(_Subdomain, f"{access.account_path}/workers/subdomains/{name}", _FREE)
     path, body = f"{access.account_path}/workers/subdomain", {"subdomain": name}
     await access.call(_Subdomain, "PUT", path, body=body, repeatable=True)
 
 
 async def get_script(access: Access, name: str) -> Script | None:
-    """The script of that name. The list is the one place that tells etag and tags without the code."""
+    """Return the script, or None. Uses the list, the only endpoint that returns etag and tags without the code."""
     for script in await access.get(list[_Script], f"{access.account_path}/workers/scripts"):
         if script.id == name:
             return Script(name, script.etag, script.tags or ())
@@ -143,9 +143,9 @@ async def get_script(access: Access, name: str) -> Script | None:
 
 
 async def bindings(access: Access, name: str) -> dict[str, SeenBinding]:
-    """What the script finds in its `env`, by name, as far as it is shown; nothing for a script that is not there."""
+    """Return the script's bindings by name; empty if the script does not exist."""
     found = await access.find(_Settings, f"{_path(access, name)}/settings", _GONE)
-    # wrangler reads a database's `id`, the OpenAPI schema names `database_id`.
+    # wrangler reads `id` of a database, the API schema has `database_id`.
     return {
         one.name: SeenBinding(one.type, one.name, one.text, one.database_id or one.id)
         for one in (found.bindings if found else ())
@@ -153,15 +153,15 @@ async def bindings(access: Access, name: str) -> dict[str, SeenBinding]:
 
 
 async def text_bindings(access: Access, name: str) -> dict[str, str]:
-    """The plain texts that the script finds in its `env`, by name; none for a script that is not there."""
+    """Return the script's plain text bindings by name; empty if the script does not exist."""
     found = await bindings(access, name)
     return {one.name: one.text or "" for one in found.values() if one.type == "plain_text"}
 
 
 async def upload(access: Access, name: str, content: Upload) -> None:
-    """Upload and deploy a script; the same again gives the same. Its etag: see `get_script`; here it may be null.
+    """Upload and deploy a script. Idempotent. Get its etag from `get_script`, because it can be null in this response.
 
-    Raises EdgeRefused subdomain_required: the account has no name on workers.dev.
+    Raises EdgeRefused subdomain_required if the account has no workers.dev subdomain.
     """
     metadata = {
         "main_module": content.main_module,
@@ -185,35 +185,35 @@ async def upload(access: Access, name: str, content: Upload) -> None:
 
 
 async def schedules(access: Access, name: str) -> set[str]:
-    """The script's cron triggers; none for a script that is not there."""
+    """Return the script's cron triggers; empty if the script does not exist."""
     found = await access.find(_Schedules, f"{_path(access, name)}/schedules", _GONE)
     return {one.cron for one in found.schedules} if found else set()
 
 
 async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None:
-    """Make these the script's cron triggers.
+    """Set the script's cron triggers.
 
-    Raises EdgeRefused: cron_limit, the account has no slot left; subdomain_required.
+    Raises EdgeRefused: cron_limit if the account has no free cron trigger; subdomain_required.
     """
     path = f"{_path(access, name)}/schedules"
-    # An account above its limit is refused any change, also one to what it has (workers-sdk #15194).
+    # Skip unchanged triggers: an account above its limit cannot even set what it already has (workers-sdk #15194).
     found = await access.get(_Schedules, path)
     if {one.cron for one in found.schedules} != set(crons):
         await access.call(_Schedules, "PUT", path, body=[{"cron": cron} for cron in crons], repeatable=True)
 
 
 async def is_on_workers_dev(access: Access, name: str) -> bool:
-    """Whether the script answers under the account's name on workers.dev, itself or as a preview."""
+    """Return True if the script is reachable on workers.dev, itself or as a preview."""
     found = await access.find(_Address, f"{_path(access, name)}/subdomain", _GONE)
     return found is not None and (found.enabled or found.previews_enabled)
 
 
 async def disable_subdomain(access: Access, name: str) -> None:
-    """Turn off the script's workers.dev address; whether an upload leaves it on is not documented."""
+    """Turn off the script's workers.dev address. Whether an upload turns it on is not documented."""
     body = {"enabled": False, "previews_enabled": False}
     await access.call(Shape, "POST", f"{_path(access, name)}/subdomain", body=body, repeatable=True)
 
 
 async def delete_script(access: Access, name: str) -> bool:
-    """Delete the script, its cron with it. False: it was gone."""
+    """Delete the script and its cron triggers. Return False if it did not exist."""
     return await access.delete(_path(access, name), _GONE)

@@ -1,6 +1,6 @@
-"""The account itself, its zones, their DNS records.
+"""The Cloudflare account, its zones and their DNS records.
 
-Every function raises EdgeRefused, EdgeUnavailable.
+All functions raise EdgeRefused and EdgeUnavailable.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# Of more hosts of a zone all of its records are read, in large pages (the API's reference allows up to 5,000,000).
+# For more hosts, all records of the zone are read in large pages (the API allows up to 5,000,000).
 _HOSTS_ASKED_ONE_BY_ONE = 3
 _RECORDS_A_PAGE = 1_000
 _ADDRESS_RECORDS = frozenset({"A", "AAAA", "CNAME"})
@@ -25,7 +25,7 @@ _ADDRESS_RECORDS = frozenset({"A", "AAAA", "CNAME"})
 
 @dataclass(frozen=True)
 class Zone:
-    """A zone of the account; `status` and `kind` are the platform's own words (active, pending…; full, partial…)."""
+    """A zone. `status` and `kind` are Cloudflare's values (active, pending…; full, partial…)."""
 
     id: str
     name: str
@@ -35,21 +35,21 @@ class Zone:
 
     @property
     def is_active(self) -> bool:
-        """Whether the platform serves the zone's hosts: its name servers are in use, and it is not paused."""
+        """True if Cloudflare serves the zone's hosts: its name servers are in use, and it is not paused."""
         return self.status == "active" and not self.paused
 
     def has_certificate(self, host: str) -> bool:
-        """Whether the platform's free certificate covers `host`, which lies in the zone.
+        """Return True if Cloudflare's free certificate covers `host`, a host in this zone.
 
-        A full zone's covers the apex and one label below it; a partial zone has one for each host (platform docs:
-        universal-ssl/limitations).
+        The certificate of a full zone covers the apex and one label below it. A partial zone has a certificate for each
+        host (Cloudflare docs: universal-ssl/limitations).
         """
         return self.kind == "partial" or host.lower().removesuffix(self.name).rstrip(".").count(".") == 0
 
 
 @dataclass(frozen=True)
 class AddressRecord:
-    """A DNS record (A, AAAA, CNAME) that leads to a server; `name` may be a wildcard."""
+    """An A, AAAA or CNAME record. `name` can be a wildcard."""
 
     type: str
     name: str
@@ -58,10 +58,10 @@ class AddressRecord:
 
 @dataclass(frozen=True)
 class HostRecords:
-    """What DNS says of a host. `proxied`: the platform's network answers for it.
+    """A summary of a host's DNS records. `proxied`: requests go through Cloudflare.
 
-    `dummy`: behind it is nothing, as its addresses are in no network (100::, 192.0.2.1): it is there for workers only.
-    `unproxied`: the first of its address records, where none is proxied; None: it has no address record.
+    `dummy`: there is no server behind it, because all addresses are unroutable (100::, 192.0.2.1).
+    `unproxied`: the first address record if none is proxied; None: a record is proxied, or there are none.
     """
 
     proxied: bool
@@ -95,16 +95,16 @@ class _Record(Shape):
         try:
             return not ipaddress.ip_address(self.content or "").is_global
         except ValueError:
-            return False  # another name
+            return False  # a host name
 
 
 async def account_name(access: Access) -> str:
-    """The account's name at the platform."""
+    """Return the account's name at Cloudflare."""
     return (await access.get(_Account, access.account_path)).name
 
 
 async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bool]:
-    """The zones that the token sees, sorted by name, at most `limit`; and whether there are more."""
+    """Return at most `limit` zones visible to the token, sorted by name, and whether there are more."""
     query: dict[str, str | int] = {"account.id": access.edge_account_id, "order": "name", "direction": "asc"}
     found = await access.collect(_Zone, "/zones", query, limit + 1)
     zones = sorted((zone.zone() for zone in found), key=lambda zone: zone.name)
@@ -112,9 +112,9 @@ async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bo
 
 
 async def zone_of(access: Access, host: str) -> Zone | None:
-    """The zone that `host` is the apex of, or lies in: the closest active one, else the closest one.
+    """Return the zone of `host`: the closest active one, else the closest, or None.
 
-    The platform answers for a host in the closest active zone, so one that is not active yet changes nothing.
+    Cloudflare serves a host from the closest active zone and ignores zones that are not active.
     """
     inactive = None
     labels = host.lower().split(".")
@@ -130,12 +130,12 @@ async def zone_of(access: Access, host: str) -> Zone | None:
 
 
 async def zone_by_id(access: Access, zone_id: str) -> Zone:
-    """The zone with this id."""
+    """Return the zone with this id."""
     return (await access.get(_Zone, f"/zones/{zone_id}")).zone()
 
 
 async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
-    """What DNS says of `host`: its own records, else those of the closest wildcard."""
+    """Return the records that apply to `host`: its own, else those of the closest wildcard."""
     for name in _names(host):
         records = await access.collect(_Record, _records_path(zone_id), {"name": name})
         found = _host_records([record for record in records if record.name == name])
@@ -145,7 +145,7 @@ async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
 
 
 async def records_of_all(access: Access, zone_id: str, hosts: Collection[str]) -> dict[str, HostRecords]:
-    """What DNS says of each of the hosts, which lie in one zone: many hosts cost no more calls than a few."""
+    """Return the records of several hosts in one zone. Many hosts need no more calls than a few."""
     if len(hosts) <= _HOSTS_ASKED_ONE_BY_ONE:
         return {host: await records_of(access, zone_id, host) for host in hosts}
     by_name: dict[str, list[_Record]] = defaultdict(list)
@@ -160,7 +160,7 @@ def _records_path(zone_id: str) -> str:
 
 
 def _names(host: str) -> list[str]:
-    """The names whose records tell of the host, the first that has any; a record of any kind keeps wildcards out."""
+    """Return the names whose records can apply to the host, in order. The first with any record applies."""
     labels = host.lower().split(".")
     return [".".join(labels), *(".".join(["*", *labels[first:]]) for first in range(1, len(labels) - 1))]
 

@@ -1,9 +1,9 @@
-"""`svc field-check`: the main job and the open questions, tried on the platform itself with names of their own.
+"""`svc field-check`: test the main workflow and open questions on the real platform.
 
-    table   what is asked, what the emulated platform answers, what was answered
-    trace   what a run may have made, on the disk before it is made; and its removal
+    table   the questions, and the answers of the emulated platform
+    trace   a record of the resources that a run may have created, and their removal
     run     the steps
 
-A run makes a token, a database, a worker and a route, all of one random name, and removes them, whatever ends it. What
-a killed process could not remove, the next start removes first.
+A run creates tokens, a database, a worker and routes with a common random name, and removes them in any case. If the
+process is killed, the next run removes the remaining resources first.
 """

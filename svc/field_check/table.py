@@ -1,4 +1,4 @@
-"""The questions of a field check: each with what the emulated platform answers, in one of its moods, and what came."""
+"""The questions of a field check, with the answers of the emulated platform in its modes, and the actual answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """`decides`: what of the service rests on it. `known`: the emulated platform's answers, its usual one first."""
+    """A question. `decides`: what depends on the answer. `known`: the expected answers, the default first."""
 
     asked: str
     decides: str
@@ -16,7 +16,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Row:
-    """A question with what the platform answered."""
+    """A question with the platform's answer."""
 
     question: Question
     answer: str
@@ -24,94 +24,96 @@ class Row:
 
     @property
     def fits(self) -> bool:
-        """Whether the service is built for this answer."""
+        """True if the service supports this answer."""
         return self.answer in self.question.known
 
 
-# By the numbers under which they are reported; "job" is the main job.
+# By number. "job" marks the steps of the main workflow.
 QUESTIONS: dict[str, Question] = {
     "0.1": Question(
-        "May a token with nothing but Account API Tokens Write make the working token?",
-        "the whole connect",
-        ("with all rights", "with fewer rights", "refused 400/1001"),
+        "Can a token with only Account API Tokens Write create the working token?",
+        "connecting an account",
+        ("with all permissions", "with fewer permissions", "refused 400/1001"),
     ),
     "0.2": Question(
-        "The list of permission groups: does it tell is_selectable, does it come in pages?",
-        "how a missing right is named",
+        "Does the list of permission groups have is_selectable, and is it paginated?",
+        "the names of missing permissions",
         (
-            "no is_selectable, in pages",
-            "no is_selectable, all at once",
-            "is_selectable, in pages",
-            "is_selectable, all at once",
+            "no is_selectable, paginated",
+            "no is_selectable, not paginated",
+            "is_selectable, paginated",
+            "is_selectable, not paginated",
         ),
     ),
     "0.3": Question(
-        "Has the account a workers.dev subdomain, or how is a missing one told?",
-        "the install of a new account",
-        ("there is one", "none, refused 404/10007"),
+        "Does the account have a workers.dev subdomain, and how is a missing one reported?",
+        "installing in a new account",
+        ("exists", "none, refused 404/10007"),
     ),
     "0.4": Question(
-        "Does the list of workers tell an etag, and does it stay while the worker's code does?",
-        "whether a worker of ours is taken for another's",
-        ("told, and stays",),
+        "Does the list of workers have an etag that changes only with the code?",
+        "recognizing our own worker",
+        ("reported and stable",),
     ),
-    "0.5 right": Question(
-        "How is D1 refused to a token without the right?",
-        "what a lost right is taken for",
+    "0.5 permission": Question(
+        "How is access to D1 refused to a token without the permission?",
+        "detecting a lost permission",
         ("refused 403/7403", "refused 403/10000"),
     ),
     "0.5 age": Question(
-        "How long is a new token refused?",
-        "the patience of a connect and an install",
-        ("it works within a minute",),
+        "How soon does a new token work?",
+        "the timeouts of connect and install",
+        ("within a minute",),
     ),
     "0.6": Question(
-        "A batch whose second statement fails: is the first undone?",
+        "Is the first statement of a batch rolled back if the second one fails?",
         "the order in which configuration is written",
-        ("undone",),
+        ("rolled back",),
     ),
     "0.7": Question(
-        "How are the routes of a zone refused that is not the account's?",
-        "how a zone that left is known",
+        "How is access to the routes of another account's zone refused?",
+        "detecting a zone that was removed from the account",
         ("refused 403/10000", "refused 403/9109", "refused 404/7003", "refused 400/1003"),
     ),
     "0.8": Question(
-        "Is a route's request_limit_fail_open kept and told?",
-        "what a link host shows past the day's requests",
-        ("kept", "not told"),
+        "Is request_limit_fail_open of a route kept and reported?",
+        "what a link host shows beyond the daily request limit",
+        ("kept", "not reported"),
     ),
     "0.9": Question(
-        "A D1 write past the day's rows: status, code, and does the text say so?",
-        "whether a sync waits for midnight",
-        ("refused 400/7500, known by its text",),
+        "How is a D1 write beyond the daily row limit refused?",
+        "whether a sync waits until midnight",
+        ("refused 400/7500, recognized by its message",),
     ),
     "0.10": Question(
-        "Do the analytics tell requests, rows and sizes of 28 days, with the intervals of their estimates?",
-        "the advice",
-        ("told, with intervals",),
+        "Do the analytics have requests, rows and sizes for 28 days, with confidence intervals?",
+        "the advice on the plan",
+        ("reported with intervals",),
     ),
-    "job token": Question("Does the working token have the rights that were asked for?", "the connect", ("yes",)),
-    "job worker": Question("Database, worker, cron, workers.dev closed?", "the install", ("yes",)),
-    "job route": Question("Is a route made and listed?", "sites and links", ("yes",)),
-    "job view": Question("Is a view taken by the worker?", "counting", ("yes",)),
-    "job report": Question("Is the view in a report read from the database?", "reports", ("yes",)),
-    "job removal": Question("Is everything removed?", "the disconnect", ("yes",)),
+    "job token": Question("Does the working token have the requested permissions?", "connecting", ("yes",)),
+    "job worker": Question(
+        "Are database, worker and cron trigger created, and workers.dev disabled?", "installing", ("yes",)
+    ),
+    "job route": Question("Are routes created and listed?", "sites and links", ("yes",)),
+    "job view": Question("Does the worker count a page view?", "counting", ("yes",)),
+    "job report": Question("Does a report from the database include the page view?", "reports", ("yes",)),
+    "job removal": Question("Are all resources removed?", "disconnecting", ("yes",)),
 }
 
 
-def printed(rows: dict[str, Row], not_asked: dict[str, str]) -> list[str]:
-    """The table as lines of text. `not_asked`: why, by number."""
-    lines = ["", "What the platform answered", ""]
+def format_table(rows: dict[str, Row], skipped: dict[str, str]) -> list[str]:
+    """Format the table as lines of text. `skipped`: the reasons for skipped questions, by number."""
+    lines = ["", "Answers of the platform", ""]
     for number, question in QUESTIONS.items():
         row = rows.get(number)
         if row is None:
             lines += [
-                f"  --    {number:<11} {question.asked}",
-                f"        not asked: {not_asked.get(number, 'not reached')}",
+                f"  --    {number:<14} {question.asked}",
+                f"        skipped: {skipped.get(number, 'not reached')}",
             ]
             continue
-        lines.append(f"  {'fits ' if row.fits else 'OTHER'} {number:<11} {question.asked}")
+        lines.append(f"  {'fits ' if row.fits else 'OTHER'} {number:<14} {question.asked}")
         lines.append(f"        answered: {row.answer}{f' ({row.detail})' if row.detail else ''}")
         if not row.fits:
-            lines += [f"        emulated: {', or '.join(question.known)}", f"        decides:  {question.decides}"]
+            lines += [f"        expected: {', or '.join(question.known)}", f"        affects:  {question.decides}"]
     return lines

@@ -1,7 +1,7 @@
-"""What a field check may have made at the platform, on the disk before it is made; and how it is removed.
+"""Record the resources that a field check may have created on disk before creating them, and remove them.
 
-The file holds no secret: a token's value is known to the process alone, so whoever removes what a killed one left makes
-a token for it, under the same name.
+The file contains no secrets. Token values are kept only in memory, so a later run that removes the resources creates
+another token with the same name.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.client import Edge
 
-# A new token is refused until the platform knows it everywhere.
+# A new token may be refused for this long, until it has reached all of the platform.
 SETTLING_S = 60.0
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One run's name, which everything that it makes has, and where it may have made more than tokens.
+    """The name of a run, which all of its resources have, and the kinds of resources it may have created.
 
-    `installs`: a database and a worker may be there. `zone_id`: a route may be there, too.
+    `installs`: a database and a worker may exist. `zone_id`: routes may exist in this zone.
     """
 
     name: str
@@ -39,20 +39,20 @@ class Trace:
 
 
 class TraceFile:
-    """The trace of the run on one edge account, beside the service's key file."""
+    """The trace file of a Cloudflare account, in the folder of the service's key file."""
 
     def __init__(self, folder: Path, edge_account_id: str) -> None:
         self.path = folder / f"field-check-{edge_account_id}.json"
 
     def read(self) -> Trace | None:
-        """The trace that an earlier run left; None: there is none. Raises OSError, ValueError."""
+        """Return the trace of an earlier run, or None if there is none. Raises OSError, ValueError."""
         try:
             return Trace(**json.loads(self.path.read_text()))
         except FileNotFoundError:
             return None
 
     def write(self, trace: Trace) -> None:
-        """Keep it before what it tells of is made: it is on the disk when this returns. Raises OSError."""
+        """Write the trace to disk and sync it. Call this before creating the resources. Raises OSError."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self.path.with_suffix(".new")
         with fresh.open("w") as file:
@@ -62,21 +62,22 @@ class TraceFile:
         fresh.replace(self.path)
 
     def forget(self) -> None:
-        """All of it is removed."""
+        """Delete the file after all resources were removed."""
         self.path.unlink(missing_ok=True)
 
 
 def token_name(trace: Trace, purpose: str) -> str:
-    """The name of one of the run's tokens."""
+    """Return the name of a token of the run."""
     return f"{trace.name}-{purpose}"
 
 
 async def remove(
     edge: Edge, bootstrap: Access, file: TraceFile, trace: Trace, clock: Clock, working: Access | None
 ) -> None:
-    """Remove all that the trace tells of, tokens last, and then the trace itself.
+    """Remove all resources of a trace, tokens last, and then delete the trace file.
 
-    `working`: the run's own token; None: one is made for it. Raises ServiceError; the trace is kept.
+    `working`: access with the working token of the run; None: create another token. Raises ServiceError, and then keeps
+    the trace file.
     """
     if trace.installs:
         access = working or await _access_again(edge, bootstrap, trace, clock)
@@ -95,7 +96,7 @@ async def remove(
 
 
 async def _access_again(edge: Edge, bootstrap: Access, trace: Trace, clock: Clock) -> Access:
-    """A token that may remove what the run made; the bootstrap token itself where it may make none."""
+    """Return access with a new token that can remove the resources, or with the bootstrap token as a fallback."""
     policies = tokens.policies_for(bootstrap.edge_account_id, await tokens.permission_groups(bootstrap))
     try:
         made = await tokens.create(bootstrap, token_name(trace, "removal"), policies, clock() + DAY_MS)
@@ -105,5 +106,5 @@ async def _access_again(edge: Edge, bootstrap: Access, trace: Trace, clock: Cloc
 
 
 def with_install(trace: Trace, zone_id: str | None) -> Trace:
-    """The trace of a run that is about to install."""
+    """Return the trace of a run that is about to install the worker."""
     return replace(trace, installs=True, zone_id=zone_id)

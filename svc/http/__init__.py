@@ -1,6 +1,6 @@
-"""The HTTP side of the service.
+"""The service's HTTP layer.
 
-serving        the server, the framework, and all that every request passes through
-resources      one file for each resource of `/v1`, `/auth` and the push
-metrics_page   /metrics, on an address of its own
+serving        the server, the framework, and the steps that every request passes through
+resources      one module per resource of `/v1`, `/auth` and the push
+metrics_page   /metrics, on a separate address
 """

@@ -1,8 +1,8 @@
-"""GET /metrics on an address of its own, in Prometheus' text format: what the process counted, what its store tells.
+"""GET /metrics on a separate address, in Prometheus' text format: the process's metrics and figures from the store.
 
-The store is asked beside the scrape and no more often than every 15 s, by counts that are quick however much is stored.
-A scrape waits for that for a second at the most; where the store is away, what only it knows is left out. The text is
-made in a thread, and serves every scrape of the next second: who scrapes a hundred times a second holds nobody up.
+A scrape polls the store in the background, at most every 15 s, with queries whose cost does not grow with the data. A
+scrape waits at most 1 s for the poll. While the store is unavailable, its figures are omitted. The text is rendered in
+a thread and reused for 1 s, so frequent scrapes do not slow down other requests.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A text serves those who come within this time of it.
+# Scrapes within this time get the same text.
 _FRESH_S = 1.0
-_LOOK_EVERY_S = 15.0
-_LOOK_WAIT_S = 1.0
-# What the store told this long ago is not told any more.
+_POLL_EVERY_S = 15.0
+_POLL_WAIT_S = 1.0
+# Figures from the store are dropped if the last successful poll is older than this.
 _STALE_S = 60.0
 # A worker pushes once an hour.
 _BEHIND_MS = 2 * HOUR_MS
-# An operation's end is written with the time at which its transaction began, which may be so much before its commit.
+# `ended_at` is the time at which the transaction began. The commit may follow this much later.
 _LATE_MS = 120_000
 _MOST_ENDED = 1_000
-# A scraper or two, somebody who looks, and some that were only opened.
+# One or two scrapers, a person, and a few idle connections.
 _CONNECTIONS = 8
 _GRACEFUL_S = 1.0
 
-_TOLD_BY_THE_STORE = (
+_STORE_METRICS = (
     table.ACCOUNTS, table.ACCOUNTS_BEHIND, table.OPERATIONS_RUNNING, table.ROLLOUT,
     table.ROLLOUT_ACCOUNTS, table.MAIL_WAITING, table.MAIL_OLDEST, table.STORE_BYTES, table.BACKUP_AGE,
 )  # fmt: skip
 
 
-class StoreLooks:
-    """What the store tells the metrics, looked at when somebody scrapes."""
+class StorePoller:
+    """Updates the metrics that come from the store, when a scrape asks for them."""
 
     def __init__(
         self, store: Store, clock: Clock, metrics: Metrics, bundle: str, nursery: trio.Nursery, every_s: float
@@ -70,58 +70,58 @@ class StoreLooks:
         self._nursery = nursery
         self._every_s = every_s
         self._next_at = -math.inf
-        self._told_at = -math.inf
-        self._looking: trio.Event | None = None
+        self._polled_at = -math.inf
+        self._polling: trio.Event | None = None
         self._ended_from = clock()
-        self._ended: dict[str, int] = {}  # the operations that were counted, and when they ended: while they are found
+        self._ended: dict[str, int] = {}  # `ended_at` by id of the counted operations that the query may still return
 
-    async def look(self) -> None:
-        """Look if it is time, and wait for it for a moment."""
-        if self._looking is None and trio.current_time() >= self._next_at:
-            self._looking = trio.Event()
-            self._nursery.start_soon(self._look, self._looking)
-        if self._looking is not None:
-            with trio.move_on_after(_LOOK_WAIT_S):
-                await self._looking.wait()
-        if trio.current_time() - self._told_at > _STALE_S:
-            self._metrics.forget(*_TOLD_BY_THE_STORE)
+    async def poll(self) -> None:
+        """Start a poll of the store if one is due, and wait up to 1 s for a running one."""
+        if self._polling is None and trio.current_time() >= self._next_at:
+            self._polling = trio.Event()
+            self._nursery.start_soon(self._run_poll, self._polling)
+        if self._polling is not None:
+            with trio.move_on_after(_POLL_WAIT_S):
+                await self._polling.wait()
+        if trio.current_time() - self._polled_at > _STALE_S:
+            self._metrics.forget(*_STORE_METRICS)
 
-    async def _look(self, done: trio.Event) -> None:
+    async def _run_poll(self, done: trio.Event) -> None:
         try:
-            with contained(log, "the look for the metrics failed", level=logging.WARNING):
+            with contained(log, "store poll for metrics failed", level=logging.WARNING):
                 try:
                     now = self._clock()
-                    self._tell(await self._store.read(census(self._bundle, now - _BEHIND_MS)), now)
+                    self._set_gauges(await self._store.read(census(self._bundle, now - _BEHIND_MS)), now)
                     self._metrics.set(table.STORE_BYTES, await self._store.size_bytes())
                     await self._count_ended()
-                    self._told_at = trio.current_time()
+                    self._polled_at = trio.current_time()
                 except StoreUnavailable:
-                    self._told_at = -math.inf
+                    self._polled_at = -math.inf
         finally:
             self._next_at = trio.current_time() + self._every_s
-            self._looking = None
+            self._polling = None
             done.set()
 
-    def _tell(self, found: Census, now: int) -> None:
-        tell = self._metrics.set
+    def _set_gauges(self, found: Census, now: int) -> None:
+        set_gauge = self._metrics.set
         for state in get_args(AccountState):
-            tell(table.ACCOUNTS, found.accounts.get(state, 0), state)
+            set_gauge(table.ACCOUNTS, found.accounts.get(state, 0), state)
         for kind in get_args(OperationKind):
-            tell(table.OPERATIONS_RUNNING, found.running.get(kind, 0), kind)
-        tell(table.ACCOUNTS_BEHIND, found.behind)
-        tell(table.MAIL_WAITING, found.mail.waiting)
+            set_gauge(table.OPERATIONS_RUNNING, found.running.get(kind, 0), kind)
+        set_gauge(table.ACCOUNTS_BEHIND, found.behind)
+        set_gauge(table.MAIL_WAITING, found.mail.waiting)
         oldest_at = found.mail.since
-        tell(table.MAIL_OLDEST, 0 if oldest_at is None else max(0, now - oldest_at) / 1000)
+        set_gauge(table.MAIL_OLDEST, 0 if oldest_at is None else max(0, now - oldest_at) / 1000)
         if found.backed_up_at is not None:
-            tell(table.BACKUP_AGE, max(0, now - found.backed_up_at) / 1000)
+            set_gauge(table.BACKUP_AGE, max(0, now - found.backed_up_at) / 1000)
         rollout = found.rollout
         for each in get_args(RolloutState):
-            tell(table.ROLLOUT, int(rollout is not None and rollout.state == each), each)
-        tell(table.ROLLOUT_ACCOUNTS, rollout.updated if rollout else 0, "updated")
-        tell(table.ROLLOUT_ACCOUNTS, rollout.failed if rollout else 0, "failed")
+            set_gauge(table.ROLLOUT, int(rollout is not None and rollout.state == each), each)
+        set_gauge(table.ROLLOUT_ACCOUNTS, rollout.updated if rollout else 0, "updated")
+        set_gauge(table.ROLLOUT_ACCOUNTS, rollout.failed if rollout else 0, "failed")
 
     async def _count_ended(self) -> None:
-        """Count each operation that has ended since the start once, whichever part of the service ended it."""
+        """Count each operation that has ended since the start exactly once, whichever part of the service ended it."""
         while True:
             found = await self._store.read(ended_since(self._ended_from, _MOST_ENDED))
             for each in found:
@@ -137,12 +137,12 @@ class StoreLooks:
 
 
 class MetricsPage:
-    """The application of the metrics' address."""
+    """The ASGI application of the metrics address."""
 
-    def __init__(self, store: Store, metrics: Metrics, looks: StoreLooks, fresh_s: float) -> None:
+    def __init__(self, store: Store, metrics: Metrics, poller: StorePoller, fresh_s: float) -> None:
         self._store = store
         self._metrics = metrics
-        self._looks = looks
+        self._poller = poller
         self._fresh_s = fresh_s
         self._making = trio.Lock()
         self._threads = trio.CapacityLimiter(1)
@@ -150,7 +150,7 @@ class MetricsPage:
         self._made_at = -math.inf
 
     async def __call__(self, scope: Any, _: Any, send: Any) -> None:
-        """Answer one request, as ASGI has it: GET and HEAD of /metrics, nothing else."""
+        """Answer one ASGI request: GET and HEAD of /metrics, nothing else."""
         method, path = scope["method"], scope["path"]
         if path != "/metrics":
             await _refuse(send, NotFound())
@@ -160,10 +160,10 @@ class MetricsPage:
             await _answer(send, 200, table.CONTENT_TYPE, await self.text())
 
     async def text(self) -> bytes:
-        """Everything, at most `fresh_s` old."""
+        """Return all metrics as text, at most `fresh_s` seconds old."""
         async with self._making:
             if trio.current_time() - self._made_at >= self._fresh_s:
-                await self._looks.look()
+                await self._poller.poll()
                 self._metrics.set(table.STORE_UP, int(self._store.condition.trouble is None))
                 self._metrics.set(table.TASKS, trio.lowlevel.current_statistics().tasks_living)
                 self._metrics.read_sources()
@@ -191,14 +191,14 @@ async def open_metrics_page(
     listeners: Sequence[trio.abc.Listener[trio.SocketStream]],
     *,
     bundle: str,
-    look_every_s: float = _LOOK_EVERY_S,
+    poll_every_s: float = _POLL_EVERY_S,
     fresh_s: float = _FRESH_S,
 ) -> AsyncIterator[MetricsPage]:
-    """Serve the metrics on `listeners` while the block runs. `bundle`: the digest of the worker that is installed."""
+    """Serve the metrics on `listeners` while the block runs. `bundle`: the digest of the current worker bundle."""
     metrics.set(table.BUILD, 1, version("svc"), bundle)
     async with trio.open_nursery() as nursery:
-        looks = StoreLooks(store, clock, metrics, bundle, nursery, look_every_s)
-        page = MetricsPage(store, metrics, looks, fresh_s)
+        poller = StorePoller(store, clock, metrics, bundle, nursery, poll_every_s)
+        page = MetricsPage(store, metrics, poller, fresh_s)
         nursery.start_soon(watch_loop, metrics)
         done = trio.Event()
         async with trio.open_nursery() as serving:

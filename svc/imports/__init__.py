@@ -1,5 +1,5 @@
 """Code that `svc import links` and `svc import totals` share.
 
-reader     the text of an export: its encoding, its delimiter, and lines of bounded length
-accounts   the accounts that the command's options name
+reader     reads an export as text: encoding, delimiter, and rows of limited length
+accounts   finds the accounts that the options select
 """

@@ -1,4 +1,4 @@
-"""The accounts that the options `--account` and `--user` name."""
+"""Find the accounts that the options `--account` and `--user` select."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def accounts_meant(account_id: str | None, email: str | None) -> Tx[list[Account]]:
-    """The account named, if it is that user's, or all accounts of the user."""
+    """Return the selected account, if it belongs to the selected user, or all accounts of the user."""
     user_id = None
     if email is not None:
         found = yield from users.find_user(email)

@@ -1,4 +1,4 @@
-"""Read the text of an export as CSV: detect its encoding, find its delimiter, and bound the length of a row."""
+"""Read the text of an export as CSV: detect the encoding and the delimiter, and limit the length of a row."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Iterable
 
-# In characters; a title or an address of a page has a few hundred.
+# In characters. The title or URL of a page has a few hundred.
 MOST_IN_A_ROW = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
-# How a ZIP (with files in it, or empty) and a file of gzip begin.
+# Magic numbers of a ZIP archive (with files, or empty) and of a gzip file.
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 GZIP = b"\x1f\x8b"
-# The first line of an export for Excel, which names the delimiter and nothing else.
+# The first line of an export for Excel, which contains only the delimiter.
 SEP = re.compile(r'sep=([^"\r\n])(?:\r\n|\n|\r|\Z)', re.IGNORECASE)
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 class NotReadable(ValueError):
-    """The file cannot be read, or is of no known format; the message says why."""
+    """The file cannot be read, or its format is unknown. The message says why."""
 
 
 class RowTooLong(ValueError):
-    """A row has more than `MOST_IN_A_ROW` characters; the message names the line."""
+    """A row has more than `MOST_IN_A_ROW` characters. The message has the line number."""
 
 
 class Lines:
     """The lines of a text, without reading more than `MOST_IN_A_ROW` characters of a row into memory.
 
     `line` is the number of the last line that was read, from 1. Iterating raises RowTooLong. With `skip_long_rows`, a
-    line that is a row by itself and too long is skipped instead: an empty line takes its place, and `too_long` is True
-    until the next row.
+    row that is too long and consists of a single line is skipped instead: the iterator returns an empty line, and
+    `too_long` is True until the next row.
     """
 
     def __init__(self, text: io.TextIOWrapper, *, skip_long_rows: bool = False) -> None:
@@ -69,7 +69,7 @@ class Lines:
         self.too_long = False
 
     def _skip(self, line: str) -> bool:
-        """Read the rest of a line. Return whether the row ends with it: every quotation mark in it has its pair."""
+        """Read the rest of a line. Return True if the row ends with it, because its quotation marks are balanced."""
         quotes = line.count('"')
         while line and not line.endswith(("\n", "\r")):
             line = self._text.readline(MOST_IN_A_ROW)
@@ -78,13 +78,13 @@ class Lines:
 
 
 def csv_reader(lines: Iterable[str], delimiter: str) -> _csv.Reader:
-    """A strict reader of CSV whose fields may be as long as a row. The limit holds for the whole process."""
+    """Create a strict CSV reader whose fields may be as long as a row. The limit applies to the whole process."""
     csv.field_size_limit(MOST_IN_A_ROW)
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
-def encoding_of(start: bytes) -> str | None:
-    """A file's encoding by its byte order mark, or by how UTF-16 has an ASCII letter at its start; None: neither."""
+def detect_encoding(start: bytes) -> str | None:
+    """Detect UTF-8 or UTF-16 by a byte order mark, or UTF-16 by an ASCII character at the start; else return None."""
     for mark, encoding in _BOMS:
         if start.startswith(mark):
             return encoding

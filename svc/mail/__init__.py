@@ -1,8 +1,9 @@
-"""E-mail.
+"""Email.
 
-outbox      sends each e-mail once; it is a row of the store from the commit of its cause on
-compose     a row of the outbox becomes an e-mail, if it is still wanted
-messages    the texts of all e-mails
-body        plain text and HTML of one text
-transport   to a folder or a mail server; `smtp` is one connection to a mail server
+outbox      sends the emails that are stored in the outbox table
+compose     turns a row of the outbox into an email, if it is still needed
+messages    the texts of all emails
+body        the plain text and HTML parts of an email
+transport   delivers emails to a folder or a mail server
+smtp        a connection to a mail server
 """

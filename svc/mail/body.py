@@ -1,7 +1,7 @@
-"""The two forms in which an e-mail says the same: plain text and HTML, both made of one text. Pure.
+"""Create the plain text and HTML parts of an email from one text. Pure.
 
-The text has one line a sentence group: an empty line ends a paragraph, any other break is meant. A paragraph that is an
-address and nothing else is a link. Nothing in it is markup, whoever wrote it.
+An empty line in the text separates paragraphs; other line breaks are kept. A paragraph that consists of a URL becomes a
+link. All other text is escaped.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import html
 import re
 import textwrap
 
-# RFC 5322, 2.1.1: lines should have no more than 78 characters.
+# RFC 5322, 2.1.1: lines should have at most 78 characters.
 _WIDTH = 76
 _LINK = re.compile(r"https?://[^\s<>\"]+")
-# No images, nothing that is loaded from anywhere; the colours are the mail program's own, so dark ones stay dark.
+# No images or other external content. Colours are those of the mail client, so that dark mode works.
 _PAGE = (
     '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     '<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n'
@@ -23,18 +23,18 @@ _PAGE = (
 
 
 def as_plain(text: str) -> str:
-    """`text` in short lines; an address is never broken over two."""
-    lines = [_wrapped(line) for line in text.strip().split("\n")]
+    """Return the text in short lines. URLs are not broken."""
+    lines = [_wrap(line) for line in text.strip().split("\n")]
     return "\n".join(lines) + "\n"
 
 
 def as_html(title: str, text: str) -> str:
-    """`text` as a page; what is in it stands there as it was written."""
+    """Return the text as an HTML page, with all of its characters escaped."""
     paragraphs = [part for part in re.split(r"\n{2,}", text.strip()) if part]
     return _PAGE.format(title=html.escape(title), paragraphs="\n".join(_paragraph(part) for part in paragraphs))
 
 
-def _wrapped(line: str) -> str:
+def _wrap(line: str) -> str:
     return "\n".join(textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
@@ -42,5 +42,5 @@ def _paragraph(part: str) -> str:
     if _LINK.fullmatch(part):
         shown = html.escape(part)
         return f'<p style="overflow-wrap: anywhere"><a href="{shown}">{shown}</a></p>'
-    # In lines as well: a mail server need not take long ones.
-    return "<p>" + "<br>\n".join(_wrapped(html.escape(line)) for line in part.split("\n")) + "</p>"
+    # Wrap HTML lines too, because mail servers may reject long lines.
+    return "<p>" + "<br>\n".join(_wrap(html.escape(line)) for line in part.split("\n")) + "</p>"

@@ -1,8 +1,8 @@
-"""From a row of the outbox to the e-mail as it is sent now: what it says, to whom, and whether it is still wanted.
+"""Compose the email for a row of the outbox, if it is still needed.
 
-Composing is a transaction. A link's token begins here, its time as well, and only its digest is stored. A repeat of an
-e-mail has a token of its own, beside those of the copies before, one of which may have arrived. For an address that
-nobody has, the same statements run, and the e-mail is made and dropped.
+Composing is a transaction. It creates the token of a link and stores its digest, so the token's lifetime starts when
+the email is sent. Each retry creates another token; earlier ones stay valid, because an earlier copy may have arrived.
+For an address without a user the same statements run, and the email is discarded.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
 
 
-# E-mails whose link opens something, once.
+# Emails with a link that works once.
 _WITH_LINK: tuple[MailKind, ...] = ("sign_up", "resend", "reset", "choose_password")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What links are made of: where users look (without a slash at its end), and how long a link works."""
+    """The parts of a link: the public URL without a trailing slash, and the lifetime of a link in seconds."""
 
     service_url: str
     link_s: float
 
     @property
     def hours(self) -> float:
-        """How long a link works, as an e-mail says it."""
+        """The lifetime of a link in hours, as shown in emails."""
         return round(self.link_s / 3600, 1)
 
     def link(self, purpose: users.MailPurpose, token: str) -> str:
-        """The link with a token."""
+        """Return the link for a token."""
         return f"{self.service_url}/{purpose}?token={token}"
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A try to send: what the e-mail may be made of. Times are epoch ms."""
+    """The input for one attempt to send an email. Times are epoch ms."""
 
     terms: Terms
     token: str = field(repr=False)
@@ -55,27 +55,27 @@ class Draft:
 
     @property
     def expires_at(self) -> int:
-        """When the token's time is over."""
+        """The expiry of the token in epoch ms."""
         return int(self.now + self.terms.link_s * 1000)
 
 
 @dataclass(frozen=True)
 class Composed:
-    """An e-mail, and whose address it goes to, if anybody's."""
+    """An email, and the user who has its address, or None."""
 
     email: Email
     user: User | None
 
 
 def compose(mail_id: str, draft: Draft, again_at: int) -> Tx[Composed | None]:
-    """The e-mail of a row that is about to be sent; None when there is nothing to send any more, and then no row.
+    """Compose the email of a row, or delete the row and return None if the email is no longer needed.
 
-    `again_at` (epoch ms): when it is due again, if this process ends before it knows of an outcome.
+    `again_at`: when to retry if this process ends before it records an outcome, in epoch ms.
     """
     row = yield from outbox.begin(mail_id, again_at)
     if row is None:
         return None
-    # One whose link was used, or that a newer e-mail has replaced: its copy has arrived.
+    # No token is left if the link was used, so an earlier copy arrived, or if a newer email replaced this one.
     stale = row.attempts > 1 and row.kind in _WITH_LINK and not (yield from users.has_mail_token(row.id))
     composed = None if stale else (yield from _KINDS[row.kind](row, draft))
     if composed is None:
@@ -84,17 +84,19 @@ def compose(mail_id: str, draft: Draft, again_at: int) -> Tx[Composed | None]:
 
 
 def _sign_up(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """The link that confirms a sign-up; without a user, a notice to who has the address already."""
-    user = yield from _user_of(row)
-    waits = user is not None and not user.email_confirmed
-    yield from _token(row, "confirm", user.id if waits and user else users.NOBODY, draft)
-    found = yield from users.find_user(row.address)  # also where nobody asks: known or not, the work is the same
+    """Compose the confirmation of a sign-up, or, if the address already has a user, a notice to that user."""
+    user = yield from _get_user(row)
+    unconfirmed = user is not None and not user.email_confirmed
+    yield from _token(row, "confirm", user.id if unconfirmed and user else users.NOBODY, draft)
+    found = yield from users.find_user(
+        row.address
+    )  # in both cases, so that the timing does not reveal whether the address is known
     if row.user_id is None:
         notice = messages.account_exists(row.address, draft.terms.service_url, mail_id=row.id)
         return Composed(notice, found[0] if found else None)
     link = draft.terms.link("confirm", draft.token)
     email = messages.confirm_address(
-        row.address, link, draft.terms.hours, draft.terms.service_url, mail_id=row.id, send=waits
+        row.address, link, draft.terms.hours, draft.terms.service_url, mail_id=row.id, send=unconfirmed
     )
     return Composed(email, user)
 
@@ -121,7 +123,7 @@ def _reset(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _choose_password(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    user = yield from _user_of(row)
+    user = yield from _get_user(row)
     if user is None:
         return None
     yield from _token(row, "reset", user.id, draft)
@@ -131,12 +133,12 @@ def _choose_password(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _password_changed(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    user = yield from _user_of(row)
+    user = yield from _get_user(row)
     return Composed(messages.password_changed(row.address, draft.terms.service_url, mail_id=row.id), user)
 
 
 def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """A trouble of an account, or its end, with the account's name of now."""
+    """Compose the notice of an account's problem or recovery, with the current name of the account."""
     account = None if row.account_id is None else (yield from accounts.account_by_id(row.account_id))
     user = None if account is None else (yield from users.get_user(account.user_id))
     if account is None or user is None or not user.notify:
@@ -146,13 +148,13 @@ def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """What is left at the edge platform. The row is all that the store still knows of who had the address."""
+    """Compose the list of remaining resources. The row is the last place where the store has the address."""
     left, tokens = row.facts["left"], row.facts["revoke_tokens"]
     email = messages.user_deleted(row.address, left, tokens, draft.terms.service_url, mail_id=row.id)
     return (yield from given(Composed(email, None)))
 
 
-def _user_of(row: Waiting) -> Tx[User | None]:
+def _get_user(row: Waiting) -> Tx[User | None]:
     return (yield from users.get_user(users.NOBODY if row.user_id is None else row.user_id))
 
 

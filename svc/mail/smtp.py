@@ -1,8 +1,8 @@
-"""One connection to a mail server: signed in, then one e-mail after the other. Blocking: `transport.py` has a thread.
+"""A connection to a mail server that sends several emails. Blocking, so `transport.py` uses it in a thread.
 
-What goes wrong is told apart by what it means for the e-mail: nothing, as no e-mail leaves now (`ServerAway`); this one
-was not taken (`NotTaken`); its address is refused (`AddressRefused`); it may have been taken (`Unsure`). Each names the
-step and the server's codes, never its words, which may quote the address.
+Errors are classified by their meaning for the email: the server accepts no email now (`ServerAway`), it did not accept
+this email (`NotAccepted`), it refused the address (`AddressRefused`), or it may have accepted the email
+(`OutcomeUnknown`). Messages have the step and the codes of the response, but not its text, which may quote the address.
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ from urllib.parse import unquote, urlsplit
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-# Of one answer. Real ones have some hundred bytes.
-_LONGEST_ANSWER_BYTES = 65_536
+# Limit for one response. Real responses have a few hundred bytes.
+_MAX_RESPONSE_BYTES = 65_536
 _ENHANCED = re.compile(rb"([245])\.(\d{1,3})\.(\d{1,3})\b")
-# RFC 3463: what the server says of the address (1), of its mailbox (2), of the way to it (4), or nothing closer (0).
-# The others are about us: the server's state, the protocol, the content, and policy (7), e.g. that we may not relay.
-_OF_THE_ADDRESS = ("0", "1", "2", "4")
-# RFC 5321, 4.5.3.1.10: a 552 for a recipient is to be taken as transient. 503: it has lost track. 530: sign in first.
-_NOT_OF_THE_ADDRESS = (503, 530, 552)
+# RFC 3463: subjects that concern the address (1), its mailbox (2), routing (4), or nothing specific (0). The others
+# concern us: the state of the server, the protocol, the content, or policy (7), such as forbidden relaying.
+_ADDRESS_SUBJECTS = ("0", "1", "2", "4")
+# RFC 5321, 4.5.3.1.10: treat 552 for a recipient as transient. 503 is a bad sequence, and 530 asks to sign in first.
+_NOT_ADDRESS_CODES = (503, 530, 552)
 _CLOSING = 421
 
 
-class MailTrouble(Exception):
-    """An e-mail could not be sent. Its text names the step and the server's codes, e.g. `RCPT 550 5.1.1`."""
+class MailError(Exception):
+    """An email could not be sent. The message has the step and the server's codes, such as `RCPT 550 5.1.1`."""
 
 
-_Trouble = TypeVar("_Trouble", bound=MailTrouble)
+_Error = TypeVar("_Error", bound=MailError)
 
 
-class ServerAway(MailTrouble):
-    """The server cannot be reached, or lets nobody in, or takes nothing from our sender: no e-mail leaves now."""
+class ServerAway(MailError):
+    """The server cannot be reached, or rejects our sign-in or sender, so no emails can be sent now."""
 
 
-class NotTaken(MailTrouble):
-    """This e-mail was not taken; a later try may do. `slow`: the server did not answer in time."""
+class NotAccepted(MailError):
+    """The server did not accept this email, and a retry may succeed. `slow`: the server did not respond in time."""
 
     def __init__(self, text: str, *, slow: bool = False) -> None:
         super().__init__(text)
         self.slow = slow
 
 
-class AddressRefused(MailTrouble):
-    """The server takes nothing for this address, now or later."""
+class AddressRefused(MailError):
+    """The server permanently refuses this address."""
 
 
-class Unsure(MailTrouble):
-    """All of the e-mail was sent and no answer came: it may have been taken."""
+class OutcomeUnknown(MailError):
+    """The email was sent completely, but without a response, so the server may have accepted it."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long is waited: for one step, for a connection with sign-in, for an e-mail as a whole (seconds).
+    """Timeouts in seconds: for one step, for connecting and signing in, and for a whole email.
 
-    A server that has all of an e-mail may look at it for minutes (RFC 5321, 4.5.3.2.6); who gives up sooner sends it
-    twice.
+    After the end of an email, a server may take minutes to respond (RFC 5321, 4.5.3.2.6). A shorter timeout would send
+    the email twice.
     """
 
     step_s: float = 30
@@ -72,7 +72,7 @@ class Patience:
 
 
 class Connection:
-    """Signed in by `connect`; then `send`, as often as the server likes. `cut` may be called by any thread."""
+    """A connection: call `connect` once, then `send` for each email. Any thread may call `cut`."""
 
     def __init__(self, smtp_url: str, patience: Patience) -> None:
         self._url = urlsplit(smtp_url)
@@ -82,10 +82,10 @@ class Connection:
         self._cut = False
         self._socket: socket.socket | None = None
         self._step = "connect"
-        self.used = False  # whether it has carried an e-mail
+        self.used = False  # whether it has sent an email
 
     def connect(self) -> None:
-        """Reach the server and sign in. smtp:// upgrades to TLS where the server offers it; smtps:// begins so.
+        """Connect and sign in. smtp:// upgrades to TLS if the server offers it; smtps:// starts with TLS.
 
         Raises ServerAway.
         """
@@ -119,19 +119,20 @@ class Connection:
         if self._url.username:
             self._step = "AUTH"
             if not tls:
-                raise smtplib.SMTPNotSupportedError("no STARTTLS: the password would go over the wire in the clear")
+                raise smtplib.SMTPNotSupportedError("no STARTTLS: the password would be sent unencrypted")
             server.login(unquote(self._url.username), unquote(self._url.password or ""))
         self._step = "MAIL"
 
     def send(self, sender: str, address: str, message: bytes) -> None:
-        """Send one e-mail; `message`: lines of ASCII that end with CRLF.
+        """Send one email. `message` consists of lines of ASCII that end with CRLF.
 
-        Raises ServerAway, NotTaken, AddressRefused, Unsure; `usable` tells whether the connection is good for another.
+        Raises ServerAway, NotAccepted, AddressRefused, OutcomeUnknown. Afterwards, `usable` says whether the connection
+        can send another email.
         """
         server = self._server
-        assert server is not None, "connect comes first"
+        assert server is not None, "call connect first"
         try:
-            if self._step != "MAIL":  # of an e-mail that was not taken
+            if self._step != "MAIL":  # after an email that was not accepted
                 self._step = "MAIL"
                 server.rset()
             self.offer(sender, len(message))
@@ -142,13 +143,13 @@ class Connection:
             self._step = "DATA"
             code, text = server.docmd("DATA")
             if code != 354:
-                raise self._refused(NotTaken, code, text)
+                raise self._refusal(NotAccepted, code, text)
             self._wait_s(self._patience.email_s)
-            self._step = "after DATA"  # before the first byte leaves: from then on another thread may have to tell
+            self._step = "after DATA"  # set before sending, since another thread may call `lost` at any time
             server.send(re.sub(rb"(?m)^\.", b"..", message) + b".\r\n")
             code, text = server.getreply()
             if code // 100 != 2:
-                raise self._refused(NotTaken if code // 100 in (4, 5) else Unsure, code, text)
+                raise self._refusal(NotAccepted if code // 100 in (4, 5) else OutcomeUnknown, code, text)
             self._wait_s(self._patience.step_s)
         except (OSError, smtplib.SMTPException) as error:
             self.close()
@@ -157,17 +158,17 @@ class Connection:
         self.used = True
 
     def offer(self, sender: str, size_bytes: int = 0) -> None:
-        """Name the sender. Raises ServerAway: the server takes nothing from it; OSError, SMTPException: it is gone."""
-        assert self._server is not None, "connect comes first"
+        """Send the MAIL command. Raises ServerAway: the sender is rejected; OSError, SMTPException: connection lost."""
+        assert self._server is not None, "call connect first"
         options = [f"size={size_bytes}"] if size_bytes and self._server.has_extn("size") else []
         code, text = self._server.mail(sender, options)
         if code != 250:
-            error = self._refused(ServerAway, code, text)
+            error = self._refusal(ServerAway, code, text)
             self.close()
             raise error
 
     def try_sender(self, sender: str) -> None:
-        """Whether the server would take an e-mail from `sender`; the connection ends. Raises ServerAway."""
+        """Check that the server accepts the sender, and close the connection. Raises ServerAway."""
         try:
             self.offer(sender)
         except (OSError, smtplib.SMTPException):
@@ -175,42 +176,42 @@ class Connection:
         finally:
             self.quit()
 
-    def lost(self, *, slow: bool) -> MailTrouble:
-        """What it means that the connection ended in the step at which it is. `slow`: as no answer came in time."""
-        text = f"{self._step} {'no answer in time' if slow else 'connection lost'}"
+    def lost(self, *, slow: bool) -> MailError:
+        """Return the error for a connection that ended in the current step. `slow`: because the server timed out."""
+        text = f"{self._step} {'timed out' if slow else 'connection lost'}"
         if self._step in ("RCPT", "DATA"):
-            return NotTaken(text, slow=slow)
-        return Unsure(text) if self._step == "after DATA" else ServerAway(text)
+            return NotAccepted(text, slow=slow)
+        return OutcomeUnknown(text) if self._step == "after DATA" else ServerAway(text)
 
     @property
     def usable(self) -> bool:
-        """Whether another e-mail can be tried on it."""
+        """True if the connection can send another email."""
         return not self._cut and self._server is not None and self._server.sock is not None
 
     def quit(self) -> None:
-        """End it politely."""
+        """Send QUIT and close the connection."""
         if self.usable and self._server is not None:
             with suppress(OSError, smtplib.SMTPException):
                 self._server.quit()
         self.close()
 
     def close(self) -> None:
-        """End it at once; not while another thread uses it."""
+        """Close the connection immediately. Must not be called while another thread uses it."""
         self.cut()
         if self._server is not None:
             self._server.close()
 
     def cut(self) -> None:
-        """End it whatever a thread is doing with it: that one meets an error, and closes it."""
+        """Shut down the socket from any thread. The thread that uses the connection gets an error and closes it."""
         with self._cutting:
             self._cut = True
             if self._socket is not None:
                 with suppress(OSError):
-                    # As a bare one: with TLS it would be told first that it is bare now, though it is in use.
+                    # Call the method of the plain socket: that of SSLSocket would drop TLS while it is in use.
                     socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def hold(self, sock: socket.socket) -> socket.socket:
-        """Remember the socket, for `cut`. Raises OSError: it was cut meanwhile."""
+        """Keep the socket for `cut`. Raises OSError: `cut` was called in the meantime."""
         with self._cutting:
             if self._cut:
                 sock.close()
@@ -219,33 +220,38 @@ class Connection:
         return sock
 
     def _wait_s(self, limit_s: float) -> None:
-        """Wait as long for each answer from here on."""
+        """Set the timeout for responses."""
         if self._socket is not None:
             self._socket.settimeout(limit_s)
 
-    def _recipient_refused(self, code: int, text: bytes) -> MailTrouble:
-        """AddressRefused, or NotTaken where it is not the address that is at fault."""
+    def _recipient_refused(self, code: int, text: bytes) -> MailError:
+        """Return AddressRefused, or NotAccepted if the address is not the reason."""
         found = _ENHANCED.match(text)
         about = found[2].decode() if found else "0"
-        refused = code // 100 == 5 and about in _OF_THE_ADDRESS and (found or code not in _NOT_OF_THE_ADDRESS)
-        return self._refused(AddressRefused if refused else NotTaken, code, text)
+        refused = code // 100 == 5 and about in _ADDRESS_SUBJECTS and (found or code not in _NOT_ADDRESS_CODES)
+        return self._refusal(AddressRefused if refused else NotAccepted, code, text)
 
-    def _refused(self, kind: type[_Trouble], code: int, text: bytes) -> _Trouble:
-        if code == _CLOSING or code // 100 not in (2, 3, 4, 5):  # it goes, or nobody knows what it answers next
+    def _refusal(self, kind: type[_Error], code: int, text: bytes) -> _Error:
+        if code == _CLOSING or code // 100 not in (
+            2,
+            3,
+            4,
+            5,
+        ):  # the server closes the connection, or its state is unknown
             self.close()
         return kind(f"{self._step} {_codes(code, text)}")
 
 
 class _Server(smtplib.SMTP):
-    """The standard library's client; its socket can be cut, and an answer has an end."""
+    """The client of the standard library, with a socket that can be cut and a limit on the size of responses."""
 
     def __init__(self, connection: Connection, step_s: float) -> None:
         super().__init__(timeout=step_s)
         self._connection = connection
 
     def connect_to(self, host: str, port: int) -> None:
-        """Connect. Raises SMTPConnectError: another answer than a welcome."""
-        self._host = host  # what a certificate must name
+        """Connect. Raises SMTPConnectError: the server did not send a greeting."""
+        self._host = host  # the certificate must be for this name
         code, text = self.connect(host, port)
         if code != 220:
             raise smtplib.SMTPConnectError(code, text)
@@ -254,16 +260,16 @@ class _Server(smtplib.SMTP):
         return self._connection.hold(socket.create_connection((host, port), timeout))
 
     def getreply(self) -> tuple[int, bytes]:
-        """An answer of the server. Raises SMTPServerDisconnected, also for one that does not end."""
+        """Read a response. Raises SMTPServerDisconnected, also if the response is too long."""
         if self.file is None and self.sock is not None:
             self.file = _Bounded(self.sock.makefile("rb"))
         if self.file is not None:
-            self.file.left_bytes = _LONGEST_ANSWER_BYTES
+            self.file.left_bytes = _MAX_RESPONSE_BYTES
         return super().getreply()
 
 
 class _ServerTls(_Server, smtplib.SMTP_SSL):
-    """The same over TLS from the first byte on."""
+    """The same client, with TLS from the first byte."""
 
     def __init__(self, connection: Connection, step_s: float) -> None:
         smtplib.SMTP_SSL.__init__(self, timeout=step_s, context=ssl.create_default_context())
@@ -275,18 +281,18 @@ class _ServerTls(_Server, smtplib.SMTP_SSL):
 
 
 class _Bounded:
-    """What the server says, line by line, up to a number of bytes."""
+    """The lines of the server's responses, up to a number of bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.left_bytes = 0
 
     def readline(self, most_bytes: int) -> bytes:
-        """The next line. Raises OSError: that is too much."""
+        """Return the next line. Raises OSError: the limit is exceeded."""
         line = self._file.readline(most_bytes)
         self.left_bytes -= len(line)
         if self.left_bytes < 0:
-            raise OSError("the answer does not end")
+            raise OSError("the response is too long")
         return line
 
     def close(self) -> None:
@@ -295,7 +301,7 @@ class _Bounded:
 
 
 def _codes(code: int, text: bytes) -> str:
-    """The numbers of an answer: `550 5.1.1`."""
+    """Return the codes of a response, such as `550 5.1.1`."""
     found = _ENHANCED.match(text)
     return f"{code} {found[0].decode()}" if found else str(code)
 

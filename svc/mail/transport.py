@@ -1,6 +1,6 @@
-"""E-mails leave: as files of a folder, or to a mail server over a connection that is kept for the next one.
+"""Deliver emails: write them to a folder, or send them to a mail server over a connection that is reused.
 
-What is sent when, and again when, is the outbox's (`mail/outbox.py`).
+`mail/outbox.py` decides when emails are sent and retried.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from svc import atomic_file
 from svc.clock import system_clock
 from svc.ids import new_id
 from svc.mail.body import as_html, as_plain
-from svc.mail.smtp import Connection, MailTrouble, Patience, ServerAway
+from svc.mail.smtp import Connection, MailError, Patience, ServerAway
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
-# Of the files of this process: several are written within a millisecond.
+# Makes file names unique, since several files may be written within a millisecond.
 _NUMBERS = itertools.count()
 
 
 class _Policy(EmailPolicy):
-    """A header is never folded, as some programs do not join an address that comes in two lines; but the subject is.
+    """Do not fold headers except for the subject, because some programs do not join folded addresses.
 
-    RFC 2047, 2: an encoded word has at most 75 characters, so a long subject with other letters needs several.
+    RFC 2047, 2: an encoded word has at most 75 characters, so a long non-ASCII subject needs several.
     """
 
     def fold(self, name: str, value: Any) -> str:
-        """The header as text."""
+        """Return the header as text."""
         folded: str = super().fold(name, value) if name != "Subject" else _folding(self).fold(name, value)
         return folded
 
     def fold_binary(self, name: str, value: Any) -> bytes:
-        """The header as bytes."""
+        """Return the header as bytes."""
         folded: bytes = (
             super().fold_binary(name, value) if name != "Subject" else _folding(self).fold_binary(name, value)
         )
@@ -59,30 +59,30 @@ def _folding(policy: _Policy) -> Any:
     return EmailPolicy(linesep=policy.linesep)
 
 
-# Of files: people read them.
+# For files, which people read.
 _READABLE = _Policy(max_line_length=998)
-# Of what goes over the wire. Not every server takes 8-bit letters (8BITMIME), so what is not ASCII is encoded.
+# For SMTP. Not every server supports 8BITMIME, so non-ASCII characters are encoded.
 _WIRE = _Policy(max_line_length=998, cte_type="7bit", linesep="\r\n")
 
 
 class Sender(Protocol):
-    """A way out for e-mails, one after the other."""
+    """An object that delivers emails one after the other."""
 
     async def connect(self) -> None:
-        """Make sure of a connection. Raises ServerAway."""
+        """Connect if necessary. Raises ServerAway."""
         ...
 
     async def send(self, email: Email) -> None:
-        """Send it, in one try; `connect` comes first. Raises MailTrouble, one of its kinds; ValueError: it is none."""
+        """Try once to send an email, after `connect`. Raises MailError; ValueError: the email is not valid."""
         ...
 
     async def rest(self) -> None:
-        """Let go of the connection; the next `connect` makes another."""
+        """Close the connection. The next `connect` opens another."""
         ...
 
 
 def new_sender(config: MailConfig, patience: Patience | None = None) -> Sender:
-    """A sender of the configured transport."""
+    """Create a sender for the configured transport."""
     return _Folder(config) if config.transport == "file" else _Smtp(config, patience or Patience())
 
 
@@ -91,14 +91,14 @@ class _Folder:
         self._config = config
 
     async def connect(self) -> None:
-        """A folder is there or made."""
+        """Do nothing: `send` creates the folder."""
 
     async def send(self, email: Email) -> None:
-        """Write a file. Raises ServerAway."""
+        """Write the email to a file. Raises ServerAway."""
         await trio.to_thread.run_sync(_into_folder, self._config, email)
 
     async def rest(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is no connection."""
 
 
 class _Smtp:
@@ -108,35 +108,35 @@ class _Smtp:
         self._connection: Connection | None = None
 
     async def connect(self) -> None:
-        """Sign in, unless the connection of the e-mail before can be used. Raises ServerAway."""
+        """Connect and sign in, unless the current connection is usable. Raises ServerAway."""
         if self._connection is None or not self._connection.usable:
             self._connection = connection = Connection(self._config.smtp_url.get_secret_value(), self._patience)
             await _in_thread(connection, connection.connect, self._patience.connect_s)
 
     async def send(self, email: Email) -> None:
-        """Send it, on a new connection where the server has ended the old one. Raises MailTrouble, ValueError."""
+        """Send an email. If the server has closed the connection, open a new one. Raises MailError, ValueError."""
         message = await trio.to_thread.run_sync(_on_the_wire, self._config.sender, email)
         if not email.send:
             return
-        connection = self._connected()
+        connection = self._require_connection()
         try:
             await self._carry(connection, email.to, message)
         except ServerAway:
-            # After so many e-mails or so much time servers end a connection, each in its own way.
+            # Servers close connections after some number of emails or some time, in various ways.
             if not connection.used:
                 raise
             await self.connect()
-            await self._carry(self._connected(), email.to, message)
+            await self._carry(self._require_connection(), email.to, message)
 
     async def rest(self) -> None:
-        """Say goodbye to the server."""
+        """Send QUIT and close the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(MailTrouble):
+            with suppress(MailError):
                 await _in_thread(connection, connection.quit, self._patience.step_s)
 
-    def _connected(self) -> Connection:
-        assert self._connection is not None, "connect comes first"
+    def _require_connection(self) -> Connection:
+        assert self._connection is not None, "call connect first"
         return self._connection
 
     async def _carry(self, connection: Connection, address: str, message: bytes) -> None:
@@ -147,9 +147,9 @@ class _Smtp:
 
 
 async def _in_thread(connection: Connection, work: Callable[[], None], limit_s: float) -> None:
-    """Do blocking work with a connection, which is cut after `limit_s`, or when nobody waits for it any more.
+    """Run blocking work on a connection in a thread, and cut the connection after `limit_s` or on cancellation.
 
-    Raises what the work raises; MailTrouble: its time is over.
+    Raises what the work raises; MailError: timeout.
     """
     with trio.move_on_after(limit_s):
         try:
@@ -161,24 +161,23 @@ async def _in_thread(connection: Connection, work: Callable[[], None], limit_s: 
 
 
 async def check_mail(config: MailConfig) -> None:
-    """Whether e-mails can leave: the folder can be written, and by nobody else; or the server lets us in, and takes our
-    sender. Nothing is made.
+    """Check that emails can be sent, without creating anything. Raises OSError.
 
-    Raises OSError.
+    Checks that the folder is writable and private, or that the server accepts our sign-in and sender.
     """
     if config.transport == "file":
         await trio.to_thread.run_sync(_check_folder, config)
         return
     connection = Connection(config.smtp_url.get_secret_value(), Patience())
 
-    def look() -> None:
+    def check() -> None:
         connection.connect()
         connection.try_sender(config.sender)
 
     try:
-        await _in_thread(connection, look, Patience().connect_s)
-    except MailTrouble as trouble:
-        raise OSError(f"the mail server takes nothing ({trouble})") from None
+        await _in_thread(connection, check, Patience().connect_s)
+    except MailError as error:
+        raise OSError(f"the mail server does not accept emails ({error})") from None
 
 
 def _check_folder(config: MailConfig) -> None:
@@ -187,11 +186,11 @@ def _check_folder(config: MailConfig) -> None:
         return
     atomic_file.check_writable(config.folder)
     if stat.S_IMODE(config.folder.stat().st_mode) & 0o077:
-        raise OSError(f"others can look into {config.folder}; run: chmod 700 {config.folder}")
+        raise OSError(f"other users can access {config.folder}; run: chmod 700 {config.folder}")
 
 
 def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> EmailMessage:
-    """The e-mail as it leaves, with exactly one recipient. Raises ValueError: a header would be more than a line."""
+    """Create the message, with exactly one recipient. Raises ValueError: a header contains a line break."""
     message = EmailMessage(policy)
     message["From"] = Address(addr_spec=sender)
     message["To"] = Address(addr_spec=email.to)
@@ -200,7 +199,7 @@ def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> Em
     domain = sender.rpartition("@")[2]
     message["Message-ID"] = f"<{email.id}@{domain}>" if email.id else make_msgid(domain=domain)
     message["Auto-Submitted"] = "auto-generated"
-    encoding = "8bit" if policy.cte_type == "8bit" else None  # None: 7bit where that does
+    encoding = "8bit" if policy.cte_type == "8bit" else None  # None: 7bit if possible
     message.set_content(as_plain(email.text), cte=encoding)
     message.add_alternative(as_html(email.subject, email.text), subtype="html", cte=encoding)
     return message
@@ -211,21 +210,22 @@ def _on_the_wire(sender: str, email: Email) -> bytes:
 
 
 def _into_folder(config: MailConfig, email: Email) -> None:
-    """One .eml an e-mail, their names in the order of sending.
+    """Write the email to an .eml file. File names sort in the order of sending.
 
-    Written beside and renamed, so that a reader never meets half of one. Raises ServerAway: it cannot be written.
+    The file is written under another name and then renamed, so that readers never see a partial file.
+    Raises ServerAway: the file cannot be written.
     """
     raw = message_of(config.sender, email).as_bytes()
     path = config.folder / f"{system_clock()}-{next(_NUMBERS):06}-{new_id('mail')}.eml"
-    beside = path.with_suffix(".tmp")
+    temporary = path.with_suffix(".tmp")
     try:
         config.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
         try:
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE), "wb") as file:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE), "wb") as file:
                 file.write(raw)
             if email.send:
-                beside.rename(path)
+                temporary.rename(path)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise ServerAway(f"folder {type(error).__name__}") from None

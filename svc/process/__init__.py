@@ -1,6 +1,6 @@
-"""The service as a process of the system.
+"""The service as an operating system process.
 
-systemd      sockets that are handed over, readiness and the watchdog
-standby      waits for the store that another service has
-core_dumps   switches them off
+systemd      socket activation, readiness and the watchdog
+standby      wait while another service uses the store
+core_dumps   disable core dumps
 """

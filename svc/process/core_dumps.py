@@ -1,4 +1,4 @@
-"""No core dumps: they would write the vault key, tokens and passwords in a process's memory to a disk."""
+"""Disable core dumps, which would write the vault key, tokens and passwords from memory to disk."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _PR_SET_DUMPABLE = 4
 
 
 def forbid_core_dumps() -> None:
-    """Let no crash of this process, or of one that it forks, leave a core dump.
+    """Prevent core dumps of this process and of processes that it forks.
 
-    The limit alone is not enough: the kernel does not apply it where dumps go to a program (core(5)), and not every
-    such program asks for it; systemd-coredump does. A process that is not dumpable is never dumped, and other processes
-    of its user cannot read its memory. A program that it executes is dumpable again, within the limit.
+    RLIMIT_CORE alone is not enough: the kernel ignores it if core dumps are piped to a program (core(5)), and not every
+    such program checks it; systemd-coredump does. A non-dumpable process is never dumped, and other processes of its
+    user cannot read its memory. A program that it executes is dumpable again, within the limit.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
     if sys.platform == "linux":
-        # It fails for no other reason than a value that the kernel does not know.
+        # Fails only if the kernel does not know the value, so the result is not checked.
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

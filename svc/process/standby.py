@@ -1,7 +1,7 @@
-"""`svc serve --standby`: waits while another service has the store, and serves when that one has gone.
+"""`svc serve --standby`: wait while another service uses the store, then serve.
 
-While it waits it listens on no port, so whoever distributes requests sees at once that it does not serve. That it lives
-is told to systemd, and to `svc health` through a socket that has a name and no file, and ends with the process.
+A waiting standby does not listen on its port, so load balancers see immediately that it does not serve. It reports that
+it is alive to systemd, and to `svc health` over a Unix socket in the abstract namespace, which ends with the process.
 """
 
 from __future__ import annotations
@@ -28,53 +28,53 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_LOOK_EVERY_S = 0.5
-# An answer of a few words to the same machine.
+_POLL_EVERY_S = 0.5
+# Timeout for sending the state to a client on the same machine.
 _ANSWER_S = 5.0
-_WAITS = "standby: another svc serve has the store"
-_AWAY = "standby: the store is away"
-_TAKES = "standby: takes the store over"
+_WAITS = "standby: another svc serve uses the store"
+_AWAY = "standby: the store is unavailable"
+_TAKES = "standby: taking over the store"
 
 
 async def stand_by(config: Config, systemd: Systemd, serve: Callable[[], Awaitable[None]]) -> None:
-    """Call `serve` once no other service has the store; return when it has ended, or on SIGTERM or SIGINT.
+    """Call `serve` when no other service uses the store. Return when `serve` ends, or on SIGTERM or SIGINT.
 
-    Raises ConfigError: what `serve` raises; at the start a store that is away; at any time what would keep this process
-    from serving, and that waiting does not mend.
+    Raises what `serve` raises; ConfigError: the store is unavailable at the start, or a problem that waiting does not
+    solve would keep this process from serving.
     """
     standby = _Standby(config, systemd)
-    async with trio.open_nursery() as beside:
-        # systemd takes one that waits for started, so its watchdog also asks while the store is being taken.
-        beside.start_soon(systemd.keep_told, lambda: None)
-        while await standby.turn_comes():
+    async with trio.open_nursery() as nursery:
+        # A waiting standby counts as started for systemd, so it must also feed the watchdog while taking over.
+        nursery.start_soon(systemd.keep_told, lambda: None)
+        while await standby.wait_for_store():
             try:
                 await serve()
                 break
             except Served as error:
-                log.info("standby: another one was quicker", extra={"why": str(error)})
-        beside.cancel_scope.cancel()
+                log.info("standby: another standby was faster", extra={"why": str(error)})
+        nursery.cancel_scope.cancel()
 
 
 class _Standby:
     def __init__(self, config: Config, systemd: Systemd) -> None:
         self._config = config
         self._systemd = systemd
-        self._state = ""  # in words; "": it has not had to wait
+        self._state = ""  # the last reported state; "" if it has not had to wait
 
-    async def turn_comes(self) -> bool:
-        """Wait until the store is free: True; False: the process is to end."""
-        comes = False
+    async def wait_for_store(self) -> bool:
+        """Wait until the store is free. Return False if the process was asked to stop."""
+        is_free = False
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with open_look(self._config.store) as look, trio.open_nursery() as beside:
-                beside.start_soon(self._stop, signals, beside.cancel_scope)
-                beside.start_soon(self._answer)
+            async with open_look(self._config.store) as look, trio.open_nursery() as nursery:
+                nursery.start_soon(self._stop, signals, nursery.cancel_scope)
+                nursery.start_soon(self._serve_state)
                 await self._wait(look)
-                comes = True
-                beside.cancel_scope.cancel()
-        return comes
+                is_free = True
+                nursery.cancel_scope.cancel()
+        return is_free
 
     async def _stop(self, signals: AsyncIterator[int], waiting: trio.CancelScope) -> None:
-        log.info("standby: stops", extra={"signal": signal.Signals(await anext(signals)).name})
+        log.info("standby: stopping", extra={"signal": signal.Signals(await anext(signals)).name})
         await self._systemd.tell("STOPPING=1")
         waiting.cancel()
 
@@ -84,45 +84,49 @@ class _Standby:
                 if await look():
                     break
                 if not self._state:
-                    self._look_ahead()
-                await self._say(_WAITS)
+                    self._check_setup()
+                await self._report(_WAITS)
             except Away as error:
-                if not self._state:  # an operator who starts it wants to know
+                if not self._state:  # fail at the start, so that the operator sees the error
                     raise
-                await self._say(_AWAY, why=str(error))
-            await trio.sleep(_LOOK_EVERY_S)
+                await self._report(_AWAY, why=str(error))
+            await trio.sleep(_POLL_EVERY_S)
         if self._state:
-            await self._say(_TAKES)
+            await self._report(_TAKES)
 
-    def _look_ahead(self) -> None:
-        """What would keep this one from serving is told now, and not when it is needed. Raises ConfigError."""
+    def _check_setup(self) -> None:
+        """Check early for problems that would keep this process from serving. Raises ConfigError."""
         key_file = self._config.vault.key_file
         if not key_file.exists():
-            raise ConfigError(f"There is no key file {key_file}: a standby needs that of the service it waits for.")
+            raise ConfigError(
+                f"The key file {key_file} does not exist. A standby needs the key file of the active service."
+            )
         open_vault(self._config.vault, {}, make=False)
         if self._systemd.sockets:
-            log.warning("systemd listens: who connects to the standby waits until it serves, and is not sent elsewhere")
+            log.warning(
+                "systemd holds the listening socket, so clients of this standby wait instead of being sent elsewhere"
+            )
 
-    async def _say(self, state: str, **more: str) -> None:
+    async def _report(self, state: str, **more: str) -> None:
         if state != self._state:
             self._state = state
             log.log(logging.INFO if state == _WAITS else logging.WARNING, state, extra=more)
             await self._systemd.tell("READY=1", f"STATUS={state}")
 
-    async def _answer(self) -> None:
-        """Tell everybody on this machine who connects what it does."""
+    async def _serve_state(self) -> None:
+        """Report the state to clients on this machine (`svc health`)."""
         here = self._config.http.bind
-        if addresses.parse_bind(here)[1] == 0:  # nobody could know the name
+        if addresses.parse_bind(here)[1] == 0:  # clients cannot know the port, and so not the socket's name
             return
         with trio.socket.socket(trio.socket.AF_UNIX) as named:
             try:
                 await named.bind(addresses.standby_name(here))
             except OSError as error:
-                log.warning("svc health is not told of this standby", extra={"why": str(error)})
+                log.warning("standby: svc health cannot query this standby", extra={"why": str(error)})
                 return
             named.listen()
-            await trio.serve_listeners(self._tell, [trio.SocketListener(named)])
+            await trio.serve_listeners(self._send_state, [trio.SocketListener(named)])
 
-    async def _tell(self, asker: trio.SocketStream) -> None:
+    async def _send_state(self, client: trio.SocketStream) -> None:
         with suppress(trio.BrokenResourceError), trio.move_on_after(_ANSWER_S):
-            await asker.send_all(self._state.encode())
+            await client.send_all(self._state.encode())

@@ -1,7 +1,7 @@
-"""What systemd hands to the service, and what it is told: sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3).
+"""The systemd interface: sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3).
 
-Whoever does as systemd does is served the same: a socket that is held by somebody else outlives the process, so that a
-restart refuses nobody. Without any of the variables nothing here does anything.
+Also works with other supervisors that use the same protocol. A socket that the supervisor holds outlives the process,
+so that no connections are refused during a restart. Without the environment variables, this module does nothing.
 """
 
 from __future__ import annotations
@@ -22,49 +22,52 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _FIRST_DESCRIPTOR = 3
-# What is told is one datagram to the same machine.
+# Timeout for a notification, which is one datagram on the same machine.
 _TELL_S = 5.0
-# Without a watchdog, how often it is looked whether the status is another.
+# How often the status is checked for changes if there is no watchdog.
 _STATUS_EVERY_S = 15.0
 
 
 @dataclass(frozen=True)
 class Systemd:
-    """`sockets`: what to listen on; `tell_at`: the address of who wants to be told, "" for nobody; `watchdog_s`: who
-    is silent for so long is taken for hung, and started again."""
+    """The settings that systemd passes to the service.
+
+    `sockets`: the listening sockets. `tell_at`: the address for notifications, or "". `watchdog_s`: systemd restarts
+    the service after this time without a notification.
+    """
 
     sockets: tuple[socket.socket, ...] = ()
     tell_at: str = ""
     watchdog_s: float | None = None
 
     async def tell(self, *lines: str) -> None:
-        """Tell it, as sd_notify(3) has it. Raises nothing: the service goes on, whoever does not listen."""
+        """Send a notification as in sd_notify(3). Failures are logged and never raised."""
         if not self.tell_at:
             return
-        # What begins with @ is a name that is in no folder.
+        # A leading @ marks a name in the abstract namespace.
         address = f"\0{self.tell_at[1:]}" if self.tell_at.startswith("@") else self.tell_at
         try:
             with trio.fail_after(_TELL_S), trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
                 await to.connect(address)
                 await to.send("\n".join(lines).encode())
         except (OSError, trio.TooSlowError) as error:
-            log.warning("systemd could not be told", extra={"what": lines[0], "error": str(error)})
+            log.warning("systemd notification failed", extra={"what": lines[0], "error": str(error)})
 
-    async def keep_told(self, trouble: Callable[[], str | None]) -> None:
-        """Tell that the service lives, which it does while this task has its turns, and what `trouble` it has.
+    async def keep_told(self, problem: Callable[[], str | None]) -> None:
+        """Feed the watchdog and report the status, until cancelled. `problem` returns the current problem, or None.
 
-        Until it is cancelled. A store that is away is told and does not end the watchdog's patience: a restart would
-        not bring it back.
+        The watchdog detects a hung event loop. It is also fed while the store is unavailable, because a restart would
+        not help then.
         """
         if not self.tell_at:
             return
-        told: str | None = None  # none, as was said when it was ready
+        reported: str | None = None  # the READY notification reported no problem
         while True:
-            now = trouble()
+            current = problem()
             lines = ["WATCHDOG=1"] if self.watchdog_s is not None else []
-            if now != told:
-                lines.append(f"STATUS={now or 'serving'}")
-                told = now
+            if current != reported:
+                lines.append(f"STATUS={current or 'serving'}")
+                reported = current
             if lines:
                 await self.tell(*lines)
             await trio.sleep(_STATUS_EVERY_S if self.watchdog_s is None else self.watchdog_s / 2)
@@ -73,17 +76,17 @@ class Systemd:
 def from_environment(
     environ: MutableMapping[str, str], *, pid: int | None = None, first: int = _FIRST_DESCRIPTOR
 ) -> Systemd:
-    """What the environment of this process says, taken out of it: it is for no other process.
+    """Read systemd's variables and remove them from the environment, so that child processes do not use them.
 
-    `pid`: this process; `first`: the first descriptor that is handed over.
+    `pid`: the id of this process. `first`: the first inherited descriptor.
 
-    Raises ConfigError: a descriptor that was handed over is no TCP socket that listens, or a number is none.
+    Raises ConfigError: an inherited descriptor is not a listening TCP socket, or a variable is not a number.
     """
     pid = os.getpid() if pid is None else pid
     taken = {name: environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "WATCHDOG_PID", "WATCHDOG_USEC")}
     environ.pop("LISTEN_FDNAMES", None)
     count = 0
-    if taken["LISTEN_PID"] == str(pid):  # else it was for a process that started this one
+    if taken["LISTEN_PID"] == str(pid):  # otherwise, the variables are meant for a parent process
         count = _number("LISTEN_FDS", taken["LISTEN_FDS"])
     watchdog_us = 0
     if taken["WATCHDOG_PID"] in ("", str(pid)):
@@ -101,20 +104,20 @@ def _number(name: str, value: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise ConfigError(f"The environment variable {name} is {value!r}, and must be a number.")
+        raise ConfigError(f"The environment variable {name} must be a number, but is {value!r}.")
     return number
 
 
 def _socket(descriptor: int) -> socket.socket:
-    trouble = f"Descriptor {descriptor}, which systemd has handed over, is no TCP socket that listens"
+    problem = f"Descriptor {descriptor}, which systemd passed to the service, is not a listening TCP socket"
     remedy = "the socket unit needs ListenStream= with an address and a port, and Accept=no."
     try:
         found = socket.socket(fileno=descriptor)
     except OSError as error:
-        raise ConfigError(f"{trouble} ({error.strerror}): {remedy}") from None
+        raise ConfigError(f"{problem} ({error.strerror}): {remedy}") from None
     kind = (found.family in (socket.AF_INET, socket.AF_INET6), found.type == socket.SOCK_STREAM)
     if not all(kind) or not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        found.detach()  # it is not ours
-        raise ConfigError(f"{trouble}: {remedy}")
+        found.detach()  # leave the descriptor open, since it is not ours
+        raise ConfigError(f"{problem}: {remedy}")
     found.set_inheritable(False)
     return found

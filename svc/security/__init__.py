@@ -1,8 +1,9 @@
-"""Secrets: how they look, how they are stored, and who may choose them.
+"""Secrets: their formats, storage and rules.
 
-api_key           the form of an API key's value
-passwords         argon2id hashes; `password_policy` refuses what is guessed first
+api_key           the format of API keys
+passwords         argon2id hashes
+password_policy   rejects short and common passwords
 session_tokens    the tokens of a page session
-vault             working tokens, sealed under the key of the key file
-token_page        links to the platform's page for a new token, filled in
+vault             encryption of working tokens with the key file
+token_page        links to the Cloudflare page that creates a token, with the permissions filled in
 """

@@ -1,10 +1,10 @@
-"""What an API key's value looks like: one word, which a scanner for leaked secrets tells from any other.
+"""The format of API keys, which scanners for leaked secrets can recognize.
 
     svc_  30 random characters (178 bits)  6 characters of checksum
 
-All are of 0-9, A-Z, a-z, so a double click takes the whole value. The checksum is the CRC-32 of the random characters
-(zlib's), in base 62 with these characters as digits, the highest first: the form that the large code hosts use. It
-keeps no secret. Whoever finds something like a key knows without asking whether it is one.
+The characters are 0-9, A-Z and a-z, so that a double click selects the whole key. The checksum is the CRC-32 (zlib) of
+the random characters in base 62, with these characters as digits and the most significant digit first. Large code hosts
+use the same format. The checksum is not secret: it lets anyone verify offline that a string has the format of a key.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import string
 import zlib
 
 PREFIX = "svc_"
-# Of a key's value this much is stored and shown: enough to tell one's keys apart; 22 random characters, 131 bits, stay
-# unknown.
+# The length of the prefix of a key that is stored and shown, so that users can distinguish their keys. The other 22
+# random characters (131 bits) stay unknown.
 SHOWN_CHARS = len(PREFIX) + 8
 
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -26,13 +26,13 @@ PATTERN = f"{PREFIX}[0-9A-Za-z]{{{_RANDOM_CHARS + _CHECKSUM_CHARS}}}"
 
 
 def new_api_key() -> str:
-    """The value of a new key."""
+    """Generate a key."""
     random = "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM_CHARS))
     return f"{PREFIX}{random}{_checksum(random)}"
 
 
 def is_api_key(text: str) -> bool:
-    """Whether `text` can be the value of a key: its form and its checksum are right."""
+    """Return True if the text has the format of a key and a correct checksum."""
     if re.fullmatch(PATTERN, text) is None:
         return False
     return _checksum(text[len(PREFIX) : -_CHECKSUM_CHARS]) == text[-_CHECKSUM_CHARS:]

@@ -1,9 +1,8 @@
-"""Which passwords may be chosen (NIST SP 800-63B): long enough, and none that is guessed first. No rule on its signs.
+"""Password rules (NIST SP 800-63B): a minimum length, and no passwords that are easy to guess. No composition rules.
 
-What is guessed first: the commonest passwords, words and names; the product's and the user's own name; one sign
-repeated. The common ones are the lists of the package zxcvbn, read from this machine. Of that package the lists alone
-are used: its estimate of a password's strength would keep 14 MB in memory and take 60 ms of CPU for some passwords, and
-what it is told of one user stays in its lists for the next (its issue 84).
+Easy to guess are common passwords, words and names, the names of the product and the user, and repeated characters.
+Common passwords are those in the lists of the package zxcvbn. Its strength estimate is not used: it would keep 14 MB in
+memory and take 60 ms of CPU for some passwords, and user inputs stay in its lists for the next call (its issue 84).
 """
 
 from __future__ import annotations
@@ -17,65 +16,65 @@ from svc.security.passwords import normalised
 
 # Characters.
 SHORTEST = 8
-# Longer ones are no better; the limit keeps a megabyte of password from being hashed.
+# Limits the time that hashing takes.
 LONGEST = 200
 
-# The product, as people would write it into a password, without what is no letter.
+# Names of the product as they may appear in passwords, letters only.
 _PRODUCT = ("svc", "svcedge", "pagecounter", "pagecounters", "shortlink", "shortlinks")
-# Of a shorter name, digits behind it are most of the password.
+# In a password with a shorter name, the digits are most of the password.
 _SHORTEST_NAME = 3
-_NO_LETTERS = re.compile(r"[\W\d_]+")
-_BETWEEN = "\n"
+_NON_LETTERS = re.compile(r"[\W\d_]+")
+_SEPARATOR = "\n"
 
 
 def fault_of(password: str) -> str | None:
-    """Why nobody may choose this password, in words for whoever wants it; None: somebody may."""
+    """Return why the password is not allowed for any user, as an error message; None if it is allowed."""
     shown = normalised(password)
     if min(len(password), len(shown)) < SHORTEST:
         return f"must have at least {SHORTEST} characters"
     if len(set(shown.casefold())) == 1:
-        return "must not be one character repeated; several words that you do not use elsewhere are good"
-    if _is_common(shown) or _letters_of(shown) in _PRODUCT:
-        return "is one of those that are tried first; several words that you do not use elsewhere are good"
+        return "must not be a single repeated character; try a few unrelated words"
+    if _is_common(shown) or _letters(shown) in _PRODUCT:
+        return "is too easy to guess; try a few unrelated words"
     return None
 
 
 def fault_for(address: str, password: str) -> str | None:
-    """Why the user of this e-mail address may not choose it, though others may: it is the address, or its name."""
+    """Return why the user with this email address must not use the password, as an error message; None if allowed."""
     shown, name = normalised(password).casefold(), address.partition("@")[0]
-    letters = _letters_of(shown)
+    letters = _letters(shown)
     same = shown in (address.casefold(), name.casefold())
-    if same or (len(letters) >= _SHORTEST_NAME and letters in (_letters_of(address), _letters_of(name))):
-        return "must not be the e-mail address, or the name in it with digits; take several words"
+    if same or (len(letters) >= _SHORTEST_NAME and letters in (_letters(address), _letters(name))):
+        return "must not be your email address, or its name with digits; try a few unrelated words"
     return None
 
 
-def _letters_of(text: str) -> str:
-    return _NO_LETTERS.sub("", text.casefold())
+def _letters(text: str) -> str:
+    return _NON_LETTERS.sub("", text.casefold())
 
 
 def _is_common(password: str) -> bool:
     word = password.casefold()
-    return _BETWEEN not in word and f"{_BETWEEN}{word}{_BETWEEN}" in common_passwords()
+    return _SEPARATOR not in word and f"{_SEPARATOR}{word}{_SEPARATOR}" in common_passwords()
 
 
 @lru_cache(maxsize=1)
 def common_passwords() -> str:
-    """The common ones of the length that a password has, each between two line ends.
+    """Return the common passwords that are long enough, each between two line breaks.
 
-    One text of 400 kB, where a set would take 4 MB; to search it takes 0.2 ms, beside the 50 of a password's hash. To
-    read it takes 20 ms, so the service does that when it starts.
+    One string of 400 kB, since a set would take 4 MB. Searching it takes 0.2 ms, and hashing a password 50 ms. Loading
+    takes 20 ms, so the service calls this function at startup.
     """
     words = {word for listed in _lists().values() for word in listed if len(word) >= SHORTEST}
-    return _BETWEEN.join(["", *sorted(words), ""])
+    return _SEPARATOR.join(["", *sorted(words), ""])
 
 
 def _lists() -> dict[str, list[str]]:
-    """The package's lists by their names. Not imported as usual: that alone takes the 14 MB."""
+    """Load the lists of the package by name, without importing the package, which would take 14 MB."""
     package = importlib.util.find_spec("zxcvbn")
     found = package and PathFinder.find_spec("zxcvbn.frequency_lists", package.submodule_search_locations)
     if found is None or found.loader is None:
-        raise ModuleNotFoundError("the lists of zxcvbn are not installed")
+        raise ModuleNotFoundError("the lists of the package zxcvbn are not installed")
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     lists: dict[str, list[str]] = module.FREQUENCY_LISTS

@@ -1,6 +1,6 @@
-"""Passwords as they are stored: argon2id. Costs about 50 ms and 64 MiB each: for a thread, few at a time.
+"""Password hashes (argon2id). Each takes about 50 ms and 64 MiB, so run few at a time, in threads.
 
-Which may be chosen is in `password_policy.py`.
+See `password_policy.py` for the rules for passwords.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _HASHER = PasswordHasher()
 
 
 def normalised(password: str) -> str:
-    """The same text for what keyboards and systems write in several ways: ä in one sign or in two, wide letters (NFKC).
+    """Return the password in Unicode form NFKC, since systems encode the same text differently (ä, full-width letters).
 
-    Nothing else is changed: spaces, capitals and every other sign count.
+    Nothing else changes: spaces, upper case and all other characters count.
     """
     return unicodedata.normalize("NFKC", password)
 
 
 def hash_password(password: str) -> str:
-    """What is stored of a password."""
+    """Return the hash of a password to store."""
     return _HASHER.hash(normalised(password))
 
 
 def slow_digest(text: bytes, name: bytes) -> str:
-    """The same for the same text under the same name, in hex: for what is guessed as easily as a password."""
+    """Return a slow digest in hex, salted with `name`, for texts that may be as easy to guess as a password."""
     return hash_secret_raw(
         text,
         hashlib.sha256(name).digest(),
@@ -43,8 +43,8 @@ def slow_digest(text: bytes, name: bytes) -> str:
     ).hex()
 
 
-def nobodys() -> str:
-    """As a hash of this cost looks, and no password's: a check against it takes as long as one against a user's."""
+def dummy_hash() -> str:
+    """Return a hash that no password matches, and that takes as long to verify as a real one."""
     salt, digest = (
         b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (_HASHER.salt_len, _HASHER.hash_len)
     )
@@ -53,12 +53,12 @@ def nobodys() -> str:
 
 
 def verify_password(stored: str | None, password: str) -> bool:
-    """Whether `password` belongs to the stored hash.
+    """Return True if the password matches the stored hash.
 
-    None (there is no such user) and "" (no password of this user counts) take as long and are False.
+    Returns False for None (the user does not exist) and "" (the user has no password), in the same time.
     """
     try:
-        _HASHER.verify(stored or nobodys(), normalised(password))
+        _HASHER.verify(stored or dummy_hash(), normalised(password))
     except (VerifyMismatchError, InvalidHashError):
         return False
     return bool(stored)

@@ -1,12 +1,12 @@
-"""The two tokens of a page session, and how the next pair follows from the one before. Pure.
+"""The access and refresh tokens of a page session, and how a pair is derived from the previous one. Pure.
 
-The store has digests of tokens, and the salt by which the session's newest pair was made. With an old refresh token and
-the salt the newer pair can be made again, so whoever exchanges one token twice, in two tabs or after an answer that was
-lost, gets the same pair: there is one newest cookie, in whatever order answers arrive, also after a restart. The salt
-alone, or the token alone, makes nothing.
+The store has the digests of the tokens and the salt of the session's newest pair. The previous refresh token and the
+salt determine the newest pair. So a client that exchanges the same token twice, in two tabs or after a lost response,
+gets the same pair both times, in whatever order responses arrive, and also after a restart. Neither the salt nor the
+token alone is sufficient.
 
-All refresh tokens of a session begin with the same secret, its family. So a token that was exchanged long ago is known
-for one of this session's, though only the newest two are stored.
+All refresh tokens of a session start with the same secret, its family. It identifies the session of an old refresh
+token, although only the newest two are stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FAMILY_CHARS = len(_PREFIX) + 26  # 130 bits
 
 @dataclass(frozen=True)
 class Pair:
-    """An access and a refresh token, and the salt that made them."""
+    """An access token, a refresh token, and the salt from which they were derived."""
 
     access: str = field(repr=False)
     refresh: str = field(repr=False)
@@ -31,31 +31,31 @@ class Pair:
 
 
 def first_pair() -> Pair:
-    """The pair of a new session."""
+    """Create the pair of a new session."""
     return pair_of(new_secret(_PREFIX + random_base32(26)), new_secret())
 
 
 def next_pair(refresh: str) -> Pair:
-    """A new pair for this refresh token."""
+    """Create a new pair that replaces this refresh token."""
     return pair_after(refresh, new_secret())
 
 
 def pair_after(refresh: str, salt: str) -> Pair:
-    """The pair that was made for this refresh token by this salt."""
-    return pair_of(family_of(refresh) + _made("refresh", refresh, salt), salt)
+    """Derive the pair that replaced this refresh token, from its salt."""
+    return pair_of(family_of(refresh) + _derive("refresh", refresh, salt), salt)
 
 
 def pair_of(refresh: str, salt: str) -> Pair:
-    """The pair of which this is the refresh token."""
-    return Pair("svs_" + _made("access", refresh, salt), refresh, salt)
+    """Derive the pair with this refresh token, from its salt."""
+    return Pair("svs_" + _derive("access", refresh, salt), refresh, salt)
 
 
 def family_of(refresh: str) -> str:
-    """What all refresh tokens of a session begin with."""
+    """Return the prefix that all refresh tokens of a session share."""
     return refresh[:_FAMILY_CHARS]
 
 
-def _made(purpose: str, refresh: str, salt: str) -> str:
-    """256 bits in URL-safe characters."""
-    made = hmac.digest(salt.encode(), f"{purpose} {refresh}".encode(), "sha256")
-    return base64.urlsafe_b64encode(made).decode().rstrip("=")
+def _derive(purpose: str, refresh: str, salt: str) -> str:
+    """Derive a secret of 256 bits, in URL-safe characters."""
+    derived = hmac.digest(salt.encode(), f"{purpose} {refresh}".encode(), "sha256")
+    return base64.urlsafe_b64encode(derived).decode().rstrip("=")

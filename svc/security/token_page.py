@@ -1,7 +1,7 @@
-"""The edge platform's page for a new API token of an account, filled in. Pure.
+"""Links to the Cloudflare page that creates an account API token, with the permissions filled in. Pure.
 
-Platform docs: API token template URLs (account token URL format). The page cannot be told the account, the zones or the
-token's end; the dashboard asks for the account. The keys are those of its permission reference.
+Platform docs: API token template URLs (account token URL format). The account, the zones and the expiry date cannot be
+filled in; the dashboard asks for the account. The keys are those of Cloudflare's permission reference.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from urllib.parse import quote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_BOOTSTRAP_RIGHTS = (("account_settings", "read"), ("account_api_tokens", "edit"))
-_WORKING_RIGHTS = (
+_BOOTSTRAP_PERMISSIONS = (("account_settings", "read"), ("account_api_tokens", "edit"))
+_WORKING_PERMISSIONS = (
     ("workers_scripts", "edit"),
     ("d1", "edit"),
     ("account_analytics", "read"),
@@ -25,8 +25,8 @@ _WORKING_RIGHTS = (
 )
 
 
-def _page(rights: Sequence[tuple[str, str]]) -> str:
-    keys = json.dumps([{"key": key, "type": kind} for key, kind in rights], separators=(",", ":"))
+def _page(permissions: Sequence[tuple[str, str]]) -> str:
+    keys = json.dumps([{"key": key, "type": kind} for key, kind in permissions], separators=(",", ":"))
     return (
         "https://dash.cloudflare.com/?to=/:account/api-tokens"
         f"&permissionGroupKeys={quote(keys, safe='')}&name={quote('svc bootstrap')}"
@@ -35,7 +35,7 @@ def _page(rights: Sequence[tuple[str, str]]) -> str:
 
 # The list of an account's tokens.
 TOKENS_PAGE = "https://dash.cloudflare.com/?to=/:account/api-tokens"
-# With the two rights that a bootstrap token needs.
-TOKEN_PAGE = _page(_BOOTSTRAP_RIGHTS)
-# With those of the working token as well: where a token may only give rights that it holds itself.
-FULL_TOKEN_PAGE = _page(tuple(dict.fromkeys(_BOOTSTRAP_RIGHTS + _WORKING_RIGHTS)))
+# With the two permissions of a bootstrap token.
+TOKEN_PAGE = _page(_BOOTSTRAP_PERMISSIONS)
+# With the permissions of the working token as well, for accounts where a token can grant only its own permissions.
+FULL_TOKEN_PAGE = _page(tuple(dict.fromkeys(_BOOTSTRAP_PERMISSIONS + _WORKING_PERMISSIONS)))

@@ -1,9 +1,8 @@
-"""Working tokens at rest: sealed with AES-GCM under a key of the key file, bound to their account.
+"""Encrypt working tokens at rest: AES-GCM with a key of the key file, bound to their account.
 
-The key file holds one key a line (base64, 32 bytes), the newest first: sealing uses the first, opening tries
-all, so a key is rotated by putting a new line on top (`svc vault rotate`). The sealed tokens themselves tell whether a
-key is missing: a service that cannot open one does not start, and never makes a new key file in the place of a lost
-one.
+The key file has one key per line (32 bytes in base64), the newest first. Sealing uses the first key and opening tries
+all, so a key is rotated by adding a line at the top (`svc vault rotate`). A service that cannot open a stored token
+does not start, and never replaces a lost key file with a new one.
 """
 
 from __future__ import annotations
@@ -32,38 +31,38 @@ log = logging.getLogger(__name__)
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
-# A folder of a unit's own in it, which systemd makes for nobody else.
+# systemd creates a private folder in it for each unit with credentials.
 _CREDENTIALS = Path("/run/credentials")
 
 
 class Vault:
-    """Seals and opens secrets. Its repr shows nothing.
+    """Seal and open secrets. The repr shows none.
 
-    With `path`, the keys are those of a key file, which is read again when it has changed: before something is sealed,
-    and when something does not open. So a key is rotated beside a running service.
+    With `path`, the key file is read again if it has changed, before sealing and when a secret does not open. So keys
+    can be rotated while the service runs.
     """
 
     def __init__(self, keys: list[bytes], path: Path | None = None) -> None:
         self._ciphers = [AESGCM(key) for key in keys]
         self._path = path
-        self._seen: tuple[int, int, int] | None = None  # the file's state when it was last read here
+        self._seen: tuple[int, int, int] | None = None  # the state of the file when it was last read
 
     def seal(self, secret: str, owner_id: str) -> bytes:
-        """`secret` sealed; it opens only with the same `owner_id`."""
+        """Encrypt a secret. It opens only with the same `owner_id`."""
         self._read_again()
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._ciphers[0].encrypt(nonce, secret.encode(), owner_id.encode())
 
     def open(self, sealed: bytes, owner_id: str) -> str:
-        """The secret of `sealed`. Raises CannotUnseal: another key, another owner, or damaged."""
-        secret = self._opened(sealed, owner_id)
+        """Decrypt a secret. Raises CannotUnseal: the key or the owner does not match, or the data is damaged."""
+        secret = self._try_open(sealed, owner_id)
         if secret is None and self._read_again():
-            secret = self._opened(sealed, owner_id)
+            secret = self._try_open(sealed, owner_id)
         if secret is None:
             raise CannotUnseal
         return secret
 
-    def _opened(self, sealed: bytes, owner_id: str) -> str | None:
+    def _try_open(self, sealed: bytes, owner_id: str) -> str | None:
         nonce, box = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         for cipher in self._ciphers:
             try:
@@ -73,21 +72,21 @@ class Vault:
         return None
 
     def _read_again(self) -> bool:
-        """Whether the key file has changed, and was read."""
-        state = None if self._path is None else _state_of(self._path)
+        """Read the key file again if it has changed. Return True if the keys were replaced."""
+        state = None if self._path is None else _file_state(self._path)
         if self._path is None or state is None or state == self._seen:
             return False
         self._seen = state
         try:
             keys = read_keys(self._path)
         except (OSError, ConfigError) as error:
-            log.warning("the changed key file cannot be used; the keys of before are", extra={"why": str(error)})
+            log.warning("changed key file not usable; keeping the previous keys", extra={"why": str(error)})
             return False
         self._ciphers = [AESGCM(key) for key in keys]
         return True
 
     def opens(self, sealed: bytes, owner_id: str) -> bool:
-        """Whether `open` would give the secret."""
+        """Return True if `open` would succeed."""
         try:
             self.open(sealed, owner_id)
         except CannotUnseal:
@@ -96,11 +95,11 @@ class Vault:
 
 
 def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool = True) -> Vault:
-    """The vault of the key file, which opens everything of `sealed` (by owner's id).
+    """Open the vault of the key file, and check that it opens all of `sealed` (by owner id).
 
-    Where there is no key file and nothing sealed, one is made with a new key (mode 0600); without `make` nothing is,
-    and nothing can be sealed.
-    Raises ConfigError: not readable, readable by others, not keys, or a key is missing.
+    If there is no key file and nothing is sealed, a file with a new key is created (mode 0600). With `make` False,
+    nothing is created and the vault cannot seal.
+    Raises ConfigError: the file is unreadable, readable by other users or damaged, or a key is missing.
     """
     path = config.key_file
     accept = config.lost_tokens == "accept"
@@ -108,7 +107,9 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
         if path.exists():
             keys = read_keys(path)
         elif sealed and not accept:
-            raise ConfigError(f"The key file {path} is gone, and with it the tokens of {len(sealed)} accounts. {_MEND}")
+            raise ConfigError(
+                f"The key file {path} does not exist, but tokens need it (accounts: {len(sealed)}). {_FIX}"
+            )
         elif make:
             path.parent.mkdir(parents=True, exist_ok=True)
             keys = [_make(path)]
@@ -120,20 +121,22 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
     vault = Vault(keys, path)
     lost = sum(not vault.opens(box, owner_id) for owner_id, box in sealed.items())
     if lost and not accept:
-        raise ConfigError(f"The key file {path} does not open the tokens of {lost} of {len(sealed)} accounts. {_MEND}")
+        raise ConfigError(
+            f"The key file {path} does not decrypt the tokens of {lost} of {len(sealed)} accounts. {_FIX}"
+        )
     if lost:
-        log.warning("tokens cannot be opened", extra={"lost": lost, "accounts": len(sealed)})
+        log.warning("tokens cannot be decrypted", extra={"lost": lost, "accounts": len(sealed)})
     return vault
 
 
-_MEND = (
-    "Put the missing key back as one of its lines. If there is no copy of it, set [vault] lost_tokens to accept:"
-    " those accounts then need a new token each."
+_FIX = (
+    "Add the missing key to the file as a line. If you have no copy of the key, set [vault] lost_tokens to accept;"
+    " these accounts then need new tokens."
 )
 
 
-def _state_of(path: Path) -> tuple[int, int, int] | None:
-    """What changes with the file; None: it cannot be seen."""
+def _file_state(path: Path) -> tuple[int, int, int] | None:
+    """Return values that change with the file; None if the file is not accessible."""
     try:
         found = path.stat()
     except OSError:
@@ -151,17 +154,17 @@ def _make(path: Path) -> bytes:
 
 
 def new_key() -> bytes:
-    """A key that nobody has."""
+    """Generate a key."""
     return secrets.token_bytes(_KEY_BYTES)
 
 
 def text_of(keys: Sequence[bytes]) -> bytes:
-    """What a key file with these keys holds."""
+    """Return the content of a key file with these keys."""
     return b"".join(base64.b64encode(key) + b"\n" for key in keys)
 
 
 def keys_of(text: bytes) -> list[bytes]:
-    """The keys that a key file holds, the newest first. Raises ValueError: it is damaged."""
+    """Parse the content of a key file into keys, the newest first. Raises ValueError: it is damaged."""
     keys = [base64.b64decode(line, validate=True) for line in text.split()]
     if not keys or any(len(key) != _KEY_BYTES for key in keys):
         raise ValueError("not keys")
@@ -169,30 +172,29 @@ def keys_of(text: bytes) -> list[bytes]:
 
 
 def read_keys(path: Path) -> list[bytes]:
-    """The keys of a key file, the newest first. Raises OSError; ConfigError: readable by others, or damaged."""
+    """Read the keys of a key file, the newest first. Raises OSError; ConfigError: readable by others, or damaged."""
     others = 0o037 if _is_credential(path) else 0o077
     if path.stat().st_mode & others:
-        raise ConfigError(f"The key file {path} can be read by others; run: chmod 600 {path}")
+        raise ConfigError(f"The key file {path} can be read by other users; run: chmod 600 {path}")
     try:
         return keys_of(path.read_bytes())
     except ValueError:
-        raise ConfigError(f"The key file {path} is damaged: each line must be 32 bytes in base64.") from None
+        raise ConfigError(f"The key file {path} is damaged. Each line must have 32 bytes in base64.") from None
 
 
 def _is_credential(path: Path) -> bool:
-    """Whether systemd hands the file over (LoadCredential=).
+    """Return True if systemd provides the file (LoadCredential=).
 
-    It lets the service's user read it by an access list, and what the list allows shows as the group's rights.
+    systemd gives the service's user access with an ACL, whose mask appears as the permissions of the group.
     """
     return _CREDENTIALS in path.resolve().parents
 
 
 @contextmanager
 def changing(path: Path) -> Iterator[None]:
-    """Held by a command from when it reads the key file until all that it writes is sealed; others wait their turn.
+    """Hold a lock while a command reads and changes the key file and re-encrypts tokens. Other commands wait.
 
-    Without it, one would write the file without the new key of another, with which tokens are sealed by then.
-    Raises OSError.
+    Otherwise a command could overwrite a new key that another command has already used for tokens. Raises OSError.
     """
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -201,10 +203,10 @@ def changing(path: Path) -> Iterator[None]:
 
 
 def write_keys(path: Path, keys: Sequence[bytes]) -> None:
-    """Let the key file hold these keys, and no others; a kill leaves those before, or these. Raises OSError.
+    """Replace the keys in the key file atomically. Raises OSError.
 
-    It gets the owner of the one before, so that what root does on the command line does not lock the service out. A
-    link goes on to lead to it.
+    The file keeps its owner, so that a command run by root does not lock out the service. A symbolic link to the file
+    is kept.
     """
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)

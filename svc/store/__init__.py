@@ -1,4 +1,4 @@
-"""What is kept: one file per noun, one function per transaction, two engines."""
+"""Persistent storage: one module per noun, one function per transaction, two engines."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 async def open_store(
     config: StoreConfig, *, serving: bool = False, as_is: bool = False, metrics: Metrics | None = None
 ) -> AsyncIterator[Store]:
-    """The store that `[store] url` names: sqlite:///path (from here) or postgresql://…
+    """Open the store at `[store] url`: sqlite:///path (relative to the working folder) or postgresql://…
 
-    `serving`: for the service itself, of which there is one a store, and which alone brings its schema up to date;
-    commands use it beside. Its store is watched, and when another service has taken it over, what runs inside is
-    cancelled. `as_is`: where there is no store, none is made. `metrics`: to whom it reports; None: nobody.
-    Raises Served: another service has it; NotReady: it is of an older program, or there is none; ConfigError: another
-    address, a store that cannot be reached, one of a newer program, or one that was taken over.
+    `serving`: open it for the service. Only one service can use a store, and only the service migrates its schema.
+    The store is checked every second, and the block is cancelled if another service takes over the store. Commands
+    open it without `serving`, also while a service is running. `as_is`: do not create a missing store. `metrics`: where
+    to report; None: report nothing.
+    Raises Served if another service has the store; NotReady if its schema is older, or with `as_is` if it is missing;
+    ConfigError if the URL is not supported, the store cannot be reached, a newer program made it, or another service
+    took it over.
     """
     async with _engine(config, serving=serving, as_is=as_is, metrics=metrics) as store:
         if not serving:
@@ -43,14 +45,15 @@ async def open_store(
             yield store
             watching.cancel_scope.cancel()
         if store.condition.replaced.is_set():
-            raise ConfigError("Another svc serve has taken over the store of this one, which ends.")
+            raise ConfigError("Another svc serve has taken over the store of this one. This one stops.")
 
 
 @asynccontextmanager
 async def open_look(config: StoreConfig) -> AsyncIterator[Look]:
-    """Gives what tells whether the store is free to be taken, as often as it is asked.
+    """Yield a function that polls whether the store is free.
 
-    It raises Away: the store is not reached at the moment; ConfigError: it could not be taken if it were free.
+    It raises Away if the store cannot be reached at the moment, ConfigError if it could not be opened even if it were
+    free.
     """
     if config.engine == "sqlite":
         from svc.store.engines.sqlite_place import is_free
@@ -61,9 +64,9 @@ async def open_look(config: StoreConfig) -> AsyncIterator[Look]:
 
         yield look
     else:
-        from svc.store.engines.postgres_look import look_at_postgres
+        from svc.store.engines.postgres_look import poll_postgres
 
-        async with look_at_postgres(config.url.get_secret_value()) as asked:
+        async with poll_postgres(config.url.get_secret_value()) as asked:
             yield asked
 
 

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from svc.model import AccountState, EdgePlan
 
 
-# How long before a working token's expiry its user is warned.
+# The warning about an expiring working token appears this long before its expiry.
 EXPIRY_WARNING_MS = 14 * DAY_MS
-# The error that a state stands for, and the remedy of a state without one.
+# The error code that a state implies.
 _ERRORS: Mapping[AccountState, Code] = {
     "bootstrap_lost": "bootstrap_lost",
     "permission_error": "permission_error",
@@ -44,6 +44,7 @@ _ERRORS: Mapping[AccountState, Code] = {
     "resource_drift": "resource_drift",
     "no_connection": "worker_silent",
 }
+# The remedy for a state that is not an error.
 _REMEDIES: Mapping[AccountState, str] = {
     "pending": "Wait for the connect to finish. If the account stays `pending`, repeat the connect: POST /v1/accounts.",
     "connected": "Install the worker: POST /v1/accounts/{id}/install.",
@@ -54,35 +55,36 @@ _REMEDIES: Mapping[AccountState, str] = {
 
 
 def account_by_id(account_id: str) -> Tx[Account | None]:
-    """The account, whoever owns it."""
+    """Return the account of any user; None if it does not exist."""
     return _first((yield sql(f"{_ACCOUNTS} where a.id = $1", account_id)))
 
 
 def account_by_edge_id(edge_account_id: str) -> Tx[Account | None]:
-    """The account that connects this edge account."""
+    """Return the account that is connected to this edge account; None if there is none."""
     return _first((yield sql(f"{_ACCOUNTS} where a.edge_account_id = $1", edge_account_id)))
 
 
 def locked(account_id: str) -> Tx[Account | None]:
-    """The account, for a transaction that changes it by what it reads; see `locks`."""
+    """Lock the account and return it, for a transaction that changes it based on what it reads; see `locks`."""
     yield from lock_account(account_id)
     return (yield from account_by_id(account_id))
 
 
 def get_account(user_id: int, account_id: str) -> Tx[Account | None]:
-    """A user's own account; another's is None, like one that does not exist."""
+    """Return an account of this user; None if it does not exist or belongs to another user."""
     return _first((yield sql(f"{_ACCOUNTS} where a.id = $1 and a.user_id = $2", account_id, user_id)))
 
 
 def list_accounts(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[list[Account]]:
-    """A user's accounts, oldest first; only those in `edge_accounts` when it is given."""
+    """Return a user's accounts, oldest first. `edge_accounts`: only these edge accounts; None: all."""
     rows = yield sql(f"{_ACCOUNTS} where a.user_id = $1 order by a.created_at, a.id", user_id)
     return [_account(row) for row in rows if edge_accounts is None or row["edge_account_id"] in edge_accounts]
 
 
 def unsynced() -> Tx[dict[str, int]]:
-    """The accounts whose worker lacks something, or may know more than a restored store: the version of their
-    configuration, by their edge account ids.
+    """Return the accounts to sync: their worker lacks changes, or may be newer than a restored store.
+
+    Returns the version of the configuration by edge account id.
     """
     rows = yield sql(
         "select edge_account_id, config_version from accounts"
@@ -93,8 +95,8 @@ def unsynced() -> Tx[dict[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When something of an account is due (epoch ms; 0: now; None: nothing), and what the times of looks at it are made
-    of (`actors/checks/schedule.py`)."""
+    """The time when work for an account is due (epoch ms; 0: now; None: never), and the inputs for the schedule of its
+    health checks (`actors/checks/schedule.py`)."""
 
     edge_account_id: str
     at: int | None
@@ -106,11 +108,11 @@ class Due:
 
 
 def due_times(timing: TimingConfig) -> Tx[list[Due]]:
-    """What every account has due. This is what a start knows of the time before it.
+    """Return the times when work for each account is due. A start of the service builds its schedule from them.
 
-    Due now: an operation, a connect, a sync, what a restored store has to learn of a worker, a route to be made or
-    removed; later: the end of a bootstrap token's day, of a working token and of a site's old path, the silence of a
-    worker, an e-mail.
+    Due now: operations, connects, syncs, reading back a worker's data after a restore, routes to create or remove.
+    Due later: the expiry of bootstrap tokens, working tokens and old site paths, the timeout for a silent worker,
+    e-mails.
     """
     rows = yield sql(
         "select a.edge_account_id, a.state, a.heard_at, a.suspected_at, a.well_at, a.advice_due_at,"
@@ -144,7 +146,7 @@ def due_times(timing: TimingConfig) -> Tx[list[Due]]:
 
 
 def fell_silent(after: int, until: int) -> Tx[list[str]]:
-    """The edge account ids of those that serve and whose worker reported last then (epoch ms)."""
+    """Return the edge account ids of ready accounts whose worker last reported in (after, until] (epoch ms)."""
     rows = yield sql(
         "select edge_account_id from accounts where state = 'ready' and heard_at > $1 and heard_at <= $2", after, until
     )
@@ -165,16 +167,16 @@ def _due_at(row: Row, timing: TimingConfig) -> int | None:
 
 
 def add_account(*, account_id: str, user_id: int, edge_account_id: str, name: str, now: int) -> Tx[None]:
-    """The record of an account that is about to be connected."""
+    """Add the record of an account that is about to be connected."""
     yield from states.begin(account_id, user_id, edge_account_id, name, now)
 
 
 def change_account(
     account_id: str, now: int, *, name: str | None = None, plan: EdgePlan | None = None, days_kept: int | None = None
 ) -> Tx[Account]:
-    """Change what is given. Advice by the limits of another plan is none: the next is due at once. Raises NotFound.
+    """Change the given fields. A new plan deletes the advice, and new advice is due immediately. Raises NotFound.
 
-    A change of `days_kept` raises the version of the configuration, so the next sync writes it to the worker.
+    A change of `days_kept` increments the configuration version, so the next sync writes it to the worker.
     """
     account = present((yield from locked(account_id)))
     if name in (None, account.name) and plan in (None, account.plan) and days_kept in (None, account.days_kept.days):
@@ -195,7 +197,7 @@ def change_account(
 
 
 def suspect(account_id: str, now: int) -> Tx[None]:
-    """The platform refused something that makes a look at the whole account due."""
+    """Make a health check of the account due, because the platform refused a call."""
     rows = yield sql(
         "update accounts set suspected_at = $2 where id = $1 and suspected_at is null returning edge_account_id",
         account_id,
@@ -206,7 +208,10 @@ def suspect(account_id: str, now: int) -> Tx[None]:
 
 
 def looked_at(account_id: str, suspected_at: int | None, well_at: int | None) -> Tx[None]:
-    """A look at the account is done, also the one that was due since `suspected_at`; `well_at`: it found all well."""
+    """Record that a health check has ended, including the one that was due since `suspected_at`.
+
+    `well_at`: the time of the check if it found no problem; None: it found one.
+    """
     if suspected_at is not None:
         yield sql(
             "update accounts set suspected_at = null where id = $1 and suspected_at = $2", account_id, suspected_at
@@ -215,7 +220,10 @@ def looked_at(account_id: str, suspected_at: int | None, well_at: int | None) ->
 
 
 def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
-    """One more check of the working token was refused. Returns since when (epoch ms), and how many in a row."""
+    """Record that a check of the working token was refused.
+
+    Returns the time of the first refusal in a row (epoch ms) and their number.
+    """
     rows = yield sql(
         "update accounts set token_refused_at = coalesce(token_refused_at, $2), token_refusals = token_refusals + 1"
         " where id = $1 returning token_refused_at, token_refusals",
@@ -226,23 +234,23 @@ def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
 
 
 def token_accepted(account_id: str) -> Tx[None]:
-    """The platform knows the working token again."""
+    """Record that the platform accepted the working token."""
     yield sql("update accounts set token_refused_at = null, token_refusals = 0 where id = $1", account_id)
 
 
 def note_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
-    """Show on the account that the service fails on it; another error, which is still true, stays."""
+    """Show on the account that the service failed on it, unless the account shows another error already."""
     yield sql(
         "update accounts set error = $2 where edge_account_id = $1 and error is null", edge_account_id, to_json(note)
     )
 
 
 def forget_crash(edge_account_id: str) -> Tx[None]:
-    """The service works on the account again."""
+    """Remove the error of `note_crash`, because the service works on the account again."""
     rows = yield sql("select error from accounts where edge_account_id = $1 and error is not null", edge_account_id)
     for row in rows:
-        if _is_crash(row["error"]):
-            # Only this note: another one that was written since is still true.
+        if _is_crash_note(row["error"]):
+            # Remove only this error: another one that was written since then still applies.
             yield sql(
                 "update accounts set error = null where edge_account_id = $1 and error = $2",
                 edge_account_id,
@@ -251,25 +259,26 @@ def forget_crash(edge_account_id: str) -> Tx[None]:
 
 
 def crashed_edge_accounts() -> Tx[list[str]]:
-    """The accounts that show that the service fails on them."""
+    """Return the edge account ids of the accounts with an error of `note_crash`."""
     rows = yield sql("select edge_account_id, error from accounts where error is not null")
-    return [row["edge_account_id"] for row in rows if _is_crash(row["error"])]
+    return [row["edge_account_id"] for row in rows if _is_crash_note(row["error"])]
 
 
-def _is_crash(note: str) -> bool:
-    """Whether a stored note is one of `note_crash`. Not `note_from_json`, which makes unknown codes `internal`, too."""
+def _is_crash_note(note: str) -> bool:
+    """Return True if a stored error is from `note_crash`. Reads the raw code, because `note_from_json` also maps
+    unknown codes to `internal`."""
     return bool(from_json(note)["code"] == "internal")
 
 
 def warn(account_id: str, warning: AccountWarning) -> Tx[None]:
-    """Add a warning, until its cause is gone."""
+    """Add a warning to the account."""
     account = yield from locked(account_id)
     if account is not None:
         yield from _set_warnings(account, {*account.warnings, warning})
 
 
 def unwarn(account_id: str, warning: AccountWarning) -> Tx[Account | None]:
-    """Its cause is gone. Returns the account as it was."""
+    """Remove a warning from the account. Returns the account as it was before."""
     account = yield from locked(account_id)
     if account is not None and warning in account.warnings:
         yield from _set_warnings(account, {*account.warnings} - {warning})
@@ -281,12 +290,15 @@ def _set_warnings(account: Account, warnings: set[AccountWarning]) -> Tx[None]:
 
 
 def seek_database(account_id: str, now: int) -> Tx[None]:
-    """There is no database of the worker's name, and one is about to be asked for: what is found later is ours."""
+    """Record that no database has the worker's name and that one is about to be created.
+
+    A database with this name that is found later is therefore ours.
+    """
     yield sql("update accounts set database_sought_at = $2 where id = $1", account_id, now)
 
 
 def set_database(account_id: str, database_id: str) -> Tx[None]:
-    """A new database: the worker's configuration is to be written from the start."""
+    """Record a new database. The next sync writes the whole configuration to it."""
     yield sql(
         "update accounts set database_id = $2, database_sought_at = null, synced_version = 0 where id = $1",
         account_id,
@@ -295,19 +307,20 @@ def set_database(account_id: str, database_id: str) -> Tx[None]:
 
 
 def forget_database(account_id: str) -> Tx[None]:
-    """The database is gone at the platform."""
+    """Record that the platform no longer has the database."""
     yield sql("update accounts set database_id = null, synced_version = 0 where id = $1", account_id)
 
 
 def record_pushes(
     pushes: Sequence[tuple[str, WorkerPush]], parts: Mapping[str, tuple[int, int | None]] | None = None
 ) -> Tx[set[str]]:
-    """Workers' reports of themselves; of an account that has two the later one counts. Returns the accounts there are.
+    """Record the workers' reports. For an account with two, the later one counts. Returns the ids that exist.
 
-    A report ends its worker's silence, and the self-check of the upload that it comes from. One that tells of a failure
-    makes a look at the account due.
-    `parts`: by account, where there are any, the number of the first, and of the last that the transaction settles.
-    When others are missing before them, the store has lost commits: the worker is to be asked, as after a restore.
+    A report ends the `no_connection` state and the self-check of the upload that it comes from. If it has a cron error,
+    a health check becomes due.
+    `parts`: for accounts with parts, the number of the first part and the number of the last part that the transaction
+    settles. If parts before the first one are missing, the store has lost commits, and the worker's data is read back
+    as after a restore.
     """
     latest = dict(pushes)
     numbers = parts or {}
@@ -338,7 +351,7 @@ def record_pushes(
             yield from states.move(row["id"], ("no_connection",), "ready", None, latest[row["id"]].at)
         if "crons_stopped" in warnings:
             yield from unwarn(row["id"], "crons_stopped")
-        if latest[row["id"]].error_kind == "cron":  # of a push that did not arrive a health check would find nothing
+        if latest[row["id"]].error_kind == "cron":  # a health check would find no cause of a failed push
             yield from suspect(row["id"], latest[row["id"]].at)
         if row["install_id"] in reported and "not_confirmed" in warnings:
             yield from unwarn(row["id"], "not_confirmed")
@@ -348,7 +361,7 @@ def record_pushes(
 
 
 def note_silence(account_id: str, heard_at: int | None, error: ErrorNote, now: int) -> Tx[None]:
-    """No connection, unless the worker has reported since it was heard of at `heard_at` (epoch ms)."""
+    """Set the state `no_connection`, unless the worker has reported since `heard_at` (epoch ms)."""
     account = yield from locked(account_id)
     if account is not None and account.heard_at == heard_at:
         yield from states.move(account_id, ("ready",), "no_connection", error, now)
@@ -369,14 +382,14 @@ def _first(rows: list[Row]) -> Account | None:
 
 
 def present(account: Account | None) -> Account:
-    """The account, or NotFound raised."""
+    """Return the account. Raises NotFound if it is None."""
     if account is None:
         raise NotFound
     return account
 
 
 def not_ready(account: Account, message: str) -> Conflict:
-    """The refusal of a request that the account's state does not allow, with the remedy for this account.
+    """Return the error for a request that the account's state does not allow, with the remedy for this account.
 
     `details.reason` is the code of the account's error, whose details are included because its remedy names them.
     """

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def keep_advice(account_id: str, advice: Advice, plan: EdgePlan, due_at: int) -> Tx[None]:
-    """Show the advice, which is measured by the limits of `plan`, until `due_at`, when the next is computed.
+    """Store the advice, which is based on the limits of `plan`. The next advice is due at `due_at`.
 
-    Where the account has changed its plan meanwhile, another one is due.
+    If the account's plan has changed since then, nothing is stored, because new advice is already due.
     """
     yield sql(
         "update accounts set advice = $3, advice_due_at = $4 where id = $1 and plan = $2",
@@ -27,7 +27,7 @@ def keep_advice(account_id: str, advice: Advice, plan: EdgePlan, due_at: int) ->
 
 
 def advice_from_json(text: str | None) -> Advice | None:
-    """Stored advice; None for null."""
+    """Return stored advice; None for null."""
     advice = from_json_as(Advice, text)
     if advice is None:
         return None

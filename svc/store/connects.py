@@ -1,4 +1,4 @@
-"""Transactions on connects: an account and the operation that gets its working token change together."""
+"""Transactions on connects: an account changes together with the operation that obtains its working token."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[Account | None]:
-    """Check that the user may connect this edge account. Return its record, if there is one.
+    """Check that the user may connect this edge account. Returns its record, None if there is none.
 
-    Raises Conflict account_taken, already_connected; where there is no record, Forbidden limit_reached and
-    ServiceError service_full: there is no room for one.
+    Raises Conflict account_taken, already_connected. If a new record would exceed a limit, raises Forbidden
+    limit_reached or ServiceError service_full.
     """
     existing = yield from accounts.account_by_edge_id(edge_account_id)
     if existing is not None:
@@ -53,9 +53,9 @@ def begin_connect(
     limits: LimitsConfig,
     now: int,
 ) -> Tx[tuple[Account, Operation]]:
-    """The record and the operation of a connect; one that is pending or was lost continues under its own id.
+    """Begin a connect. Returns its account and operation; a pending or lost connect continues with the same account.
 
-    Raises as `may_connect` does; Unauthorized: the user is being deleted.
+    Raises like `may_connect`; Unauthorized if the user is being deleted.
     """
     yield from lock_user(user_id)
     if (yield from users.get_user(user_id)) is None:
@@ -87,7 +87,7 @@ def begin_connect(
 
 
 def leave_pending(edge_account_id: str, step: str, now: int, error: ErrorNote | None = None) -> Tx[None]:
-    """Let a connect that met a failure wait for the user's next request; the account shows `error` until then."""
+    """Let a failed connect wait for the user's next request. The account shows `error` until then."""
     account = yield from accounts.account_by_edge_id(edge_account_id)
     if account is not None and error is not None:
         yield from states.move(account.id, ("pending",), "pending", error, now)
@@ -101,7 +101,7 @@ def leave_pending(edge_account_id: str, step: str, now: int, error: ErrorNote | 
 
 
 def drop_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """A connect was refused for good, and no token of it can be alive: nothing of it stays but its events."""
+    """Delete a connect that was refused permanently and left no valid token. Only its events remain."""
     operation = yield from operations.running(account_id)
     if operation is not None:
         yield from operations.fail(operation.id, error, now)
@@ -112,9 +112,10 @@ def drop_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
 def finish_connect(
     account_id: str, operation_id: str, token: WorkingToken, install_operation_id: str, now: int
 ) -> Tx[Account]:
-    """Store the working token and begin the install. The account is still `pending`: the answer to the connect.
+    """Store the working token and begin the install. Returns the account, still `pending`, for the response.
 
-    The answer, given before the bootstrap token and those of lost tries are deleted, has no warning of them.
+    The response has no warnings about the bootstrap token and the tokens of lost attempts, because they are deleted
+    only afterwards.
     """
     yield from working_tokens.put_token(account_id, operation_id, token, now)
     yield sql("update accounts set error = null where id = $1", account_id)
@@ -125,7 +126,7 @@ def finish_connect(
 
 
 def lose_bootstrap(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """The connect ended with tokens that may be alive: the record stays, and its error names them (rule A8)."""
+    """End a connect whose tokens may still be valid. The record stays, and its error names the tokens (rule A8)."""
     account = yield from accounts.locked(account_id)
     if account is not None and account.sealed_token is None:
         yield from states.move(account_id, None, "bootstrap_lost", error, now)

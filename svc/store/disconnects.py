@@ -1,7 +1,7 @@
-"""Transactions on disconnects: an account's record ends; its sites, links and totals stay readable.
+"""Transactions on disconnects: an account's record is deleted, but its sites, links and totals stay readable.
 
-What is left of the record is a row of `former_accounts`. The same edge account may be connected again at once: under
-another id, with which nothing here is mixed.
+The record becomes a row of `former_accounts`. The same edge account may be connected again immediately, with a new id
+that shares no data with the former account.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
     from svc.model import Operation, OperationKind
 
-# The operations whose work the actor does by itself. Any other needs its request: when a disconnect is carried out, no
-# request is, so that one of these only waits for its user, or was cut short.
+# The operations that the actor carries out on its own. All others run within their request. While a disconnect is
+# carried out, no request is, so an operation of another kind is only waiting for its user or was interrupted.
 _OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
 
 
 def former_account(user_id: int, account_id: str) -> Tx[FormerAccount | None]:
-    """What is left of a user's account that was disconnected; another's is None."""
+    """Return a disconnected account of this user; None if it does not exist or belongs to another user."""
     rows = yield sql("select * from former_accounts where id = $1 and user_id = $2", account_id, user_id)
     return former_of(rows[0]) if rows else None
 
 
 def list_former(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[list[FormerAccount]]:
-    """What is left of a user's accounts; only of those in `edge_accounts` when it is given."""
+    """Return a user's disconnected accounts. `edge_accounts`: only these edge accounts; None: all."""
     rows = yield sql("select * from former_accounts where user_id = $1 order by disconnected_at, id", user_id)
     return [former_of(row) for row in rows if edge_accounts is None or row["edge_account_id"] in edge_accounts]
 
 
 def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
-    """What came of an earlier disconnect. Raises NotFound."""
+    """Return the result of an earlier disconnect. Raises NotFound."""
     former = yield from former_account(user_id, account_id)
     if former is None:
         raise NotFound
@@ -45,10 +45,11 @@ def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
     return former
 
 
-def _at_rest(account_id: str) -> Tx[Operation | None]:
-    """The operation that runs and does no work of its own. Raises Conflict operation_in_progress: it does.
+def _operation_to_end(account_id: str) -> Tx[Operation | None]:
+    """Return the running operation if a disconnect may end it; None if none is running.
 
-    Where the account's user is being deleted, any operation gives way.
+    If the account's user is being deleted, a disconnect may end any operation. Otherwise raises Conflict
+    operation_in_progress for an operation that is being carried out.
     """
     busy = yield from operations.running(account_id)
     works = busy is not None and busy.kind in _OWN_WORK and busy.step != operations.SELFCHECK
@@ -58,16 +59,16 @@ def _at_rest(account_id: str) -> Tx[Operation | None]:
 
 
 def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operation]:
-    """Begin a disconnect, or go on with the one that runs; what only waits for its user or its worker ends.
+    """Begin a disconnect, or continue the running one. An operation that only waits for its user or worker ends.
 
-    Raises NotFound; Conflict operation_in_progress: another operation does its work.
+    Raises NotFound; Conflict operation_in_progress if another operation is being carried out.
     """
     account = accounts.present((yield from accounts.locked(account_id)))
-    busy = yield from _at_rest(account_id)
+    busy = yield from _operation_to_end(account_id)
     if busy is not None:
         if busy.kind == "disconnect":
             return busy
-        cut_short = ServiceError("account_not_ready", "The account was disconnected meanwhile.")
+        cut_short = ServiceError("account_not_ready", "The account was disconnected in the meantime.")
         yield from operations.fail(busy.id, cut_short.note(), now)
     return (yield from operations.add(operation_id, account_id, account.edge_account_id, "disconnect", "routes", now))
 
@@ -75,11 +76,11 @@ def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operati
 def end_disconnect(
     operation: Operation, revoke_token: str | None, left: Sequence[Leftover], now: int, *, counts_kept: bool = False
 ) -> Tx[FormerAccount]:
-    """Remove the account's record, with its keys, link host and token; its sites and links are deleted from now on.
+    """Delete the account's record with its keys, link host and token, and mark its sites and links as deleted.
 
-    Their totals stay; where the user is being deleted, all of them go with the user, in batches. `counts_kept`: the
-    worker's last counts were read and stored after its script was gone, so the totals are known up to `now`, even if an
-    hour has ended since that read. Raises NotFound.
+    Their totals stay. If the user is being deleted, all of them are deleted with the user, in batches. `counts_kept`:
+    the worker's last counts were read and stored after its script was deleted, so the totals are complete up to `now`,
+    even if an hour has ended since that read. Raises NotFound.
     """
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     leaving = yield from users.is_leaving(account.user_id)
@@ -132,7 +133,7 @@ def _delete_targets(account_id: str) -> Tx[None]:
 
 
 def former_of(row: Row) -> FormerAccount:
-    """A row of former_accounts."""
+    """Return the account of a row of `former_accounts`."""
     return FormerAccount(
         id=row["id"],
         user_id=row["user_id"],

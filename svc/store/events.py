@@ -1,10 +1,10 @@
-"""A user's trail of events: what was changed, by whom, from where; append-only, each written with its change.
+"""A user's audit log: append-only events that record each change, its author and origin, in the same transaction.
 
-A transaction yields its events beside its statements; they are written when it has nothing else to do, right before its
-commit. That last moment makes the trail a feed that misses nothing. An event's number is the next of its user's, and
-the row that counts them stays locked until the commit: a number becomes visible only when all lower ones are. (A
-database's own identities are handed out early, and appear out of order.) And whoever waits for that row holds nothing
-that its holder still needs; those of several users are taken in one order.
+A transaction yields its events together with its statements. They are written as the last step before the commit, so
+that a reader who follows the log misses no event. An event's number is the next one of its user, and the row with the
+user's counter stays locked until the commit, so a number becomes visible only after all lower ones. (Database
+sequences are assigned early and can appear out of order.) The lock cannot cause a deadlock: it is taken last, and the
+counters of several users are locked in a fixed order.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _INSERT = (
     "insert into events (user_id, number, at, via, ip, action, target, outcome, edge_account_id, count)"
     " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 )
-# Numbers that one page looks through for those that its reader sees: some 5 ms.
-_LOOKED_THROUGH = 5_000
+# The most events that one page searches for those that its reader may see: about 5 ms.
+_MOST_SEARCHED = 5_000
 
 
-def recorded(tx: Tx[T]) -> Generator[Statement | Changed, list[Row], T]:
-    """The same transaction, at whose end its events are written. The engines put it around all that they run."""
+def with_events(tx: Tx[T]) -> Generator[Statement | Changed, list[Row], T]:
+    """Wrap a transaction so that its events are written at its end. The engines wrap every transaction."""
     happened: list[Event] = []
     changed = True
     with closing(tx):
@@ -51,19 +51,19 @@ def recorded(tx: Tx[T]) -> Generator[Statement | Changed, list[Row], T]:
         except StopIteration as done:
             value: T = done.value
     if happened and changed:
-        yield from _written(happened)
+        yield from _write_events(happened)
     return value
 
 
-def begin_trail(user_id: int) -> Tx[None]:
-    """The trail of a new user; of an id that nobody has it is none."""
+def begin_audit_log(user_id: int) -> Tx[None]:
+    """Start the audit log of a new user. Does nothing if there is no user with this id."""
     yield sql("insert into trails (user_id) select id from users where id = $1", user_id)
 
 
 def by_service(
     user_id: int, account_id: str, edge_account_id: str, action: AccountAction, outcome: str, now: int
 ) -> Event:
-    """What the service has done to an account."""
+    """Return an event about an action of the service on an account."""
     return Event(user_id, now, "service", None, action, account_id, outcome, edge_account_id)
 
 
@@ -75,7 +75,7 @@ def by_operator(
     edge_account_id: str | None = None,
     count: int = 1,
 ) -> Event:
-    """What a command of the operator has changed."""
+    """Return an event about a change by a command of the operator."""
     return Event(user_id, now, "operator", None, action, target, "done", edge_account_id, count)
 
 
@@ -88,11 +88,11 @@ def page(
     *,
     own: bool = True,
 ) -> Tx[tuple[list[Event], int | None]]:
-    """Events behind the number `after` (None: from the beginning), and behind which number the next page begins; None:
-    there are no more.
+    """Return a page of events that follow the number `after` (None: from the start), and the `after` of the next page.
 
-    `edge_accounts`: only those about these, None: about any; `own`: also those that are about the user alone. A page
-    looks through a bounded number of events, so it may have fewer than `limit`, even none, though others follow.
+    The second value is None on the last page. `edge_accounts`: only events about these edge accounts; None: about any.
+    `own`: include events about no edge account. A page searches a limited number of events, so it may have fewer than
+    `limit` or no events although more follow.
     """
     kept = yield sql(
         "select t.length, e.number as first from trails t join events e on e.user_id = t.user_id"
@@ -104,17 +104,17 @@ def page(
     first, last = kept[0]["first"], kept[0]["length"]
     if order == "newest":
         upper = last if after is None else min(last, after - 1)
-        lower = max(first, upper - _LOOKED_THROUGH + 1)
+        lower = max(first, upper - _MOST_SEARCHED + 1)
     else:
         lower = max(first, (after or 0) + 1)
-        upper = min(last, lower + _LOOKED_THROUGH - 1)
+        upper = min(last, lower + _MOST_SEARCHED - 1)
     seen = "edge_account_id is not null"
     if edge_accounts is not None:
         seen = f"edge_account_id in ({placeholders(len(edge_accounts), first=5)})"
     if own:
         seen = f"({seen} or edge_account_id is null)"
     rows = yield sql(
-        f"select * from events where user_id = $1 and number between $2 and $3 and {seen}"  # noqa: S608  # texts of this function
+        f"select * from events where user_id = $1 and number between $2 and $3 and {seen}"  # noqa: S608  # SQL of this function
         f" order by number {'desc' if order == 'newest' else 'asc'} limit $4",
         user_id,
         lower,
@@ -130,8 +130,8 @@ def page(
     return events, upper if upper < last else None
 
 
-def _written(happened: Sequence[Event]) -> Generator[Statement, list[Row], None]:
-    """Write them, in their order. What is told of a user who is gone is gone, too."""
+def _write_events(happened: Sequence[Event]) -> Generator[Statement, list[Row], None]:
+    """Write the events in order. Events of deleted users are dropped."""
     by_user: defaultdict[int, list[Event]] = defaultdict(list)
     for event in happened:
         by_user[event.user_id].append(event)
@@ -160,7 +160,7 @@ def _row(event: Event, number: int) -> tuple[Parameter, ...]:
 
 
 def event_of(row: Row) -> Event:
-    """A row of events."""
+    """Return the event of a row of `events`."""
     return Event(
         user_id=row["user_id"],
         at=row["at"],

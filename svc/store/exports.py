@@ -1,4 +1,4 @@
-"""Everything of a user, page by page, in the order in which it was made: for an export."""
+"""A user's data for an export, page by page, in the order of creation."""
 
 from __future__ import annotations
 
@@ -19,31 +19,34 @@ _PAGE = (
     " order by created_at, id limit $5"
 )
 _SITES = _PAGE.format(table="sites", state="")
-# Links of each state are found in their order by the index of the lists (`links_by_age`). Sorting all of a user's links
-# for each page, deleted ones included, of which there is no limit, would take minutes.
+# Each state is read in order from the index of the lists (`links_by_age`). Sorting all of a user's links for each page
+# would take minutes, because there is no limit on deleted links.
 _OF_STATES = [_PAGE.format(table="links", state=f" and state = '{state}'") for state in get_args(LinkState)]
 _LINKS = (
-    f"select * from ({' union all '.join(f'select * from ({each}) one_state' for each in _OF_STATES)}) links_of_all"  # noqa: S608  # texts of this file
+    f"select * from ({' union all '.join(f'select * from ({each}) one_state' for each in _OF_STATES)}) links_of_all"  # noqa: S608  # SQL of this file
     " order by created_at, id limit $5"
 )
 
 
 def sites_page(user_id: int, made_until: int, after: Site | None = None) -> Tx[list[Site]]:
-    """A page of the user's sites, deleted ones and those of former accounts included. `after`: the last one before."""
+    """Return a page of the user's sites, including deleted sites and sites of former accounts.
+
+    Only sites created up to `made_until` (epoch ms). `after`: the last site of the previous page.
+    """
     begun = (0, "") if after is None else (after.created_at, after.id)
     rows = yield sql(_SITES, user_id, made_until, *begun, PAGE)
     return (yield from sites_of_rows(rows))
 
 
 def links_page(user_id: int, made_until: int, after: Link | None = None) -> Tx[list[Link]]:
-    """The same of the user's links."""
+    """Return a page of the user's links, like `sites_page`."""
     begun = (0, "") if after is None else (after.created_at, after.id)
     rows = yield sql(_LINKS, user_id, made_until, *begun, PAGE)
     return [link_of(row) for row in rows]
 
 
 def events_page(user_id: int, made_until: int, after: Event | None = None) -> Tx[list[Event]]:
-    """The same of the user's events."""
+    """Return a page of the user's events, like `sites_page`."""
     begun = 0 if after is None else after.number
     rows = yield sql(
         "select * from events where user_id = $1 and number > $2 and at <= $3 order by number limit $4",
@@ -56,7 +59,7 @@ def events_page(user_id: int, made_until: int, after: Event | None = None) -> Tx
 
 
 def count_targets(user_id: int) -> Tx[int]:
-    """How many sites and links the user has, deleted ones included."""
+    """Return the number of the user's sites and links, including deleted ones."""
     rows = yield sql(
         "select (select count(*) from sites where user_id = $1) + (select count(*) from links where user_id = $1) as n",
         user_id,

@@ -1,4 +1,4 @@
-"""Transactions on the answers that are kept for an Idempotency-Key (rules G1 to G5)."""
+"""Transactions on the responses stored for Idempotency-Keys (rules G1 to G5)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from svc.errors import Busy, Conflict, ServiceError, Unauthorized
 from svc.store.tx import Tx, from_json, sql, to_json
 from svc.store.users import get_user
 
-# Answers above it are bounded for each user, all together: many links at once are answered with up to 1.5 MB. Of
-# smaller ones there are no more than the user may send requests. The query and its index name the same number, which
-# has to be a constant there.
+# The total size of a user's larger responses is limited, because a response to a bulk creation of links can have
+# 1.5 MB. The rate limit on requests bounds the smaller ones. The query and its index repeat this number, which must be
+# a constant there.
 LARGE_BYTES = 4_096
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What makes two requests the same: whose, what, which key; `body_digest` tells whether they say the same.
+    """The identity of a request: user, method, path and key. A repeat must also have the same `body_digest`.
 
-    With which of the user's credentials they come makes no difference, as long as the second may see what the first
-    saw: `edge_accounts` are those that the credential is limited to, None: all.
+    A repeat may come with another credential of the user that may see at least the same accounts. `edge_accounts`: the
+    edge accounts that the credential is limited to; None: all.
     """
 
     user_id: int
@@ -32,7 +32,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class StoredAnswer:
-    """An answer, ready to be sent again."""
+    """A stored response that can be sent again."""
 
     status: int
     body: bytes
@@ -41,15 +41,17 @@ class StoredAnswer:
 
 
 class AnsweredMeanwhile(Busy):
-    """A request with the same claim was committed between recall and keep_answer: this one is undone, the next try
-    gets the other's answer."""
+    """A request with the same claim was committed between `recall` and `keep_answer`.
+
+    This request is rolled back, and a retry gets the stored response.
+    """
 
 
 def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
-    """The answer that is kept; None when there is none, or it has expired.
+    """Return the stored response; None if there is none or it has expired.
 
-    Raises Conflict idempotency_conflict: the key was used with another body (rule G4), or by a credential that may
-    see accounts which this one may not.
+    Raises Conflict idempotency_conflict if the key was used with another body (rule G4), or with a credential that may
+    see accounts that this one may not see.
     """
     rows = yield sql(
         "select * from idempotency where user_id = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5",
@@ -68,10 +70,10 @@ def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
 
 
 def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx[None]:
-    """Keep an answer for `ttl_ms`, in the transaction of its effect; an expired one gives way.
+    """Store a response for `ttl_ms`, in the transaction of the request's effect. It replaces an expired one.
 
-    Raises AnsweredMeanwhile, which undoes the effect: a twin of this request was quicker; Unauthorized: so is the
-    deletion of its user.
+    Raises AnsweredMeanwhile if the same request was committed first, Unauthorized if the user was deleted first. Both
+    roll back the effect.
     """
     if (yield from get_user(claim.user_id)) is None:
         raise Unauthorized
@@ -101,9 +103,9 @@ def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx
 
 
 def check_room(user_id: int, body_bytes: int, most_bytes: int, now: int) -> Tx[None]:
-    """Look whether one more answer of `body_bytes` may be kept for a user: their large ones take `most_bytes` at most.
+    """Check that a response of `body_bytes` fits into `most_bytes`, the limit on a user's large stored responses.
 
-    Raises ServiceError rate_limited, until the first of them is forgotten.
+    Raises ServiceError rate_limited until the first of them expires.
     """
     if body_bytes <= LARGE_BYTES:
         return
@@ -117,7 +119,7 @@ def check_room(user_id: int, body_bytes: int, most_bytes: int, now: int) -> Tx[N
     if kept_bytes is not None and kept_bytes + body_bytes > most_bytes:
         raise ServiceError(
             "rate_limited",
-            "Too many large answers are kept for your Idempotency-Keys; Retry-After says when the first is forgotten.",
+            "Too many large responses are stored for your Idempotency-Keys. Retry when the first one expires.",
             retry_after_s=-(-(expires_at - now) // 1000),
         )
 

@@ -1,7 +1,7 @@
-"""Days of another product: totals from before a site or a link began to count here.
+"""Imported days: totals of another product, from before this service counted the site or link.
 
-They lie beside the target's own days and are marked. An own number always wins: a day from the target's first UTC day
-on is never written, and what a worker pushes takes an imported day's place (`totals`).
+They are stored with the target's own days and are marked as imported. Own numbers always win: days from the target's
+first UTC day on are never imported, and a worker's push replaces an imported day (`totals`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """A site or a link that days can be imported for; `name` is its host or its code."""
+    """A site or link that days can be imported for. `name`: its host or code."""
 
     id: str
     account_id: str
@@ -34,24 +34,24 @@ class Target:
 
 @dataclass(frozen=True)
 class Compared:
-    """What an import's days are, beside what is stored of their target."""
+    """The days of an import compared with the stored days of their target."""
 
     added: tuple[int, ...] = ()
     same: tuple[int, ...] = ()  # imported before, with these numbers
     other: tuple[int, ...] = ()  # imported before, with other numbers
-    own: tuple[int, ...] = ()  # the target counted itself by then
+    own: tuple[int, ...] = ()  # the service counted the target on these days
 
 
 def import_days(target: Target, days: Mapping[int, Counts], *, replace: bool = False) -> Tx[Compared]:
-    """Add the days that are not there yet; with `replace` also take the place of other numbers that were imported.
+    """Add missing days. With `replace`, also overwrite imported days that have other numbers.
 
-    Raises NotFound: the account was disconnected meanwhile.
+    Raises NotFound if the account is no longer connected.
     """
-    accounts.present((yield from accounts.locked(target.account_id)))  # two imports at once are one after the other
+    accounts.present((yield from accounts.locked(target.account_id)))  # concurrent imports run one after the other
     compared = yield from compare_days(target, days)
     written = [*compared.added, *(compared.other if replace else ())]
     if written:
-        # A push may have brought one of these days since they were read: `where` keeps its number.
+        # A push may have written one of these days since they were read. `where` keeps its numbers.
         yield many(
             "insert into days (target, day, views, bots, visitors, as_of, final, imported)"
             " values ($1, $2, $3, $4, $5, 0, 1, 1) on conflict (target, day) do update"
@@ -62,7 +62,7 @@ def import_days(target: Target, days: Mapping[int, Counts], *, replace: bool = F
 
 
 def compare_days(target: Target, days: Mapping[int, Counts]) -> Tx[Compared]:
-    """What `import_days` would find; writes nothing."""
+    """Return the comparison that `import_days` would make, without writing."""
     rows = yield sql("select day, views, bots, visitors, imported from days where target = $1", target.id)
     stored = {row["day"]: None if not row["imported"] else Counts(*_numbers(row)) for row in rows}
     found: dict[str, list[int]] = {"added": [], "same": [], "other": [], "own": []}
@@ -79,11 +79,11 @@ def compare_days(target: Target, days: Mapping[int, Counts]) -> Tx[Compared]:
 
 
 def targets_named(account_ids: Sequence[str], kind: str, name: str) -> Tx[list[Target]]:
-    """The sites of a host, or the links of a code, in these accounts; deleted ones are none."""
-    table, column, alive = _TABLES[kind]
+    """Return the sites with this host, or the links with this code, in these accounts. Deleted ones are excluded."""
+    table, column, condition = _TABLES[kind]
     rows = yield sql(
         f"select t.id, t.account_id, a.edge_account_id, t.{column} as name, t.created_at from {table} t"  # noqa: S608  # names of this file and placeholders
-        f" join accounts a on a.id = t.account_id where t.{alive} and t.{column} = $1"
+        f" join accounts a on a.id = t.account_id where t.{condition} and t.{column} = $1"
         f" and t.account_id in ({placeholders(len(account_ids), first=2)}) order by t.id",
         name,
         *account_ids,
@@ -95,7 +95,7 @@ def targets_named(account_ids: Sequence[str], kind: str, name: str) -> Tx[list[T
 
 
 def known_targets(target_ids: Sequence[str]) -> Tx[set[str]]:
-    """Those of these ids that are a site's or a link's of this service, also a deleted one's."""
+    """Return the ids that belong to a site or link of this service, including deleted ones."""
     known: set[str] = set()
     for first in range(0, len(target_ids), 1_000):
         ids = target_ids[first : first + 1_000]

@@ -1,4 +1,4 @@
-"""Transactions on the install and the update of the worker: the operation and its account change together."""
+"""Transactions on installs and updates of the worker: the operation changes together with its account."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model import Account, Operation
 
-# From these the worker can be installed or installed again; each has, or had, a working token.
+# The states in which the worker can be installed or reinstalled. Each implies a working token, now or earlier.
 _INSTALLABLE = ("connected", "ready", "no_connection", "permission_error", "resource_drift")
 
 
 def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
-    """Begin an install; one that only waits for its self-check is replaced.
+    """Begin an install. It replaces an install that only waits for its self-check.
 
     Raises Conflict account_not_ready, operation_in_progress; NotFound.
     """
@@ -30,13 +30,13 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     if busy is not None:
         yield from operations.finish(busy.id, now)
     yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
-    yield from accounts.unwarn(account_id, "not_confirmed")  # the worker that it is about is replaced
+    yield from accounts.unwarn(account_id, "not_confirmed")  # it is about the worker that this install replaces
     yield from states.move(account_id, None, "installing", None, now)
     return accounts.present((yield from accounts.account_by_id(account_id)))
 
 
 def begin_update(account_id: str, operation_id: str, now: int) -> Tx[Account]:
-    """Begin an update; the account stays what it is.
+    """Begin an update. The account's state does not change.
 
     Raises Conflict account_not_ready, operation_in_progress; NotFound.
     """
@@ -49,14 +49,14 @@ def begin_update(account_id: str, operation_id: str, now: int) -> Tx[Account]:
 
 
 def installing(account_id: str, now: int) -> Tx[None]:
-    """The install has begun its work."""
+    """Set the state `installing`, because the install has started."""
     yield from states.move(account_id, ("pending",), "installing", None, now)
 
 
 def begin_upload(operation: Operation, key_digest: str) -> Tx[None]:
-    """An upload with the worker key of this digest is about to be sent.
+    """Record that an upload with the worker key of this digest is about to be sent.
 
-    Whatever becomes of it, its pushes are accepted, and the script that it may leave is known as ours.
+    So even if its answer is lost, the worker's pushes are accepted and its script is recognized as ours.
     """
     yield from worker_keys.add_worker_key(operation.account_id, key_digest)
     yield from operations.count_uploads(operation.id, 1)
@@ -72,7 +72,7 @@ def uploaded(
     keys_until: int,
     now: int,
 ) -> Tx[None]:
-    """The worker is at the platform; the keys of the ones before it are accepted until `keys_until` (rule W7)."""
+    """Record that the worker was uploaded. The keys of earlier workers are accepted until `keys_until` (rule W7)."""
     yield sql(
         "update accounts set edge_bundle = $2, edge_schema = $3, script_etag = $4, installed_at = $5, install_id = $6"
         " where id = $1",
@@ -88,16 +88,16 @@ def uploaded(
 
 
 def installed(operation: Operation, now: int) -> Tx[None]:
-    """Script, database and cron are in place: the account is ready and the worker has to confirm itself."""
+    """Record that script, database and cron trigger are installed. The account is ready, and the self-check begins."""
     yield sql("update accounts set heard_at = $2 where id = $1", operation.account_id, now)
     yield from states.move(operation.account_id, None, "ready", None, now)
     yield from updated(operation, now)
 
 
 def updated(operation: Operation, now: int) -> Tx[None]:
-    """The new worker is in place, and has to confirm itself."""
-    # A cron that was there before runs the new worker at once: its first push may have come already, and the next
-    # comes after an hour.
+    """Record that the new worker is installed. Its self-check begins."""
+    # An existing cron trigger runs the new worker immediately, so its first push may have arrived already. The next one
+    # comes an hour later.
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     if account.push is not None and account.push.install == operation.id:
         yield from operations.finish(operation.id, now)
@@ -106,19 +106,22 @@ def updated(operation: Operation, now: int) -> Tx[None]:
 
 
 def fail_install(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
-    """The install has failed: the account is connected, without a worker that is known to run (rule A12)."""
+    """Record that the install failed. The account is `connected`, without a confirmed worker (rule A12)."""
     yield from lock_account(operation.account_id)
     yield from operations.fail(operation.id, error, now)
     yield from states.move(operation.account_id, None, "connected", error, now)
 
 
 def fail_update(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
-    """The update has failed: the worker before it runs on, so the account is what it was."""
+    """Record that the update failed. The previous worker keeps running, so the account's state does not change."""
     yield from operations.fail(operation.id, error, now)
 
 
 def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
-    """The worker did not confirm itself in time: a warning; the state stays (rule A11). It may just have done so."""
+    """End a self-check that timed out with a warning; the state stays (rule A11).
+
+    If the worker has reported in the meantime, the self-check succeeds instead.
+    """
     account = yield from accounts.locked(operation.account_id)
     if account is None:
         return

@@ -1,4 +1,4 @@
-"""Transactions on API keys. Of a key's value only the digest is stored (rule C6)."""
+"""Transactions on API keys. Only the digest of a key's value is stored (rule C6)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_key(key: Key, digest: str, limit: int) -> Tx[Key]:
-    """Issue a key. Raises Forbidden limit_reached when its user has `limit` keys (rule C7)."""
+    """Issue a key. Raises Forbidden limit_reached if its user has `limit` keys (rule C7)."""
     yield from lock_user(key.user_id)
     rows = yield sql("select count(*) as n from keys where user_id = $1", key.user_id)
     if rows[0]["n"] >= limit:
@@ -38,13 +38,13 @@ def add_key(key: Key, digest: str, limit: int) -> Tx[Key]:
 
 
 def list_keys(user_id: int) -> Tx[list[Key]]:
-    """A user's keys, oldest first."""
+    """Return a user's keys, oldest first."""
     rows = yield sql("select * from keys where user_id = $1 order by created_at, id", user_id)
     return [_key(row) for row in rows]
 
 
 def key_by_digest(digest: str) -> Tx[tuple[Key, User] | None]:
-    """The key with this digest and its user; None for an unknown key and for the key of a user who is being deleted."""
+    """Return the key with this digest and its user; None if there is no such key or its user is being deleted."""
     rows = yield sql(
         "select u.*, k.id as key_id, k.user_id, k.name, k.prefix, k.scopes, k.allow_accounts, k.allow_ips,"
         " k.created_at as key_created_at, k.last_used"
@@ -58,12 +58,12 @@ def key_by_digest(digest: str) -> Tx[tuple[Key, User] | None]:
 
 
 def touch_key(key_id: str, day: int) -> Tx[None]:
-    """The key was used on this day."""
+    """Record that the key was used on this day (day number)."""
     yield sql("update keys set last_used = $2 where id = $1 and (last_used is null or last_used < $2)", key_id, day)
 
 
 def rename_key(user_id: int, key_id: str, name: str) -> Tx[Key]:
-    """Give a user's key another name. Raises NotFound."""
+    """Rename a user's key. Raises NotFound."""
     rows = yield sql("update keys set name = $3 where id = $1 and user_id = $2 returning *", key_id, user_id, name)
     if not rows:
         raise NotFound
@@ -71,13 +71,13 @@ def rename_key(user_id: int, key_id: str, name: str) -> Tx[Key]:
 
 
 def check_not_revoked(key_id: str) -> Tx[None]:
-    """Raises Unauthorized: the key has ended since it was let in."""
+    """Raise Unauthorized if the key was revoked after the request was authenticated."""
     if not (yield sql("select id from keys where id = $1", key_id)):
         raise Unauthorized("The key was revoked.")
 
 
 def delete_key(user_id: int, key_id: str) -> Tx[bool]:
-    """Revoke a user's key; False when the user has no such key."""
+    """Revoke a user's key. Returns False if the user has no such key."""
     rows = yield sql("delete from keys where id = $1 and user_id = $2 returning id", key_id, user_id)
     return bool(rows)
 

@@ -1,4 +1,4 @@
-"""What is stored of all targets of an account on one day, for the comparison with the worker's ledger."""
+"""The stored totals of all targets of an account on one day, for the comparison with the worker's ledger."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def stored_day(account_id: str, day: int) -> Tx[dict[str, Stored]]:
-    """What is stored of a day (day number) by the id of each target of the account, also of those without anything.
+    """Return the stored totals of a day (day number) by the id of each target of the account.
 
-    Imported days are not in it.
+    Includes targets without totals, but no imported days.
     """
     totals: dict[str, Events] = {}
     hours: dict[str, Events] = {}

@@ -15,15 +15,15 @@ from svc.store.versions import bump_version
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
 
-# Links that a refusal names: enough to find the pattern, few enough to read.
+# The most links that an error names.
 _LINKS_NAMED = 10
 
 
 def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
-    """Set the link host; the route of one that it replaces is unwanted from here on.
+    """Set the link host. The route of the previous link host becomes unwanted.
 
-    Raises NotFound; Conflict link_host_is_website: a site is on `host`; Invalid: a link leads to `host`, so that clicks
-    would go round.
+    Raises NotFound; Conflict link_host_is_website if `host` is a site; Invalid if a link points to `host`, which would
+    cause a redirect loop.
     """
     yield from lock_account(account_id)
     hosts = yield sql("select * from link_hosts where account_id = $1", account_id)
@@ -45,7 +45,7 @@ def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
         zone_id,
         version,
     )
-    yield from unwanted_routes.want_again(account_id, zone_id, link_pattern(host))
+    yield from unwanted_routes.cancel_removal(account_id, zone_id, link_pattern(host))
     return LinkHost(host, zone_id, "route_pending", None, None, version)
 
 
@@ -54,18 +54,18 @@ def _check_host(account_id: str, host: str) -> Tx[None]:
         "select 1 from sites where account_id = $1 and host = $2 and state <> 'deleted'", account_id, host
     )
     if counted:
-        text = f"{host} is counted as a site. Delete the site before you use the host for links."
+        text = f"{host} is a site. Delete the site before you use the host for links."
         raise Conflict("link_host_is_website", text, {"host": host, "why": "site"})
     looping = yield from links_to(account_id, host)
     if looping:
-        issues = [Issue("host", f"the link {link.code} leads to this host") for link in looping[:_LINKS_NAMED]]
-        raise Invalid(issues, "The links of the account do not allow this host; details.issues names them.")
+        issues = [Issue("host", f"the link {link.code} points to this host") for link in looping[:_LINKS_NAMED]]
+        raise Invalid(issues, "Links of the account point to this host. details.issues names them.")
 
 
 def set_link_host_route(
     account_id: str, host: str, zone_id: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
-    """How the making of the link host's route ended, if `host` still is the link host."""
+    """Store the result of creating the link host's route, if `host` is still the link host."""
     yield sql(
         "update link_hosts set state = $4, zone_id = $3, route_id = $5, error = $6 where account_id = $1 and host = $2",
         account_id,
@@ -80,7 +80,7 @@ def set_link_host_route(
 def saw_link_host_route(
     account_id: str, host: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
-    """How the link host's active route was found; nothing where it was replaced meanwhile."""
+    """Store the state of the link host's active route that a health check found. Does nothing if it was replaced."""
     yield sql(
         "update link_hosts set state = $3, route_id = $4, error = $5"
         " where account_id = $1 and host = $2 and state = 'active'",
@@ -97,7 +97,7 @@ LINK_HOST_COLUMNS = ("host", "zone_id", "state", "route_id", "error", "version",
 
 
 def link_host_of(row: Row) -> LinkHost:
-    """The link host in a row with the columns LINK_HOST_COLUMNS."""
+    """Return the link host of a row with the columns LINK_HOST_COLUMNS."""
     return LinkHost(
         host=row["host"],
         zone_id=row["zone_id"],

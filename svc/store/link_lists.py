@@ -1,7 +1,8 @@
-"""Lists of links: which, in which order, page by page; and the clicks of a week that a list shows.
+"""Lists of links: filters, orders and pages, and the clicks of the last week.
 
-The place of a link in the orders by age and by code never changes, so a page begins behind the last link of the one
-before (`after`). Clicks change, so the order by clicks is read as a whole (`ranked_by_clicks`), and its pages by id.
+The position of a link in the orders by age and by code never changes, so a page continues after the last link of the
+previous page (`after`). Clicks change, so the order by clicks is read as a whole (`ranked_by_clicks`) and its pages are
+read by id.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from svc.model import Link, LinkState
     from svc.store.tx import Parameter
 
-# The orders whose pages begin behind a place: which row of values a place is, in SQL and by its kinds, and how it runs.
+# The orders with keyset pagination. `PLACE_KINDS` has the types of a position's values, `_PLACES` the position in SQL,
+# the comparison with the next page and the `order by` clause.
 PagedOrder = Literal["oldest", "newest", "code"]
 PLACE_KINDS: Mapping[PagedOrder, tuple[type, ...]] = {
     "oldest": (int, str),
@@ -35,9 +37,10 @@ _PLACES: Mapping[PagedOrder, tuple[str, str, str]] = {
 
 @dataclass(frozen=True)
 class LinkFilter:
-    """Which links of a user a list has; the deleted ones also of accounts that were disconnected.
+    """The filter of a list of a user's links. Lists of deleted links include those of disconnected accounts.
 
-    `contains`: its code or its address contains one of these, whatever the capitals; (): any. None: of any account.
+    `contains`: texts of which the code or the address must contain one, ignoring case; (): no filter. `account_id`,
+    `edge_accounts`: None: any account.
     """
 
     user_id: int
@@ -47,7 +50,7 @@ class LinkFilter:
     state: LinkState = "active"
 
     def conditions(self, parameters: list[Parameter]) -> str:
-        """The condition on a row `t` of links; its parameters are put behind those that are there."""
+        """Return the SQL condition on a row `t` of `links`. Appends its parameters to `parameters`."""
         deleted = self.state == "deleted"
         conditions = Conditions(parameters, self.user_id, self.account_id, self.edge_accounts, deleted=deleted)
         conditions.add(f"t.state = {conditions.parameter(self.state)}")
@@ -56,22 +59,22 @@ class LinkFilter:
 
 
 def place_of(order: PagedOrder, link: Link) -> tuple[int | str, ...]:
-    """Where a link stands in an order."""
+    """Return the position of a link in an order."""
     return (link.code.lower(), link.code, link.id) if order == "code" else (link.created_at, link.id)
 
 
 def list_links(
     which: LinkFilter, order: PagedOrder = "oldest", limit: int = 1_000, after: Sequence[int | str] | None = None
 ) -> Tx[list[Link]]:
-    """A page of links: `oldest` or `newest` first, or by `code`, whose capitals count only where nothing else differs.
+    """Return a page of links: `oldest` or `newest` first, or by `code`, ignoring case except between equal codes.
 
-    `after`: the place of the last one of the page before.
+    `after`: the position of the last link of the previous page.
     """
     place, beyond, order_by = _PLACES[order]
     parameters: list[Parameter] = []
     conditions = which.conditions(parameters)
     if after is not None:
-        if order == "code":  # SQLite finds the place in the index by this, not by a row with an expression
+        if order == "code":  # SQLite uses the index for this condition, but not for row values with an expression
             conditions += f" and lower(t.code) >= ${len(parameters) + 1}"
         conditions += f" and {place} {beyond} ({placeholders(len(after), first=len(parameters) + 1)})"
         parameters.extend(after)
@@ -82,7 +85,8 @@ def list_links(
 
 
 def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
-    """The ids of all these links, those with the most clicks in the last 7 closed days first, then the oldest."""
+    """Return the ids of all links of the list, by clicks in the last 7 closed days (most first), then by age (oldest
+    first)."""
     parameters: list[Parameter] = [today - DAYS_SHOWN, today]
     conditions = which.conditions(parameters)
     rows = yield sql(
@@ -95,11 +99,11 @@ def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
 
 
 def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
-    """Those of `link_ids` that the list has, in the order of `link_ids`; at most 1,000."""
+    """Return the links of `link_ids` (at most 1,000) that are on the list, in the order of `link_ids`."""
     parameters: list[Parameter] = []
     conditions = which.conditions(parameters)
     ids = placeholders(len(link_ids), first=len(parameters) + 1)
-    # The limit keeps SQLite from reading all of the user's links instead of these.
+    # Without the limit, SQLite reads all of the user's links instead of these.
     these = f"select * from links where id in ({ids}) limit 1000"  # noqa: S608  # as above
     rows = yield sql(f"select t.* from ({these}) t where {conditions}", *parameters, *link_ids)  # noqa: S608  # as above
     found = {row["id"]: link_of(row) for row in rows}
@@ -107,7 +111,7 @@ def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
 
 
 def clicks_7d(link_ids: Sequence[str], today: int) -> Tx[dict[str, int]]:
-    """The clicks of people on each link in the last 7 closed UTC days before `today` (rule L4); none is 0."""
+    """Return the clicks by people on each link in the last 7 closed UTC days before `today` (rule L4), 0 for none."""
     clicks = dict.fromkeys(link_ids, 0)
     if clicks:
         rows = yield sql(

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Parameter
 
-# An import brings thousands; a statement of another length is another statement to both engines.
+# Codes per statement. Imports have thousands, and both engines prepare a new statement for each number of parameters.
 CODES_A_STATEMENT = 500
-LINK_DELETED = "The link is deleted; it and its report can be read, and nothing else."
+LINK_DELETED = "The link was deleted. Only the link and its report can still be read."
 
 
 def add_link(link: Link, limit: int) -> Tx[Link]:
-    """Add one link; see `add_links`. Raises also what refuses it: Invalid, Conflict link_exists."""
+    """Add one link; see `add_links`. Also raises the error that rejects the link: Invalid, Conflict link_exists."""
     [added] = yield from add_links([link], limit)
     if isinstance(added, ServiceError):
         raise added
@@ -30,17 +30,16 @@ def add_link(link: Link, limit: int) -> Tx[Link]:
 
 
 def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]]:
-    """Add links (one or more) of one account and user under one new version of the account's configuration.
+    """Add one or more links of one account and user under one new version of the account's configuration.
 
-    Gives for each of them, in their order, the link as it is stored, or why it was left out: Invalid (a target is on
-    the link host: clicks would go round), Conflict link_exists (its code is taken in the account, or by one before it
-    in the batch).
+    Returns, in order, each link as stored or the error that rejects it: Invalid (a target is on the link host, which
+    would cause a redirect loop), Conflict link_exists (the code is taken in the account or earlier in the batch).
     Raises NotFound (no such account), Conflict link_host_required, Forbidden limit_reached (the user would have more
-    than `limit` links): nothing is added.
+    than `limit` links). Then no link is added.
     """
     account_id, user_id = batch[0].account_id, batch[0].user_id
     yield from lock_user(user_id)
-    version = yield from bump_version(account_id)  # which locks the account: no code is taken meanwhile
+    version = yield from bump_version(account_id)  # locks the account, so no other transaction takes a code
     hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
     if not hosts:
         raise Conflict("link_host_required")
@@ -63,31 +62,32 @@ def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]
 
 
 def _refusal(link: Link, link_host: str, taken: Collection[str]) -> ServiceError | None:
-    if loop := _loop(link, link_host):
+    if loop := _redirect_loop(link, link_host):
         return loop
     return Conflict("link_exists") if link.code in taken else None
 
 
-def _loop(link: Link, link_host: str) -> Invalid | None:
-    """Why clicks on the link would go round; None: they do not."""
+def _redirect_loop(link: Link, link_host: str) -> Invalid | None:
+    """Return the error for a link with targets on the link host, which would cause a redirect loop; None if it has
+    none."""
     issues = [Issue(name, "must not be on the link host", "on_link_host") for name in link.targets_on(link_host)]
     return Invalid(issues) if issues else None
 
 
 def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[Rule] | None) -> Tx[Link]:
-    """Give a link another address, other rules, or both; None leaves what is. Its code stays.
+    """Change the address or the rules of a link, or both. None leaves a value unchanged.
 
-    What changes nothing gives no new version: the worker has nothing to learn.
-    Raises NotFound (no such link in the account, or a deleted one), Invalid (a target is on the link host).
+    If nothing changes, the version stays, because the worker needs no sync.
+    Raises NotFound (no such link in the account, or it was deleted), Invalid (a target is on the link host).
     """
-    link = yield from _living_link(account_id, link_id)
+    link = yield from _live_link(account_id, link_id)
     changed = replace(link, url=link.url if url is None else url, rules=link.rules if rules is None else tuple(rules))
     if changed == link:
         yield UNCHANGED
         return link
     hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
     for row in hosts:
-        if loop := _loop(changed, row["host"]):
+        if loop := _redirect_loop(changed, row["host"]):
             raise loop
     changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)
     yield sql(
@@ -101,8 +101,8 @@ def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[
 
 
 def delete_link(account_id: str, link_id: str) -> Tx[Link]:
-    """Delete a link: its code is free at once, its row and its totals stay. Raises NotFound, like `change_link`."""
-    link = yield from _living_link(account_id, link_id)
+    """Delete a link. Its code is free immediately; its row and totals stay. Raises NotFound like `change_link`."""
+    link = yield from _live_link(account_id, link_id)
     deleted = replace(link, state="deleted", version=(yield from bump_version(account_id)), config_error=None)
     yield sql(
         "update links set state = 'deleted', version = $2, config_error = null where id = $1", link_id, deleted.version
@@ -110,8 +110,8 @@ def delete_link(account_id: str, link_id: str) -> Tx[Link]:
     return deleted
 
 
-def _living_link(account_id: str, link_id: str) -> Tx[Link]:
-    """The link as nobody else changes it before the end of the transaction."""
+def _live_link(account_id: str, link_id: str) -> Tx[Link]:
+    """Lock the account and return its link. Raises NotFound if there is no such link or it was deleted."""
     yield from lock_account(account_id)
     rows = yield sql("select * from links where id = $1 and account_id = $2", link_id, account_id)
     link = link_of(rows[0]) if rows else None
@@ -141,18 +141,18 @@ def _row(link: Link) -> tuple[Parameter, ...]:
 
 
 def links_to(account_id: str, host: str) -> Tx[list[Link]]:
-    """The account's links with a target on `host` (in lower case), oldest first."""
+    """Return the account's links with a target on `host` (in lower case), oldest first."""
     rows = yield sql(
         "select * from links where account_id = $1 and state = 'active'"
         " and (lower(url) like $2 or lower(rules) like $2) order by created_at, id",
         account_id,
-        f"%{host}%",  # no character of a host name is a wildcard; what is found is looked at again
+        f"%{host}%",  # host names contain no wildcards; the matches are filtered below
     )
     return [link for link in map(link_of, rows) if link.targets_on(host)]
 
 
 def links_of_codes(account_id: str, codes: Sequence[str]) -> Tx[dict[str, Link]]:
-    """Those of `codes` (at most some thousand) that are links of the account."""
+    """Return the account's links with these codes (at most a few thousand), by code."""
     found: dict[str, Link] = {}
     for first in range(0, len(codes), CODES_A_STATEMENT):
         some = codes[first : first + CODES_A_STATEMENT]
@@ -167,19 +167,19 @@ def links_of_codes(account_id: str, codes: Sequence[str]) -> Tx[dict[str, Link]]
 
 
 def count_links(user_id: int) -> Tx[int]:
-    """How many links the user has; deleted ones do not count."""
+    """Return the number of the user's links. Deleted links do not count."""
     rows = yield sql("select count(*) as n from links where user_id = $1 and state = 'active'", user_id)
     return int(rows[0]["n"])
 
 
 def get_link(user_id: int, link_id: str) -> Tx[Link | None]:
-    """A user's own link, also a deleted one; another's is None, like one that does not exist."""
+    """Return a link of this user, even if deleted; None if it does not exist or belongs to another user."""
     rows = yield sql("select * from links where id = $1 and user_id = $2", link_id, user_id)
     return link_of(rows[0]) if rows else None
 
 
 def changed_links(account_id: str, after_version: int) -> Tx[list[Link]]:
-    """The account's links of a later version, deleted ones included, in the order of their versions."""
+    """Return the account's links with a version after `after_version`, including deleted links, by version."""
     rows = yield sql(
         "select * from links where account_id = $1 and version > $2 order by version", account_id, after_version
     )
@@ -187,7 +187,7 @@ def changed_links(account_id: str, after_version: int) -> Tx[list[Link]]:
 
 
 def link_of(row: Row) -> Link:
-    """A row of links."""
+    """Return the link of a row of `links`."""
     return Link(
         id=row["id"],
         account_id=row["account_id"],
@@ -204,7 +204,7 @@ def link_of(row: Row) -> Link:
 
 
 def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
-    """Those of `codes` that are links of the account, in their alphabetical order."""
+    """Return those of `codes` that the account's links use, in alphabetical order."""
     wanted = sorted(set(codes))
     used: list[str] = []
     for first in range(0, len(wanted), CODES_A_STATEMENT):

@@ -1,7 +1,7 @@
-"""Locks on rows, for a transaction that changes what it has read or counted: no other comes between.
+"""Row locks, for transactions that change data based on what they have read or counted.
 
-SQLite has one writer anyway. On PostgreSQL the lock lasts until the transaction ends, and what is read after it is the
-newest. Where a transaction takes both, the user comes before the account: two that wait for each other would fail.
+On PostgreSQL, the lock lasts until the transaction ends, and later reads see the newest data. SQLite has only one
+writer anyway. A transaction that needs both locks takes the user's before the account's, to avoid deadlocks.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from svc.store.tx import Tx, sql
 
 
 def lock_user(user_id: int) -> Tx[None]:
-    """Transactions that count what this user has follow one another from here on."""
+    """Lock the user's row, for a transaction that counts what the user has."""
     yield sql("update users set plan = plan where id = $1", user_id)
 
 
 def lock_account(account_id: str) -> Tx[None]:
-    """Transactions that change this account by what they read of it follow one another from here on."""
+    """Lock the account's row, for a transaction that changes the account based on what it reads."""
     yield sql("update accounts set name = name where id = $1", account_id)

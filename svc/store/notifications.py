@@ -1,4 +1,4 @@
-"""Transactions on what users are told of their accounts by e-mail."""
+"""Transactions on e-mail notifications about problems of accounts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 def tell(
     account_id: str, seen: JsonObject, notices: Sequence[JsonObject], *, well: bool, due_at: int | None, now: int
 ) -> Tx[None]:
-    """Record what was seen of the account's troubles, and hand over the e-mails that tell of them, at once.
+    """Store the observed problems of the account and queue e-mails about them, in one transaction.
 
-    `notices`: a trouble each; `well`: nothing is wrong any more, which is told to whom a trouble was told. Who wants no
-    e-mails, has not confirmed the address, or cannot be reached there, gets none, nor later on.
+    `notices`: one problem each. `well`: no problem is left, and a user who was notified of a problem is notified of
+    that. Users who turned off e-mails, have not confirmed their address or cannot be reached there get no e-mails, and
+    none later for the same problems.
     """
     yield from lock_account(account_id)
     rows = yield sql(
@@ -54,9 +55,10 @@ def tell(
 
 
 def set_notify(user_id: int, *, notify: bool) -> Tx[None]:
-    """Whether the user gets e-mails of troubles. Switched off, what waits is not sent, nor the end of what was told.
+    """Turn a user's e-mails about problems on or off.
 
-    Switched on, an address that was refused is tried again.
+    Turning them off deletes queued e-mails, and the user is not notified of the end of earlier problems. Turning them
+    on retries a refused address.
     """
     yield from lock_user(user_id)
     changed = yield sql(
@@ -71,7 +73,7 @@ def set_notify(user_id: int, *, notify: bool) -> Tx[None]:
 
 
 def address_refused(user_id: int, now: int) -> Tx[None]:
-    """A mail server refused the user's address: from now on they are told nothing, as if they wanted nothing."""
+    """Record that a mail server refused the user's address. The user gets no more e-mails about problems."""
     yield from lock_user(user_id)
     yield sql(
         "update users set email_refused_at = coalesce(email_refused_at, cast($2 as bigint)) where id = $1", user_id, now
@@ -80,16 +82,16 @@ def address_refused(user_id: int, now: int) -> Tx[None]:
 
 
 def address_works(user_id: int) -> Tx[None]:
-    """An e-mail to the user's address was taken, or its link opened."""
+    """Record that the user's address works: a server accepted an e-mail, or its link was opened."""
     yield sql("update users set email_refused_at = null where id = $1 and email_refused_at is not null", user_id)
 
 
 def _forget(user_id: int) -> Tx[None]:
-    """What waits about the user's accounts is not sent, nor the end of what was told."""
+    """Delete queued e-mails about the user's accounts, and send none about the end of earlier problems."""
     yield sql("delete from outbox where user_id = $1 and account_id is not null", user_id)
     rows = yield sql("select id from accounts where user_id = $1 order by id", user_id)
     for row in rows:
         yield from lock_account(row["id"])
-        told = yield sql("select told from accounts where id = $1", row["id"])
-        kept = {**from_json(told[0]["told"]), "owed": False} if told else {}
+        found = yield sql("select told from accounts where id = $1", row["id"])
+        kept = {**from_json(found[0]["told"]), "owed": False} if found else {}
         yield sql("update accounts set told = $2 where id = $1", row["id"], to_json(kept))

@@ -1,4 +1,4 @@
-"""Transactions on operations: the long pieces of work, one at a time for each edge account."""
+"""Transactions on operations: long-running work, one operation at a time for each edge account."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model import Account, AccountAction, OperationKind
 
-# The step in which an operation only waits for the worker's first push.
+# The step of an operation that only waits for the worker's first push.
 SELFCHECK = "selfcheck"
-# That of a connect whose request has ended: it waits for its user's next try.
+# The step of a connect whose request has ended and that waits for the user's next attempt.
 WAITING = "waiting"
-# That of one which waits for its worker as well, and lets another operation run meanwhile.
+# The step of a self-check that is paused while another operation runs.
 PAUSED = "paused"
-# Kinds whose work begins when their request is answered; some have no request.
+# Kinds that start after the response to their request, or without a request.
 _FOLLOW_THEIR_ANSWER: tuple[OperationKind, ...] = ("install", "update")
 _ACTIONS: Mapping[OperationKind, AccountAction] = {
     "connect": "account.connect",
@@ -33,16 +33,17 @@ _ACTIONS: Mapping[OperationKind, AccountAction] = {
 
 
 def running(account_id: str) -> Tx[Operation | None]:
-    """The operation that runs on the account."""
+    """Return the account's running operation; None if there is none."""
     rows = yield sql("select * from operations where account_id = $1 and state = 'running'", account_id)
     return _operation(rows[0]) if rows else None
 
 
 def check_turn(edge_account_id: str, kind: OperationKind) -> Tx[None]:
-    """Whether an operation of this kind may wait for its turn behind what the account's actor is at.
+    """Check that an operation of this kind may queue behind the actor's current work.
 
-    Raises Conflict operation_in_progress: another one does its work. Behind a disconnect another disconnect may wait:
-    both get the one answer. Where the account's user is being deleted, any operation gives way to it.
+    Raises Conflict operation_in_progress if another operation is being carried out. A disconnect may queue behind
+    another disconnect, and both get the same result. If the account's user is being deleted, a disconnect may queue
+    behind any operation.
     """
     rows = yield sql(
         "select o.kind, o.step, u.id as owner, u.email from operations o left join accounts a on a.id = o.account_id"
@@ -57,7 +58,7 @@ def check_turn(edge_account_id: str, kind: OperationKind) -> Tx[None]:
 
 
 def latest(account_id: str) -> Tx[Operation | None]:
-    """The account's newest operation."""
+    """Return the account's running operation or else the newest one; None if there is none."""
     rows = yield sql(
         "select * from operations where account_id = $1"
         " order by case when state = 'running' then 1 else 0 end desc, created_at desc, updated_at desc, id limit 1",
@@ -67,14 +68,14 @@ def latest(account_id: str) -> Tx[Operation | None]:
 
 
 def exists(operation_id: str) -> Tx[bool]:
-    """Whether there is an operation of this id, on whichever account."""
+    """Return True if there is an operation with this id on any account."""
     return bool((yield sql("select 1 from operations where id = $1", operation_id)))
 
 
 def at_rest(account: Account) -> Tx[Operation | None]:
-    """The account's running operation, which only waits: for its worker, or, a connect, for its user's next try.
+    """Return the account's operation if it only waits: for its worker, or in a connect for the user's next attempt.
 
-    Raises Conflict operation_in_progress: it does its work.
+    Returns None if no operation is running. Raises Conflict operation_in_progress if one is being carried out.
     """
     busy = yield from running(account.id)
     if busy is None or busy.step == SELFCHECK or (busy.kind, account.state) == ("connect", "pending"):
@@ -83,7 +84,7 @@ def at_rest(account: Account) -> Tx[Operation | None]:
 
 
 def with_open_token(account_id: str) -> Tx[list[Operation]]:
-    """The account's operations that may have left a token at the platform, oldest first."""
+    """Return the account's operations that may have left a token on the platform, oldest first."""
     rows = yield sql(
         "select * from operations where account_id = $1 and token_asked_at is not null order by created_at, id",
         account_id,
@@ -92,13 +93,13 @@ def with_open_token(account_id: str) -> Tx[list[Operation]]:
 
 
 def with_open_upload(account_id: str) -> Tx[list[str]]:
-    """The ids of the account's operations with an upload whose answer was never recorded."""
+    """Return the ids of the account's operations with an upload whose answer was never recorded."""
     rows = yield sql("select id from operations where account_id = $1 and open_uploads > 0", account_id)
     return [row["id"] for row in rows]
 
 
 def count_uploads(operation_id: str, change: int) -> Tx[None]:
-    """One more upload is begun (1), or its answer is recorded (-1)."""
+    """Record that an upload begins (`change` 1) or that its answer arrived (-1)."""
     yield sql("update operations set open_uploads = open_uploads + $2 where id = $1", operation_id, change)
 
 
@@ -123,37 +124,37 @@ def add(
 
 
 def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
-    """The operation has come to `step`."""
+    """Record that the operation has reached `step`."""
     yield sql("update operations set step = $2, updated_at = $3 where id = $1", operation_id, step, now)
 
 
 def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Operation]:
-    """Another operation takes the place of one whose token may have been made without our hearing of it.
+    """Replace an operation whose token may have been created without an answer to the service.
 
-    So the token that is asked for next has a name of its own, and one that comes late can be told from it.
+    So the next token has a different name, and a token that appears late can be distinguished from it.
     """
-    # Not the end of what its user has asked for: no event.
-    yield from _set_failed(operation.id, EdgeUnknown("No answer came; another try took its place.").note(), now)
+    # The user's request continues, so there is no event.
+    yield from _set_failed(operation.id, EdgeUnknown("No answer arrived, and a new attempt began.").note(), now)
     return (yield from add(operation_id, operation.account_id, operation.edge_account_id, operation.kind, "token", now))
 
 
 def token_asked(operation_id: str, now: int) -> Tx[None]:
-    """A working token of the operation's name is about to be asked for: from now on it may be alive."""
+    """Record that a working token with the operation's name is about to be created and may be valid from now on."""
     yield sql("update operations set token_asked_at = $2 where id = $1", operation_id, now)
 
 
 def token_made(operation_id: str, token_id: str) -> Tx[None]:
-    """The token was made, with this id."""
+    """Record the id of the created token."""
     yield sql("update operations set token_id = $2 where id = $1", operation_id, token_id)
 
 
 def token_settled(operation_id: str) -> Tx[None]:
-    """The operation's token is the account's own now, or is known to be gone."""
+    """Record that the operation's token is now the account's own, or no longer exists."""
     yield sql("update operations set token_asked_at = null where id = $1", operation_id)
 
 
 def tokens_settled(account_id: str) -> Tx[None]:
-    """Settle the tokens of all operations of the account that have ended."""
+    """Settle the tokens of all ended operations of the account, like `token_settled`."""
     yield sql(
         "update operations set token_asked_at = null where account_id = $1 and state <> 'running'"
         " and token_asked_at is not null",
@@ -162,27 +163,27 @@ def tokens_settled(account_id: str) -> Tx[None]:
 
 
 def count_attempt(operation_id: str, now: int) -> Tx[None]:
-    """One more try met a transient failure."""
+    """Count an attempt that ended with a transient failure."""
     yield sql("update operations set attempts = attempts + 1, updated_at = $2 where id = $1", operation_id, now)
 
 
 def finish(operation_id: str, now: int) -> Tx[None]:
-    """The operation is done."""
+    """Record that the operation succeeded."""
     rows = yield sql(
         "update operations set state = 'done', updated_at = $2 where id = $1"
         " returning account_id, edge_account_id, kind",
         operation_id,
         now,
     )
-    yield from _ended(rows, "done", now)
+    yield from _write_end_events(rows, "done", now)
 
 
 def confirm(reports: Sequence[tuple[str, str]], now: int) -> Tx[None]:
-    """The workers that these operations installed have reported themselves, which ends their self-checks.
+    """End the self-checks of operations whose workers have reported.
 
-    `reports`: an operation's id and its account's.
+    `reports`: operation id and account id. Ids without a self-check are ignored.
     """
-    # Nearly always there are none: each push tells of its install.
+    # Usually there is none, because every push names its install.
     rows = yield sql(
         "select id, account_id from operations where id = any($1) and state = 'running' and step = $2 order by id",
         tuple(sorted({operation_id for operation_id, _ in reports})),
@@ -194,12 +195,12 @@ def confirm(reports: Sequence[tuple[str, str]], now: int) -> Tx[None]:
 
 
 def pause_selfcheck(operation_id: str) -> Tx[None]:
-    """Another operation is to run while this one only waits for the worker's first push; its time goes on."""
+    """Pause a self-check so that another operation can run. Its timeout keeps running."""
     yield sql("update operations set state = 'done', step = $2 where id = $1", operation_id, PAUSED)
 
 
 def resume_selfcheck(account_id: str, now: int) -> Tx[None]:
-    """The other operation has ended: a paused self-check waits again, unless the worker has reported meanwhile."""
+    """Resume a paused self-check after the other operation. It succeeds if the worker has reported in the meantime."""
     rows = yield sql("select push, install_id from accounts where id = $1", account_id)
     push = from_json_as(WorkerPush, rows[0]["push"]) if rows else None
     confirmed = push is not None and push.install == rows[0]["install_id"]
@@ -212,12 +213,12 @@ def resume_selfcheck(account_id: str, now: int) -> Tx[None]:
         SELFCHECK,
     )
     if confirmed:
-        yield from _ended(rows, "done", now)
+        yield from _write_end_events(rows, "done", now)
 
 
 def fail(operation_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """The operation has failed."""
-    yield from _ended((yield from _set_failed(operation_id, error, now)), error.code, now)
+    """Record that the operation failed."""
+    yield from _write_end_events((yield from _set_failed(operation_id, error, now)), error.code, now)
 
 
 def _set_failed(operation_id: str, error: ErrorNote, now: int) -> Tx[list[Row]]:
@@ -232,10 +233,10 @@ def _set_failed(operation_id: str, error: ErrorNote, now: int) -> Tx[list[Row]]:
     )
 
 
-def _ended(rows: Sequence[Row], outcome: str, now: int) -> Tx[None]:
-    """Tell the end of operations, whose columns are given, to their accounts' users.
+def _write_end_events(rows: Sequence[Row], outcome: str, now: int) -> Tx[None]:
+    """Write an event about the end of operations, given by their rows, for the users of their accounts.
 
-    That one is done of which the answer to its request tells the end, that request's own event tells.
+    Skips successful operations that end within their request, because that request writes its own event.
     """
     for row in rows:
         if outcome == "done" and row["kind"] not in _FOLLOW_THEIR_ANSWER:

@@ -1,4 +1,4 @@
-"""Transactions on the outbox: e-mails that wait to be sent."""
+"""Transactions on the outbox: the queue of e-mails to send."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from svc.store.tx import POSTED, Row, Tx, from_json, sql, to_json
 if TYPE_CHECKING:
     from svc.model import JsonObject, User
 
-# A sign-up's confirmation, or that the address has a user already; what `resend` and a password reset ask for; the link
-# that follows a confirmation without a password; that the password was changed; a trouble of an account, or its end;
-# that the user was deleted.
+# `sign_up`: the confirmation, or a note that the address has a user already. `choose_password`: the link after a
+# confirmation without a password. `account`: a problem of an account, or its end.
 MailKind = Literal["sign_up", "resend", "reset", "choose_password", "password_changed", "account", "user_deleted"]
 
-# How long an e-mail that tells of something is tried: it is seen at the service anyway, or has changed by then.
+# How long sending a notification is retried. After that, the user has seen the news in the service, or it is outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
-# Ended ones that are deleted at once, so that other writers do not wait.
+# The most expired e-mails deleted in one transaction, so that other writers do not wait.
 _BATCH = 1_000
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """An e-mail that waits, as it is stored. Times are epoch ms."""
+    """A queued e-mail as stored. Times are epoch ms. `unsure`: attempts with an unknown outcome."""
 
     id: str
     kind: MailKind
@@ -40,7 +39,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Queue:
-    """How many e-mails wait, and since when the oldest (epoch ms; None: there is none)."""
+    """The number of queued e-mails, and the creation time of the oldest (epoch ms; None: the queue is empty)."""
 
     waiting: int
     since: int | None
@@ -48,7 +47,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Backlog:
-    """What waits, where most failed last, and how many users' addresses are refused."""
+    """The queue, the most frequent errors, and the number of users whose addresses are refused."""
 
     queue: Queue
     troubles: tuple[str, ...]
@@ -65,7 +64,7 @@ def post(
     account_id: str | None = None,
     facts: JsonObject | None = None,
 ) -> Tx[None]:
-    """An e-mail to send, in the transaction of its cause. `ends_at`: from when on it is of no use to anybody."""
+    """Queue an e-mail in the transaction of its cause. `ends_at`: when to give it up (epoch ms)."""
     yield sql(
         "insert into outbox (id, kind, address, user_id, account_id, facts, created_at, due_at, ends_at)"
         " values ($1, $2, $3, $4, $5, $6, $7, $7, $8)",
@@ -82,7 +81,10 @@ def post(
 
 
 def post_newest(kind: MailKind, address: str, now: int, ends_at: int, *, instead_of: tuple[MailKind, ...]) -> Tx[None]:
-    """As `post`; those that wait for the same address and purpose give way, since only the newest would count."""
+    """Queue an e-mail like `post`, and delete queued ones to the same address of the kinds `instead_of`.
+
+    Only the newest of them would be valid.
+    """
     yield sql(
         "delete from outbox where address = $1 and kind = any($2) and (kind <> 'sign_up' or user_id is not null)",
         address,
@@ -92,14 +94,14 @@ def post_newest(kind: MailKind, address: str, now: int, ends_at: int, *, instead
 
 
 def post_password_changed(user: User, now: int) -> Tx[None]:
-    """To whoever reads the user's e-mails: the password was changed, by the old one or by a link."""
+    """Queue a notification that the user's password was changed, with the old password or a reset link."""
     yield from post("password_changed", user.email, now, now + TOLD_WITHIN_MS, user_id=user.id)
 
 
 def forget(user_id: int, address: str) -> Tx[None]:
-    """The user, whose address it was, is nobody's: what waits for them is not sent, but for an earlier user's last one.
+    """Delete the queued e-mails to a user who is being deleted, except the final one to an earlier user of the address.
 
-    What was asked for by the address alone goes too, unless somebody else has it: another sign-up.
+    E-mails that were requested by address alone are deleted too, unless another sign-up has the address.
     """
     yield sql("delete from outbox where user_id = $1", user_id)
     yield sql(
@@ -111,8 +113,9 @@ def forget(user_id: int, address: str) -> Tx[None]:
 
 
 def due(now: int, most: int) -> Tx[list[Waiting]]:
-    """E-mails that are due: first those that somebody waits for; of each account the oldest only, as what is well again
-    is not told before what was wrong.
+    """Return at most `most` due e-mails. E-mails that a user is waiting for come first.
+
+    Of the e-mails about an account, only the oldest can be due, so that a problem is reported before its end.
     """
     asked = yield sql(
         "select * from outbox where account_id is null and due_at <= $1 order by due_at, id limit $2", now, most
@@ -128,7 +131,10 @@ def due(now: int, most: int) -> Tx[list[Waiting]]:
 
 
 def begin(mail_id: str, due_at: int) -> Tx[Waiting | None]:
-    """It is about to be sent; a process that ends meanwhile tries it again at `due_at`. None: it has gone."""
+    """Record that the e-mail is about to be sent, and return it; None if it was deleted.
+
+    If the process is killed before the outcome is stored, the e-mail is retried at `due_at`.
+    """
     rows = yield sql(
         "update outbox set attempts = attempts + 1, due_at = $2 where id = $1 returning *", mail_id, due_at
     )
@@ -136,12 +142,12 @@ def begin(mail_id: str, due_at: int) -> Tx[Waiting | None]:
 
 
 def done(mail_id: str) -> Tx[None]:
-    """It was sent, or need not be."""
+    """Delete an e-mail that was sent or is obsolete."""
     yield sql("delete from outbox where id = $1", mail_id)
 
 
 def failed(mail_id: str, due_at: int, trouble: str, *, unsure: bool = False) -> Tx[None]:
-    """It was not taken, or nobody knows (`unsure`); it is tried again."""
+    """Retry the e-mail at `due_at`, because the server did not accept it or the outcome is unknown (`unsure`)."""
     yield sql(
         "update outbox set due_at = $2, trouble = $3, unsure = unsure + $4 where id = $1",
         mail_id,
@@ -152,17 +158,17 @@ def failed(mail_id: str, due_at: int, trouble: str, *, unsure: bool = False) -> 
 
 
 def not_begun(mail_id: str, due_at: int) -> Tx[None]:
-    """The server took nothing from anybody: that was no try of this e-mail."""
+    """Retry the e-mail at `due_at` without counting an attempt, because the server accepted no e-mail at all."""
     yield sql("update outbox set attempts = attempts - 1, due_at = $2 where id = $1", mail_id, due_at)
 
 
 def postpone(mail_id: str, due_at: int) -> Tx[None]:
-    """It is due later; that is no failure of its own."""
+    """Postpone the e-mail to `due_at`. This is not a failed attempt."""
     yield sql("update outbox set due_at = $2 where id = $1", mail_id, due_at)
 
 
 def postpone_domain(domain: str, now: int, due_at: int) -> Tx[None]:
-    """None that goes to an address at `domain` is due before `due_at`."""
+    """Postpone all due e-mails to addresses at `domain` to `due_at`."""
     yield sql(
         "update outbox set due_at = $3 where due_at <= $2 and address like '%@' || cast($1 as text)",
         domain,
@@ -172,7 +178,7 @@ def postpone_domain(domain: str, now: int, due_at: int) -> Tx[None]:
 
 
 def give_up(now: int) -> Tx[int]:
-    """Delete those that are of no use any more, a batch of them. Returns how many."""
+    """Delete a batch of expired e-mails. Returns their number."""
     rows = yield sql(
         f"delete from outbox where id in (select id from outbox where ends_at <= $1 limit {_BATCH}) returning id",  # noqa: S608  # a number
         now,
@@ -181,13 +187,13 @@ def give_up(now: int) -> Tx[int]:
 
 
 def queue() -> Tx[Queue]:
-    """What waits to be sent, due or not."""
+    """Return the size and age of the queue, whether its e-mails are due or not."""
     [row] = yield sql("select count(*) as waiting, min(created_at) as since from outbox")
     return Queue(int(row["waiting"]), row["since"])
 
 
 def backlog() -> Tx[Backlog]:
-    """How much waits, since when, and why."""
+    """Return the backlog: the queue and the reasons why e-mails wait."""
     waits = yield from queue()
     troubles = yield sql(
         "select trouble from outbox where trouble is not null group by trouble order by count(*) desc, trouble limit 3"

@@ -1,4 +1,4 @@
-"""Transactions on renewals: an account's working token and the operation that replaces it change together."""
+"""Transactions on renewals: an account's working token changes together with the operation that replaces it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
     from svc.store.working_tokens import WorkingToken
 
-# The states in which an account has, or had, a working token, and nothing is under way.
+# The states in which an account has, or had, a working token and no operation is running.
 _RENEWABLE: tuple[AccountState, ...] = (
     "connected",
     "ready",
@@ -26,7 +26,7 @@ _RENEWABLE: tuple[AccountState, ...] = (
 
 
 def may_renew(account_id: str) -> Tx[Account]:
-    """The account, if its token can be renewed now. Raises Conflict operation_in_progress, account_not_ready."""
+    """Return the account if its token can be renewed. Raises Conflict operation_in_progress, account_not_ready."""
     account = accounts.present((yield from accounts.locked(account_id)))
     yield from operations.at_rest(account)
     if account.state not in _RENEWABLE:
@@ -35,7 +35,7 @@ def may_renew(account_id: str) -> Tx[Account]:
 
 
 def begin_renew(account_id: str, operation_id: str, now: int) -> Tx[tuple[Account, Operation]]:
-    """Begin a renewal; a self-check waits on after it. Raises as `may_renew` does."""
+    """Begin a renewal. A self-check is paused and resumes after it. Raises like `may_renew`."""
     account = yield from may_renew(account_id)
     waits = yield from operations.running(account_id)
     if waits is not None:
@@ -47,9 +47,10 @@ def begin_renew(account_id: str, operation_id: str, now: int) -> Tx[tuple[Accoun
 def finish_renew(
     before: Account, operation_id: str, token: WorkingToken, found: tuple[AccountState, ErrorNote | None], now: int
 ) -> Tx[Account]:
-    """The new token takes the place of the old one; `found`: what it shows of an account that was as `before`.
+    """Replace the old token with the new one. Returns the account for the response.
 
-    The answer, given before the old token and the bootstrap token are deleted, has no warning of them.
+    `found`: the state and error that the new token revealed, stored if the account's state is still that of `before`.
+    The response has no warnings about the old token and the bootstrap token, because they are deleted only afterwards.
     """
     yield from working_tokens.put_token(before.id, operation_id, token, now)
     yield from operations.finish(operation_id, now)
@@ -61,8 +62,8 @@ def finish_renew(
 
 
 def fail_renew(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """The renewal has failed: the account goes on with the token that it has, and names those that it may have left."""
-    yield from lock_account(account_id)  # a push that comes meanwhile is seen by the self-check that goes on
+    """End a failed renewal. The account keeps its token, and shows the tokens that the renewal may have left."""
+    yield from lock_account(account_id)  # so that the resumed self-check sees a concurrent push
     operation = yield from operations.running(account_id)
     if operation is not None and operation.kind == "renew":
         yield from operations.fail(operation.id, error, now)

@@ -1,8 +1,8 @@
-"""What the store forgets by itself: for each table a transaction that deletes rows whose time was `before` or earlier.
+"""Data retention: for each table, a transaction that deletes the rows whose time was `before` or earlier (epoch ms).
 
-Each deletes at most `BATCH` rows, so that other writers do not wait, and returns how many: that many mean that there
-may be more. No request depends on it: whoever reads a row that has a time looks at the time. How long after its time a
-row stays, and how often it is looked for, stands in `actors/service/housekeeping.py`. Days of totals are kept for ever.
+Each deletes at most `BATCH` rows, so that other writers do not wait, and returns their number. If it is `BATCH`, there
+may be more. Requests do not depend on the deletion, because readers check the expiry of a row themselves. The retention
+periods and intervals are in `actors/service/housekeeping.py`. Daily totals are kept forever.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from svc.store.tx import sql
 if TYPE_CHECKING:
     from svc.store.tx import Parameter, Tx
 
-# Some 10 ms of the writer's time.
+# About 10 ms of the writer's time.
 BATCH = 1_000
 
 
 def delete_answers(before: int) -> Tx[int]:
-    """Answers to requests with an Idempotency-Key that have expired (rule G5)."""
+    """Delete expired responses for Idempotency-Keys (rule G5)."""
     return _delete("idempotency", "user_id, method, path, key", "expires_at <= $1", before)
 
 
 def delete_sessions(before: int) -> Tx[int]:
-    """Page sessions whose refresh token has expired."""
+    """Delete page sessions whose refresh token has expired."""
     return _delete("sessions", "id", "refresh_expires_at <= $1", before)
 
 
 def delete_mail_tokens(before: int) -> Tx[int]:
-    """Tokens of e-mails that have expired."""
+    """Delete expired tokens of e-mail links."""
     return _delete("mail_tokens", "digest", "expires_at <= $1", before)
 
 
 def delete_devices(before: int) -> Tx[int]:
-    """Browsers from which their user has not signed in since."""
+    """Delete browsers from which their user has not signed in since then."""
     return _delete("devices", "user_id, digest", "seen_at <= $1", before)
 
 
 def delete_sign_ups(before: int) -> Tx[int]:
-    """Users who signed up then and never confirmed their address, once no e-mail's token of theirs is left.
+    """Delete users who never confirmed their address and have no valid e-mail link any more.
 
-    Without a confirmed address nobody has accounts; one who has some all the same stays, instead of failing the rest.
-    One without an address is being deleted.
+    Such users cannot have accounts. A user with accounts is skipped nevertheless, so that the batch does not fail.
+    Users without an address are skipped because they are being deleted.
     """
     return _delete(
         "users",
@@ -56,25 +56,25 @@ def delete_sign_ups(before: int) -> Tx[int]:
 
 
 def delete_hours(before: int) -> Tx[int]:
-    """Hourly totals; reports look back to the beginning of today (UTC)."""
+    """Delete hourly totals. Reports show them only for today (UTC)."""
     return _delete("hours", "target, at", "at <= $1", before)
 
 
 def delete_refused_hours(before: int) -> Tx[int]:
-    """Hours whose points were refused; reports look back to the beginning of today (UTC)."""
+    """Delete records of hours whose points were refused. Reports show them only for today (UTC)."""
     return _delete("refused_hours", "account_id, at", "at <= $1", before)
 
 
 def delete_final_days(before: int) -> Tx[int]:
-    """Notes that a day's totals are complete; reports look back 30 days, and a push may bring days of 37 days ago."""
+    """Delete records that a day's totals are complete. Reports cover 30 days, and pushes may be up to 37 days old."""
     return _delete("final_days", "account_id, day", "day < $1", day_of(before))
 
 
 def delete_operations(before: int) -> Tx[int]:
-    """Operations that ended then, but the latest of each account (as `operations.latest` has it).
+    """Delete ended operations, except the latest of each account (see `operations.latest`).
 
-    Nor one that something at the platform is known by: the account's token, another that may be alive, an upload that
-    may have been taken.
+    Operations that identify something on the platform are kept: the account's token, another token that may still be
+    valid, an upload that may have been accepted.
     """
     return _delete(
         "operations",
@@ -90,9 +90,9 @@ def delete_operations(before: int) -> Tx[int]:
 
 
 def delete_former_accounts(before: int) -> Tx[int]:
-    """What is left of accounts that were disconnected then, once no site, link or operation of theirs is left.
+    """Delete former accounts that have no sites, links or operations any more.
 
-    It tells whose they are: what has no user's id is found by it when its user is deleted.
+    Until then the row is needed: when a user is deleted, it links rows without a user id to the user.
     """
     return _delete(
         "former_accounts",
@@ -105,23 +105,23 @@ def delete_former_accounts(before: int) -> Tx[int]:
 
 
 def delete_events(before: int) -> Tx[int]:
-    """What was changed for users then (rule X12); their numbers do not come back."""
+    """Delete events of the audit logs (rule X12). Their numbers are not reused."""
     return _delete("events", "user_id, number", "at <= $1", before)
 
 
 def delete_worker_keys(before: int) -> Tx[int]:
-    """Keys of earlier installs of a worker, which are accepted no more (rule W7)."""
+    """Delete keys of earlier installs of a worker that are no longer accepted (rule W7)."""
     return _delete("worker_keys", "digest", "valid_until <= $1", before)
 
 
 def _delete(table: str, key: str, condition: str, *parameters: Parameter) -> Tx[int]:
-    """A batch of the rows that meet `condition`.
+    """Delete a batch of the rows that meet `condition`. Returns their number.
 
-    It stands twice for PostgreSQL, where a row may change between being found and being deleted: the outer one is
-    looked at again then, so that an answer which took the place of an expired one stays.
+    The statement repeats the condition for PostgreSQL, where a row may change after the subquery has found it. The
+    outer condition is evaluated again, so a response that replaced an expired one stays.
     """
     rows = yield sql(
-        f"delete from {table} where {condition} and ({key}) in"  # noqa: S608  # texts of this file
+        f"delete from {table} where {condition} and ({key}) in"  # noqa: S608  # SQL of this file
         f" (select {key} from {table} where {condition} limit {BATCH}) returning 1",
         *parameters,
     )

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 # A worker pushes once an hour.
 SILENT_MS = 2 * HOUR_MS
-# For so long after its update an account that stops pushing counts as a failure; the first accounts, until they settle.
+# How long after its update an account that stops pushing counts as a failure. There is no limit until the rollout
+# continues beyond the first accounts.
 _WATCHED_MS = 2 * SILENT_MS
 _FELL_SILENT = "fell_silent"
-# An account that failed this often has a problem of its own: it is not retried and does not count towards a halt.
+# An account that failed this often has its own problem: it is not retried and does not count towards a halt.
 _GIVEN_UP = 3
 # The number of newest outcomes that decide about a halt.
 RECENT = 20
-# These codes describe the account and not the new worker.
-_OF_THE_ACCOUNT: frozenset[Code] = frozenset(
+# These codes describe the account rather than the new worker.
+_ACCOUNT_PROBLEMS: frozenset[Code] = frozenset(
     {
         "account_not_ready",
         "permission_error",
@@ -44,7 +45,7 @@ _OF_THE_ACCOUNT: frozenset[Code] = frozenset(
         "schema_newer",
     }
 )
-_AGAIN = "update rollout_accounts set operation_id = null, outcome = null, code = null"
+_RESET_OUTCOME = "update rollout_accounts set operation_id = null, outcome = null, code = null"
 
 
 @dataclass(frozen=True)
@@ -76,19 +77,19 @@ class Candidate:
 
 
 def newest() -> Tx[Rollout | None]:
-    """The newest rollout, of whichever bundle."""
+    """Return the newest rollout of any bundle; None if there is none."""
     rows = yield sql("select * from rollouts order by id desc limit 1")
     return Rollout(**rows[0]) if rows else None
 
 
 def current(bundle: str) -> Tx[Rollout | None]:
-    """The rollout of this bundle, if it is the newest."""
+    """Return the rollout of this bundle; None if the newest rollout is of another bundle."""
     found = yield from newest()
     return found if found is not None and found.bundle == bundle else None
 
 
 def begin(bundle: str, now: int) -> Tx[Rollout]:
-    """The rollout of this bundle. A new one replaces the rollout of another bundle."""
+    """Return the rollout of this bundle. If it is new, it replaces the rollout of another bundle."""
     found = yield from current(bundle)
     if found is not None:
         return found
@@ -103,9 +104,9 @@ def begin(bundle: str, now: int) -> Tx[Rollout]:
 
 
 def poll(bundle: str, away_ms: int, now: int) -> Tx[tuple[Rollout, Progress]]:
-    """The rollout of the service's bundle, with all outcomes since the last poll recorded; begun if there is none.
+    """Record all outcomes since the last poll and return the rollout of the service's bundle. Begins a missing rollout.
 
-    `away_ms`: a longer time between two polls is an absence of the service, or a change of its clock. Workers could not
+    `away_ms`: a longer time between two polls means that the service was down or its clock changed. Workers could not
     report then, so their silence counts only from two hours later.
     """
     rollout = yield from begin(bundle, now)
@@ -132,7 +133,7 @@ def poll(bundle: str, away_ms: int, now: int) -> Tx[tuple[Rollout, Progress]]:
 
 
 def progress() -> Tx[Progress]:
-    """The outcomes recorded for the newest rollout."""
+    """Return the recorded outcomes of the newest rollout."""
     found = Progress()
     last_ended_at = 0
     rows = yield sql(
@@ -195,7 +196,7 @@ def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool)
 
 
 def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, str | None]:
-    """The outcome of an operation that has ended, with its error code."""
+    """Return the outcome and error code of an ended operation."""
     if row["state"] == "done":
         return "updated", None
     error = note_from_json(row["error"])
@@ -207,15 +208,15 @@ def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, st
         if row["heard_at"] is None or row["heard_at"] < row["created_at"] - SILENT_MS:
             return "excused", code
         return "under_way" if patient else "failed", code
-    of_the_account = code in _OF_THE_ACCOUNT or (error is not None and (error.details or {}).get("transient"))
-    return "excused" if of_the_account else "failed", code
+    is_account_problem = code in _ACCOUNT_PROBLEMS or (error is not None and (error.details or {}).get("transient"))
+    return "excused" if is_account_problem else "failed", code
 
 
 def candidates(rollout: Rollout, schema: int, now: int) -> Tx[list[Candidate]]:
-    """The accounts whose update may begin, retries first and silent workers last.
+    """Return the accounts whose update may begin, retries first and silent workers last.
 
-    `schema`: the newest tables that the bundle knows. Silent workers wait for two hours: the service may have been away
-    before the rollout, and a timeout of a worker that was silent before says nothing.
+    `schema`: the newest table version that the bundle supports. Silent workers wait for two hours: the service may have
+    been down before the rollout, and a timeout of a worker that was silent before says nothing.
     """
     is_new = abs(now - rollout.started_at) < SILENT_MS
     rows = yield sql(
@@ -237,7 +238,7 @@ def candidates(rollout: Rollout, schema: int, now: int) -> Tx[list[Candidate]]:
 
 
 def working() -> Tx[int]:
-    """The number of updates that work, without those that only wait for the new worker's first push."""
+    """Return the number of running updates, without those that only wait for the new worker's first push."""
     [row] = yield sql(
         "select count(*) as n from operations where state = 'running' and kind = 'update' and step <> $1",
         operations.SELFCHECK,
@@ -247,9 +248,9 @@ def working() -> Tx[int]:
 
 
 def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int) -> Tx[bool]:
-    """Begin the update of an account. False: the rollout is halted or replaced, or the account needs no update.
+    """Begin the update of an account.
 
-    Raises Conflict, NotFound.
+    Returns False if the rollout is halted or replaced, or the account needs no update. Raises Conflict, NotFound.
     """
     # The row is locked until the commit, so no update begins after a halt.
     running = yield sql(
@@ -276,12 +277,12 @@ def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int)
 
 
 def retry(rollout: Rollout, before: int) -> Tx[bool]:
-    """Let accounts without the new worker, whose update failed before a time (epoch ms), be updated again.
+    """Let accounts be updated again that lack the new worker and whose update failed before `before` (epoch ms).
 
-    An account that fails again is given up. False: there is no such account.
+    An account that fails again is given up. Returns False if there is no such account.
     """
     rows = yield sql(
-        f"{_AGAIN}, failures = case when outcome = 'failed' then $4 else failures end"  # noqa: S608
+        f"{_RESET_OUTCOME}, failures = case when outcome = 'failed' then $4 else failures end"  # noqa: S608
         " where outcome in ('failed', 'excused') and ended_at < $2 and failures < $3 and exists (select 1 from accounts"
         " a where a.id = rollout_accounts.account_id and a.edge_bundle <> $1 and a.state in ('ready', 'no_connection'))"
         " returning account_id",
@@ -294,7 +295,10 @@ def retry(rollout: Rollout, before: int) -> Tx[bool]:
 
 
 def begin_spread(rollout: Rollout, now: int) -> Tx[bool]:
-    """The first accounts work with the new worker: the others follow. False: the rollout does not run."""
+    """Continue with the other accounts after the first accounts succeeded.
+
+    Returns False if the rollout is not running.
+    """
     rows = yield sql(
         "update rollouts set spread_from = $2 where id = $1 and spread_from is null and state = 'running' returning id",
         rollout.id,
@@ -304,7 +308,10 @@ def begin_spread(rollout: Rollout, now: int) -> Tx[bool]:
 
 
 def stop(rollout: Rollout, reason: HaltReason | None, now: int) -> Tx[bool]:
-    """Halt the rollout for this reason, or end it. Updates under way continue. False: the rollout does not run."""
+    """Halt the rollout for this reason, or end it if `reason` is None. Running updates continue.
+
+    Returns False if the rollout is not running.
+    """
     rows = yield sql(
         "update rollouts set state = $2, reason = $3, changed_at = $4 where id = $1 and state = 'running' returning id",
         rollout.id,
@@ -316,21 +323,24 @@ def stop(rollout: Rollout, reason: HaltReason | None, now: int) -> Tx[bool]:
 
 
 def resume(rollout: Rollout, now: int) -> Tx[bool]:
-    """Continue a halted rollout and retry its failed accounts, up to three updates each. False: it is not halted."""
+    """Continue a halted rollout and retry its failed accounts, up to three updates each.
+
+    Returns False if the rollout is not halted.
+    """
     rows = yield sql(
         "update rollouts set state = 'running', reason = null, spread_from = spread_from + $2, changed_at = $3"
         " where id = $1 and state = 'halted' returning id",
         rollout.id,
-        max(0, now - rollout.changed_at),  # the remaining turns keep their distances
+        max(0, now - rollout.changed_at),  # keep the intervals between the remaining updates
         now,
     )
     if rows:
-        yield sql(f"{_AGAIN} where outcome = 'failed' and failures < $1", _GIVEN_UP)
+        yield sql(f"{_RESET_OUTCOME} where outcome = 'failed' and failures < $1", _GIVEN_UP)
     return bool(rows)
 
 
 def outdated(bundle: str) -> Tx[int]:
-    """The number of accounts that have another worker than this one."""
+    """Return the number of accounts whose worker is of another bundle."""
     [row] = yield sql("select count(*) as n from accounts where edge_bundle <> $1", bundle)
     n: int = row["n"]
     return n

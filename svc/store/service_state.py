@@ -1,6 +1,6 @@
-"""Transactions on the state of the whole service: counts for monitoring, the last backup.
+"""Transactions on the state of the whole service: counts for monitoring, and the last backup.
 
-Counts use an index or read little, however much is stored.
+The counts use an index or read small tables, regardless of the size of the store.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Census:
-    """How much there is at one moment: accounts by state, operations under way by kind, e-mails that wait.
+    """Counts at one moment: accounts by state, running operations by kind, queued e-mails.
 
-    `behind`: accounts that have pushed, but no totals of as late as was asked for. `rollout`: of this bundle, if any.
-    `backed_up_at`: when the last good backup was made (epoch ms), if ever.
+    `behind`: accounts that have pushed, but whose totals are older than requested. `rollout`: the rollout of this
+    bundle, or None. `backed_up_at`: the time of the last good backup (epoch ms), None if there is none.
     """
 
     accounts: Mapping[str, int]
@@ -36,7 +36,7 @@ class Census:
 
 @dataclass(frozen=True)
 class Ended:
-    """An operation that has ended: `outcome` is done or failed. Times are epoch ms."""
+    """An ended operation. `outcome`: done or failed. Times are epoch ms."""
 
     id: str
     kind: str
@@ -46,9 +46,9 @@ class Ended:
 
 
 def census(bundle: str, behind_before: int) -> Tx[Census]:
-    """Count. `behind_before` (epoch ms): accounts whose totals are older are behind."""
+    """Return the counts. Accounts with totals older than `behind_before` (epoch ms) count as behind."""
     states = yield sql("select state, count(*) as n from accounts group by state")
-    # All of a small table, which is cheaper than an index that each push would have to keep.
+    # A scan of this small table is cheaper than an index that each push would have to update.
     [behind] = yield sql("select count(*) as n from pushed where as_of < $1", behind_before)
     running = yield sql("select kind, count(*) as n from operations where state = 'running' group by kind")
     return Census(
@@ -62,9 +62,9 @@ def census(bundle: str, behind_before: int) -> Tx[Census]:
 
 
 def ended_since(at: int, most: int) -> Tx[list[Ended]]:
-    """Operations that have ended at `at` (epoch ms) or later, the first `most` of them in the order of their ends.
+    """Return the first `most` operations that ended at `at` (epoch ms) or later, in the order of their ends.
 
-    One that waits beside another for its worker's first push has not ended, though its row says so meanwhile.
+    A paused self-check has not ended, although its row has the state `done`.
     """
     rows = yield sql(
         "select id, kind, state, created_at, updated_at from operations"
@@ -77,12 +77,12 @@ def ended_since(at: int, most: int) -> Tx[list[Ended]]:
 
 
 def note_backup(at: int) -> Tx[None]:
-    """A good backup holds the store as it was at `at` (epoch ms)."""
+    """Record that there is a good backup of the store as of `at` (epoch ms)."""
     yield sql("update serving set backed_up_at = $1 where backed_up_at is null or backed_up_at < $1", at)
 
 
 def backed_up_at() -> Tx[int | None]:
-    """When the last good backup was made (epoch ms); None: none ever was."""
+    """Return the time of the last good backup (epoch ms); None if there is none."""
     [row] = yield sql("select backed_up_at from serving")
     at: int | None = row["backed_up_at"]
     return at

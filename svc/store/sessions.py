@@ -1,4 +1,4 @@
-"""Transactions on page sessions: an access token for an hour, a refresh token that is exchanged for the next pair."""
+"""Transactions on page sessions: an access token for one hour, and a refresh token that is exchanged for a new pair."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from svc.store.users import user_of
 if TYPE_CHECKING:
     from svc.model import User
 
-# Of one user. More browsers and programs than a person has, few enough that a robot's sign-ins do not fill the store.
+# The most sessions per user: more than a person needs, few enough that a bot's sign-ins do not fill the store.
 MOST_SESSIONS = 50
 
-# Of a user who is being deleted no session opens anything.
-_WHO = (
+# Excludes sessions of users who are being deleted.
+_WITH_USER = (
     "select s.id as session_id, u.id, u.email, u.email_confirmed, u.plan, u.notify, u.email_refused_at, u.created_at"
     " from sessions s join users u on u.id = s.user_id and u.email is not null"
 )
@@ -25,8 +25,10 @@ _ITS_TOKENS = "family_digest = $1 or access_digest = $2 or previous_access_diges
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The digests of a session's newest tokens, the salt that made them, and their times (epoch ms); in the order in
-    which they are stored."""
+    """The digests of a session's newest tokens, the salt they were derived with, and their times (epoch ms).
+
+    The fields are in the order of the columns.
+    """
 
     access_digest: str
     access_expires_at: int
@@ -38,9 +40,10 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A page session. `family`, `device`: digests of its refresh tokens' common part, of the browser's cookie.
+    """A page session.
 
-    `previous`: the digest of the refresh token that the newest pair was made for; None: it is the first pair.
+    `family`: the digest of the common part of its refresh tokens. `device`: the digest of the browser's cookie.
+    `previous`: the digest of the refresh token that was exchanged for the newest pair; None for the first pair.
     """
 
     id: str
@@ -54,7 +57,7 @@ class Session:
 
 
 def add_session(session: Session) -> Tx[None]:
-    """Begin a session; of more than `MOST_SESSIONS` those that were not used for longest end."""
+    """Begin a session. Beyond `MOST_SESSIONS`, the user's least recently used sessions end."""
     yield sql(
         "insert into sessions (id, user_id, family_digest, browser, device_digest, created_at, access_digest,"
         " access_expires_at, refresh_digest, refresh_expires_at, salt, issued_at)"
@@ -76,17 +79,19 @@ def add_session(session: Session) -> Tx[None]:
 
 
 def session_of_access(access_digest: str, now: int) -> Tx[tuple[User, str] | None]:
-    """Whose access token this is, and the id of its session; None when it is unknown, ended or expired."""
-    rows = yield sql(f"{_WHO} where s.access_digest = $1 and s.access_expires_at > $2", access_digest, now)
+    """Return the user and the session id of an access token; None if it is unknown, ended or expired."""
+    rows = yield sql(f"{_WITH_USER} where s.access_digest = $1 and s.access_expires_at > $2", access_digest, now)
     if not rows:
         rows = yield sql(
-            f"{_WHO} where s.previous_access_digest = $1 and s.previous_access_until > $2", access_digest, now
+            f"{_WITH_USER} where s.previous_access_digest = $1 and s.previous_access_until > $2",
+            access_digest,
+            now,
         )
     return (user_of(rows[0]), rows[0]["session_id"]) if rows else None
 
 
 def session_of_family(family: str, now: int) -> Tx[tuple[Session, User] | None]:
-    """The session whose refresh tokens have this family, and its user; None when it is unknown, ended or expired."""
+    """Return the session whose refresh tokens have this family, and its user; None if unknown, ended or expired."""
     rows = yield sql(
         "select s.*, u.email, u.email_confirmed, u.plan, u.notify, u.email_refused_at, u.created_at as user_created_at"
         " from sessions s join users u on u.id = s.user_id"
@@ -101,9 +106,9 @@ def session_of_family(family: str, now: int) -> Tx[tuple[Session, User] | None]:
 
 
 def rotate_session(session_id: str, refresh_digest: str, issued: Issued, old_access_until: int) -> Tx[bool]:
-    """Put a new pair in the place of the one with this refresh token; False when that is not the newest any more.
+    """Replace the token pair that has this refresh token. Returns False if it is not the newest pair any more.
 
-    The old access token works until `old_access_until`, if it would have worked as long.
+    The old access token stays valid until `old_access_until` or its own expiry, whichever is first.
     """
     rows = yield sql(
         "update sessions set previous_digest = refresh_digest, previous_access_digest = access_digest,"
@@ -120,7 +125,7 @@ def rotate_session(session_id: str, refresh_digest: str, issued: Issued, old_acc
 
 
 def list_sessions(user_id: int, now: int) -> Tx[list[Session]]:
-    """The user's sessions that can go on, the one that was used last first."""
+    """Return the user's unexpired sessions, the most recently used first."""
     rows = yield sql(
         "select * from sessions where user_id = $1 and refresh_expires_at > $2 order by issued_at desc, id",
         user_id,
@@ -130,19 +135,19 @@ def list_sessions(user_id: int, now: int) -> Tx[list[Session]]:
 
 
 def device_of(session_id: str) -> Tx[str]:
-    """The digest of the cookie of the session's browser; "" when the session has ended."""
+    """Return the digest of the cookie of the session's browser; "" if the session has ended."""
     rows = yield sql("select device_digest from sessions where id = $1", session_id)
     return str(rows[0]["device_digest"]) if rows else ""
 
 
 def is_there(family: str, access_digest: str) -> Tx[bool]:
-    """Whether there is a session with this family, or with this access token."""
+    """Return True if there is a session with this family or this access token."""
     rows = yield sql(f"select id from sessions where {_ITS_TOKENS}", family, access_digest)  # noqa: S608  # constant text
     return bool(rows)
 
 
 def end_session(family: str, access_digest: str = "") -> Tx[list[tuple[int, str]]]:
-    """End the session with this family, and the one with this access token: whose they were, and their ids."""
+    """End the session with this family and the session with this access token. Returns (user id, session id) pairs."""
     rows = yield sql(
         f"delete from sessions where {_ITS_TOKENS} returning user_id, id",  # noqa: S608  # constant text
         family,
@@ -152,13 +157,13 @@ def end_session(family: str, access_digest: str = "") -> Tx[list[tuple[int, str]
 
 
 def end_own_session(user_id: int, session_id: str) -> Tx[bool]:
-    """End this session of the user; False when there is none."""
+    """End this session of the user. Returns False if there is no such session."""
     rows = yield sql("delete from sessions where user_id = $1 and id = $2 returning id", user_id, session_id)
     return bool(rows)
 
 
 def end_sessions(user_id: int, but: str = "") -> Tx[None]:
-    """End all sessions of the user, but for the one with this id."""
+    """End all sessions of the user, except the one with the id `but`."""
     yield sql("delete from sessions where user_id = $1 and id <> $2", user_id, but)
 
 

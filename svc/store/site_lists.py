@@ -1,4 +1,4 @@
-"""Lists of sites: which, in which order, page by page; and the views of a week that a list shows."""
+"""Lists of sites: filters, orders and pages, and the views of the last week."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svc.model import Site, SiteOrder
     from svc.store.tx import Parameter
 
-# For each order: the columns, what comes after a place in it, the direction.
+# For each order: its columns, the comparison with the next page, the direction.
 _ORDERS: dict[SiteOrder, tuple[str, str, str]] = {
     "oldest": ("created_at, id", ">", "asc"),
     "newest": ("created_at, id", "<", "desc"),
@@ -33,11 +33,11 @@ def list_sites(
     order: SiteOrder = "oldest",
     deleted: bool = False,
 ) -> Tx[list[Site]]:
-    """A page of a user's sites: those that are not deleted, or those that are, also of disconnected accounts.
+    """Return a page of a user's sites, or of the deleted sites, including those of disconnected accounts.
 
-    `account_id`, `edge_accounts` and `contains` (the host contains one of these, in any case) narrow it when given.
-    `after` is the last id of the page before: what it is compared by never changes, so no page repeats or skips a site
-    that was there all the time. One that is not the user's gives an empty page.
+    `account_id`, `edge_accounts` and `contains` (texts of which the host must contain one, ignoring case) filter the
+    list. `after`: the last id of the previous page. Its sort key never changes, so pages neither repeat nor skip sites
+    that existed the whole time. An id that is not the user's gives an empty page.
     """
     parameters: list[Parameter] = []
     conditions = Conditions(parameters, user_id, account_id, edge_accounts, deleted=deleted)
@@ -57,7 +57,7 @@ def list_sites(
 
 
 def series_7d(site_ids: Sequence[str], today: int) -> Tx[dict[str, tuple[int, ...]]]:
-    """The views of people on each site in each of the last 7 closed UTC days before `today`, oldest first."""
+    """Return the views by people of each site in each of the last 7 closed UTC days before `today`, oldest first."""
     views = {site_id: [0] * DAYS_SHOWN for site_id in site_ids}
     if views:
         rows = yield sql(

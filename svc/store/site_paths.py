@@ -1,4 +1,4 @@
-"""Transactions on a site's old paths: those from before a rotation, counted for a while and then never used again."""
+"""Transactions on a site's old paths: after a rotation they are counted for a while, and never used again."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from svc.errors import Forbidden
 from svc.model import Retiring
 from svc.store import unwanted_routes
 from svc.store.locks import lock_account
-from svc.store.sites import live_site, unused_path
+from svc.store.sites import lock_site, unused_path
 from svc.store.tx import Tx, sql
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
     from svc.model import Site
 
-# Each is a route at the platform, whose zones have 1,000 of them.
+# Each old path needs a route, and the platform allows 1,000 routes per zone.
 MOST_RETIRING = 10
 
 
 def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snippet: str, until: int) -> Tx[Site]:
-    """Give the site another path, script name and snippet; the old path is counted until then (epoch ms).
+    """Give the site a new path, script name and snippet. The old path is counted until `until` (epoch ms).
 
-    It gets yet another path when the host has had this one. Its route is to be made; that of the old path stays.
-    Raises NotFound, Conflict site_not_active, Forbidden limit_reached (it has MOST_RETIRING old paths).
+    If the host already used the path, the site gets another one. The route of the new path is pending; the route of
+    the old path stays. Raises NotFound, Conflict site_not_active, Forbidden limit_reached (it has `MOST_RETIRING` old
+    paths).
     """
-    site = yield from live_site(account_id, site_id)
+    site = yield from lock_site(account_id, site_id)
     if len(site.retiring) >= MOST_RETIRING:
         raise Forbidden(
             "limit_reached",
-            f"{MOST_RETIRING} old paths of the site are still counted, the first of them until"
+            f"The limit of {MOST_RETIRING} old paths is reached. The first of them is counted until"
             f" {iso(site.retiring[0].until)}.",
         )
     version = yield from bump_version(account_id)
@@ -69,7 +70,7 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snip
 
 
 def next_path_end(account_id: str) -> Tx[int | None]:
-    """When the next old path of the account's sites counts no more (epoch ms)."""
+    """Return the time when the account's next old path expires (epoch ms); None if there is none."""
     rows = yield sql(
         "select min(r.until) as until from retiring_paths r join sites s on s.id = r.site_id"
         " where s.account_id = $1 and r.ended_version is null",
@@ -79,7 +80,7 @@ def next_path_end(account_id: str) -> Tx[int | None]:
 
 
 def end_paths(account_id: str, now: int) -> Tx[None]:
-    """The old paths whose time is over leave the worker's configuration, and their routes are unwanted from here on."""
+    """Remove expired old paths from the worker's configuration. Their routes become unwanted."""
     yield from lock_account(account_id)
     rows = yield sql(
         "select distinct r.site_id from retiring_paths r join sites s on s.id = r.site_id"
@@ -91,8 +92,8 @@ def end_paths(account_id: str, now: int) -> Tx[None]:
         return
     version = yield from bump_version(account_id)
     for row in rows:
-        site = yield from live_site(account_id, row["site_id"])
-        # The worker learns of an ended path together with its site.
+        site = yield from lock_site(account_id, row["site_id"])
+        # The sync sends ended paths together with their site.
         yield sql("update sites set version = $2 where id = $1", site.id, version)
         yield sql(
             "update retiring_paths set ended_version = $2 where site_id = $1 and ended_version is null and until <= $3",

@@ -1,4 +1,4 @@
-"""Transactions on sites; their old paths are in `site_paths`, their lists in `site_lists`."""
+"""Transactions on sites. For old paths, see `site_paths`; for lists, see `site_lists`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def add_site(site: Site, limit: int) -> Tx[Site]:
-    """Add a site under a new version of its account's configuration; returns it as it is stored.
+    """Add a site under a new version of its account's configuration. Returns it as stored.
 
-    It gets another path when a site on this host has had its own.
+    If a site on this host already used the path, the site gets another one.
     Raises NotFound (no such account), Conflict site_on_link_host, site_exists (its host is taken in the account),
     Forbidden limit_reached (its user has `limit` sites).
     """
@@ -58,7 +58,7 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         raise Conflict("site_exists")
     if (yield from count_sites(site.user_id)) > limit:
         raise Forbidden("limit_reached", f"The limit of {limit} sites is reached.")
-    if added.warnings:  # an account that is well is checked once a day; this one is due within the hour
+    if added.warnings:  # check the account within the hour instead of once a day
         yield sql("update accounts set well_at = null where id = $1", site.account_id)
     return added
 
@@ -66,13 +66,13 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
 def change_site(
     account_id: str, site_id: str, excluded_paths: Sequence[str] | None, respect_gpc: bool | None
 ) -> Tx[Site]:
-    """Change what is given, under a new version of the configuration where that is anything; returns the site.
+    """Change the given fields, under a new version of the configuration if anything changes. Returns the site.
 
-    A note that a route of an old path was left at the platform ends here: its user has seen it.
+    Clears the error about a remaining route of an old path, because the user has seen it.
     Raises NotFound, Conflict site_not_active.
     """
-    site = yield from live_site(account_id, site_id)
-    error = None if _tells_of_left_route(site.error) else site.error
+    site = yield from lock_site(account_id, site_id)
+    error = None if _is_about_remaining_route(site.error) else site.error
     changed = replace(
         site,
         excluded_paths=site.excluded_paths if excluded_paths is None else tuple(excluded_paths),
@@ -98,11 +98,11 @@ def change_site(
 
 
 def delete_site(account_id: str, site_id: str) -> Tx[Site]:
-    """Delete the site: its record stays, its routes are unwanted from here on, its host is free.
+    """Delete the site. Its record stays, its routes become unwanted, and its host is free.
 
-    Raises NotFound, Conflict site_not_active (it is deleted already).
+    Raises NotFound, Conflict site_not_active (it was deleted already).
     """
-    site = yield from live_site(account_id, site_id)
+    site = yield from lock_site(account_id, site_id)
     version = yield from bump_version(account_id)
     yield sql(
         "update sites set state = 'deleted', route_id = null, error = null, config_error = null, version = $2,"
@@ -128,8 +128,8 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
     )
 
 
-def live_site(account_id: str, site_id: str) -> Tx[Site]:
-    """The account's site, for a transaction that changes it. Raises NotFound, Conflict site_not_active."""
+def lock_site(account_id: str, site_id: str) -> Tx[Site]:
+    """Lock the account and return its site, for a change. Raises NotFound, Conflict site_not_active."""
     yield from lock_account(account_id)
     rows = yield sql("select * from sites where id = $1 and account_id = $2", site_id, account_id)
     found = yield from sites_of_rows(rows)
@@ -141,7 +141,7 @@ def live_site(account_id: str, site_id: str) -> Tx[Site]:
 
 
 def unused_path(account_id: str, host: str, path: str) -> Tx[str]:
-    """This path, or another one where a site of this account has had it on this host."""
+    """Return this path, or a new one if a site of this account has used it on this host."""
     while True:
         rows = yield sql(
             "select 1 from sites where account_id = $1 and host = $2 and path = $3"
@@ -157,26 +157,26 @@ def unused_path(account_id: str, host: str, path: str) -> Tx[str]:
 
 
 def count_sites(user_id: int) -> Tx[int]:
-    """How many sites the user has; deleted ones do not count."""
+    """Return the number of the user's sites. Deleted sites do not count."""
     rows = yield sql("select count(*) as n from sites where user_id = $1 and state <> 'deleted'", user_id)
     return int(rows[0]["n"])
 
 
 def get_site(user_id: int, site_id: str) -> Tx[Site | None]:
-    """A user's own site, also a deleted one; another's is None, like one that does not exist."""
+    """Return a site of this user, even if deleted; None if it does not exist or belongs to another user."""
     rows = yield sql("select * from sites where id = $1 and user_id = $2", site_id, user_id)
     found = yield from sites_of_rows(rows)
     return found[0] if found else None
 
 
 def sites_of(account_id: str) -> Tx[list[Site]]:
-    """All sites of an account, deleted ones included."""
+    """Return all sites of an account, including deleted sites."""
     rows = yield sql("select * from sites where account_id = $1 order by created_at, id", account_id)
     return (yield from sites_of_rows(rows))
 
 
 def changed_sites(account_id: str, after_version: int) -> Tx[list[Site]]:
-    """The account's sites of a later version, deleted ones included, in the order of their versions."""
+    """Return the account's sites with a version after `after_version`, including deleted sites, by version."""
     rows = yield sql(
         "select * from sites where account_id = $1 and version > $2 order by version", account_id, after_version
     )
@@ -184,7 +184,10 @@ def changed_sites(account_id: str, after_version: int) -> Tx[list[Site]]:
 
 
 def unrouted_sites(account_id: str) -> Tx[list[Site]]:
-    """The account's sites with a route, also of an old path, that is still to be made or held by another worker."""
+    """Return the account's sites with a route that is pending or conflicts with another worker's.
+
+    Includes sites with a pending route of an old path.
+    """
     rows = yield sql(
         "select * from sites s where account_id = $1 and (state in ('route_pending', 'route_conflict')"
         " or exists (select 1 from retiring_paths r"
@@ -204,17 +207,17 @@ def set_site_route(
     error: ErrorNote | None,
     warning: ErrorNote | None = None,
 ) -> Tx[None]:
-    """Store how the creation of the route of the site's `path` ended; `warning`: what it waits for.
+    """Store the result of creating the route of the site's `path`. `warning`: the reason that the route is waiting.
 
-    Of a path that the site has given up meanwhile only the route is noted; of one that counts no more, and of a
-    deleted site, nothing is: its route is among the unwanted. Where the zone has left, the routes of the old paths have
-    gone with it, too.
+    If `path` has become an old path, only its route id is stored. If the path has ended or the site was deleted,
+    nothing is stored, because the route is already unwanted. If the zone was removed, the routes of old paths are
+    removed too.
     """
-    error_before, warnings = yield from _notes_of(site_id)
+    error_before, warnings = yield from _error_and_warnings(site_id)
     if warning is not None:
         warnings = (warning, *(one for one in warnings if one.code != warning.code))
     elif error is not None and error.code == "zone_not_found":
-        warnings = ()  # they were about the zone that is gone
+        warnings = ()  # they were about the removed zone
     rows = yield sql(
         "update sites set state = $4, zone_id = $3, route_id = $5, error = $6, warnings = $7"
         " where id = $1 and path = $2 and state <> 'deleted' returning id",
@@ -223,7 +226,7 @@ def set_site_route(
         zone_id,
         state,
         route_id,
-        to_json(_note_of_now(error_before, error)),
+        to_json(_error_to_show(error_before, error)),
         to_json(warnings),
     )
     if not rows:
@@ -233,7 +236,7 @@ def set_site_route(
 
 
 def set_old_route(site_id: str, path: str, route_id: str | None) -> Tx[None]:
-    """The route of one of the site's old paths, if it is still counted."""
+    """Store the route id of one of the site's old paths, if the path is still counted."""
     yield sql(
         "update retiring_paths set route_id = $3 where site_id = $1 and path = $2 and ended_version is null",
         site_id,
@@ -249,8 +252,11 @@ def saw_site_route(
     error: ErrorNote | None,
     warnings: Sequence[ErrorNote] = (),
 ) -> Tx[None]:
-    """How the site's active route was found; nothing where the site was changed since `site` was read."""
-    error_before, _ = yield from _notes_of(site.id)
+    """Store the state of the site's active route that a health check found.
+
+    Does nothing if the site has changed since `site` was read.
+    """
+    error_before, _ = yield from _error_and_warnings(site.id)
     yield sql(
         "update sites set state = $3, route_id = $4, error = $5, warnings = $6"
         " where id = $1 and path = $2 and state = 'active'",
@@ -258,7 +264,7 @@ def saw_site_route(
         site.path,
         state,
         route_id,
-        to_json(_note_of_now(error_before, error)),
+        to_json(_error_to_show(error_before, error)),
         to_json(warnings),
     )
 
@@ -268,8 +274,8 @@ def set_warnings(site_id: str, warnings: Sequence[ErrorNote]) -> Tx[None]:
     yield sql("update sites set warnings = $2 where id = $1 and state <> 'deleted'", site_id, to_json(tuple(warnings)))
 
 
-def _notes_of(site_id: str) -> Tx[tuple[ErrorNote | None, tuple[ErrorNote, ...]]]:
-    """The site's error and warnings; none where there is no such site."""
+def _error_and_warnings(site_id: str) -> Tx[tuple[ErrorNote | None, tuple[ErrorNote, ...]]]:
+    """Return the site's error and warnings; (None, ()) if there is no such site."""
     rows = yield sql("select error, warnings from sites where id = $1", site_id)
     return (note_from_json(rows[0]["error"]), _warnings(rows[0])) if rows else (None, ())
 
@@ -279,17 +285,20 @@ def _warnings(row: Row) -> tuple[ErrorNote, ...]:
     return tuple(note for note in notes if note is not None)
 
 
-def _note_of_now(before: ErrorNote | None, error: ErrorNote | None) -> ErrorNote | None:
-    """What the site shows when its route has this error, or none: that a route was left is told until it is seen."""
-    return before if error is None and _tells_of_left_route(before) else error
+def _error_to_show(before: ErrorNote | None, error: ErrorNote | None) -> ErrorNote | None:
+    """Return the error that the site shows for this result of its route.
+
+    An error about a remaining route stays until the user has seen it.
+    """
+    return before if error is None and _is_about_remaining_route(before) else error
 
 
-def _tells_of_left_route(note: ErrorNote | None) -> bool:
+def _is_about_remaining_route(note: ErrorNote | None) -> bool:
     return note is not None and note.code == "route_not_ours"
 
 
 def sites_of_rows(rows: list[Row]) -> Tx[list[Site]]:
-    """Rows of `sites`, each with its old paths."""
+    """Return the sites of rows of `sites`, with their old paths."""
     if not rows:
         return []
     retiring: dict[str, list[Retiring]] = defaultdict(list)

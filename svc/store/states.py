@@ -1,4 +1,4 @@
-"""The state of an account: written here and nowhere else, so that each change of it is in its user's events."""
+"""The state of an account. Only this module writes it, so that each change is in the user's audit log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def begin(account_id: str, user_id: int, edge_account_id: str, name: str, now: int) -> Tx[None]:
-    """The record of an account, which is `pending`."""
+    """Add the record of an account in the state `pending`."""
     yield sql(
         "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version,"
         " created_at) values ($1, $2, $3, $4, 'pending', 0, 0, $5)",
@@ -31,9 +31,9 @@ def begin(account_id: str, user_id: int, edge_account_id: str, name: str, now: i
 def move(
     account_id: str, from_states: Sequence[AccountState] | None, to: AccountState, error: ErrorNote | None, now: int
 ) -> Tx[bool]:
-    """Give the account another state, and what is wrong with it, if it still is in one of `from_states` (None: any).
+    """Set the account's state and error, if its state is one of `from_states` (None: any).
 
-    Returns whether it was. One that is in the state already gets the error alone, which is no event.
+    Returns True if it was. If the account already has the new state, only its error is set, without an event.
     """
     among = "" if from_states is None else f" and state in ({placeholders(len(from_states), first=4)})"
     parameters = (account_id, to, to_json(error), *(from_states or ()))

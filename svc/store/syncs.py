@@ -1,4 +1,4 @@
-"""Transactions on the sync: what the worker's database has of an account's configuration."""
+"""Transactions on config syncs: the part of an account's configuration that the worker's database has."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
     from svc.errors import ErrorNote
 
-# The tables whose rows are configuration, each with its version.
+# The tables with configuration rows. Each row has a version.
 _SITES_AND_LINKS = ("sites", "links")
 
 
 @dataclass(frozen=True)
 class Synced:
-    """What the worker's table `config` has to hold once everything is synced: `rows` with a body, whose versions have
-    the sum `versions`; beside them rows of `refused` keys, which the platform does not take as they are now.
+    """The expected contents of the worker's table `config` after a complete sync.
+
+    `rows`: the number of rows with a body. `versions`: the sum of their versions. `refused`: keys whose current rows
+    the platform rejects; the table may have older rows for them.
     """
 
     rows: int
@@ -31,7 +33,7 @@ class Synced:
 
 
 def synced_rows(account_id: str) -> Tx[Synced | None]:
-    """What the worker's table has to hold (see `worker/config_rows.py`); None while a sync is still to come."""
+    """Return the expected contents of the worker's table (see `worker/config_rows.py`); None while a sync is due."""
     [account] = yield sql(
         "select (select count(*) from accounts where id = $1 and config_version = synced_version) as synced", account_id
     )
@@ -65,10 +67,9 @@ _RETIRING_ROWS = (
 
 
 def write_anew(account_id: str, version: int) -> Tx[None]:
-    """The worker's database is back at `version`: what is newer is to be written again, under a version of its own.
+    """Make everything after `version` due for a sync again, because the worker's database was set back to `version`.
 
-    Isolates keep what they know as of a version: it has to be another one than that of the state before. Raises
-    NotFound.
+    Increments the configuration version, because isolates cache the configuration by version. Raises NotFound.
     """
     yield from bump_version(account_id)
     yield sql(
@@ -79,7 +80,10 @@ def write_anew(account_id: str, version: int) -> Tx[None]:
 
 
 def begin_sync(account_id: str, version: int) -> Tx[None]:
-    """The configuration up to `version` is about to be written: a worker that has more was written by a later store."""
+    """Record that the configuration up to `version` is about to be written.
+
+    A worker with a higher version was synced from a newer state of the store.
+    """
     yield sql("update accounts set asked_version = $2 where id = $1 and asked_version < $2", account_id, version)
 
 
@@ -88,8 +92,8 @@ def end_sync(
 ) -> Tx[None]:
     """Record that the worker's database has `version`, with everything written after `after_version`.
 
-    `refused`: the reason by the id of each site or link whose rows the platform rejects. `live_at`: from when on every
-    isolate serves the rest (epoch ms).
+    `refused`: the error by the id of each site or link whose rows the platform rejects. `live_at`: the time from which
+    every isolate serves the rest (epoch ms).
     """
     yield from lock_account(account_id)
     for table in (*_SITES_AND_LINKS, "link_hosts"):
@@ -117,10 +121,10 @@ def end_sync(
 
 
 def mark_restored(now: int) -> Tx[int]:
-    """The store is a backup's: of each account the worker may have, and have sent, what nobody here knows.
+    """Mark all accounts after a restore, because their workers may have, or have sent, data that the backup lacks.
 
-    Each is asked, and looked at as a whole, when the service runs. What an earlier restore left to ask stays so.
-    Returns how many there are.
+    When the service runs, it reads back each worker's data and does a health check. Marks of an earlier restore stay.
+    Returns the number of accounts.
     """
     rows = yield sql(
         "update accounts set suspected_at = coalesce(suspected_at, $1), restored_as_of = coalesce(restored_as_of,"
@@ -131,14 +135,14 @@ def mark_restored(now: int) -> Tx[int]:
 
 
 def caught_up(account_id: str) -> Tx[None]:
-    """What the worker has more than the backup is in the store again, or gone at the worker."""
+    """Record that the worker's data was read back after a restore, or that the worker no longer has it."""
     yield sql("update accounts set restored_as_of = null where id = $1", account_id)
 
 
 def overtake(account_id: str, worker_version: int) -> Tx[int]:
-    """Give the whole configuration a version above the worker's, so that all of it is written anew.
+    """Give the whole configuration a version above the worker's, so that all of it is synced again.
 
-    For a store that was restored from a backup, or lost commits. Returns the version. Raises NotFound.
+    Used after a restore or after the store lost commits. Returns the version. Raises NotFound.
     """
     yield from lock_account(account_id)
     rows = yield sql(

@@ -1,11 +1,10 @@
-"""Transactions on totals: what the workers push, and what reports read.
+"""Transactions on totals, which workers push and reports read.
 
-Every number of a push is absolute for its target and hour, or target and day, as of a moment. A row takes the place
-of the stored one unless that is newer; of two with the same moment the final one, then the larger one is the newer,
-because counters only grow. So pushes may come in any order and any number of times: the outcome is the same
-(rule W3).
+Every number of a push is the absolute count of a target's hour or day as of a time. A row replaces the stored row
+unless the stored row is newer. Of two rows as of the same time, the final one counts as newer, then the larger one,
+because counters only grow. So pushes may arrive in any order and any number of times, with the same result (rule W3).
 
-A day that was imported from another product has as_of 0, so what a worker pushes always takes its place.
+A day that was imported from another product has as_of 0, so a worker's push always replaces it.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
     from svc.store.tx import Row
     from svc.worker.pushed import PushedPart
 
-# The worker keeps a part for 35 days; with its clock and ours apart, and a day for the last push under way.
+# The worker keeps a part for 35 days. One more day allows for clock differences, and one for the last push.
 OLDEST_DAYS = 37
 
-# A part that reaches further beyond our clock than this waits in the worker's queue until our clock agrees.
+# A part that is further in the future than this stays in the worker's queue until our clock has caught up.
 EARLY_MS = 5 * 60_000
 
 Refusal = Literal["too_old", "invalid"]
@@ -34,7 +33,7 @@ Refusal = Literal["too_old", "invalid"]
 
 @dataclass(frozen=True)
 class Ingested:
-    """What became of a push. A part that is neither accepted nor refused is early: the worker sends it again."""
+    """The result of a push. A part that is neither accepted nor refused is early, and the worker sends it again."""
 
     accepted: tuple[int, ...]
     refused: tuple[tuple[int, Refusal], ...]
@@ -42,7 +41,7 @@ class Ingested:
 
 
 def _upsert(table: Literal["hours", "days"], key: Literal["at", "day"]) -> str:
-    """A row takes the place of an older one: a larger (as_of, final, views, bots, visitors) is the newer."""
+    """Return the SQL that replaces older rows. The larger (as_of, final, views, bots, visitors) is newer."""
     mark = ", imported = 0" if table == "days" else ""
     return (
         f"insert into {table} (target, {key}, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, $6, $7)"  # noqa: S608  # names of this file
@@ -58,32 +57,32 @@ _UPSERT_DAY = _upsert("days", "day")
 
 
 def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingested]:
-    """Take in the parts of a push; see `ingest_all`."""
+    """Store the parts of a push; see `ingest_all`."""
     [ingested] = yield from ingest_all([(account_id, parts)], now)
     return ingested
 
 
 def ingest_all(pushes: Sequence[tuple[str, Sequence[PushedPart]]], now: int) -> Tx[list[Ingested]]:
-    """Take in pushes, each an account's id and its parts, with as many statements as one takes.
+    """Store several pushes, each an account id and its parts, with as many statements as a single push needs.
 
-    A part is refused as `invalid` when its hours lie outside its day or are not over at its as_of, as `too_old` when no
-    report could show it; one that is early is left to the worker. Rows of targets that are not the account's are left
-    out and named. The accounts are there: the transaction has locked them (`accounts.record_pushes`), or nobody else
-    can remove them.
+    A part is refused as `invalid` if its hours are outside its day or not over at its as_of, and as `too_old` if no
+    report could show it. Early parts stay with the worker. Rows of targets that do not belong to the account are
+    skipped and listed. The accounts must exist and must not be deleted concurrently: the transaction has locked them,
+    for example with `accounts.record_pushes`.
     """
-    sorted_out = [(account_id, *_sorted_out(parts, now)) for account_id, parts in pushes]
-    named = [_named(good) for _, good, _ in sorted_out]
+    split = [(account_id, *_split(parts, now)) for account_id, parts in pushes]
+    named = [_named_targets(good) for _, good, _ in split]
     owners, site_rows = yield from _owners(set().union(*named))
     hours: list[_TotalRow] = []
     days: list[_TotalRow] = []
-    for account_id, good, _ in sorted_out:
+    for account_id, good, _ in split:
         for part in good:
             kept = part.as_of, int(part.final)
             for hour in part.hours:
                 hours += [(row[0], hour.at, *row[1:], *kept) for row in hour.rows if owners.get(row[0]) == account_id]
             days += [(row[0], part.day, *row[1:], *kept) for row in part.days if owners.get(row[0]) == account_id]
     good_of: dict[str, list[PushedPart]] = {}
-    for account_id, good, _ in sorted_out:
+    for account_id, good, _ in split:
         if good:
             good_of.setdefault(account_id, []).extend(good)
     yield from _store(good_of, hours, days)
@@ -103,12 +102,12 @@ def ingest_all(pushes: Sequence[tuple[str, Sequence[PushedPart]]], now: int) -> 
             tuple(refused),
             tuple(sorted(target for target in names if owners.get(target) != account_id)),
         )
-        for (account_id, good, refused), names in zip(sorted_out, named, strict=True)
+        for (account_id, good, refused), names in zip(split, named, strict=True)
     ]
 
 
-def _sorted_out(parts: Sequence[PushedPart], now: int) -> tuple[list[PushedPart], list[tuple[int, Refusal]]]:
-    """The parts that are taken, and those that are refused."""
+def _split(parts: Sequence[PushedPart], now: int) -> tuple[list[PushedPart], list[tuple[int, Refusal]]]:
+    """Split parts into accepted and refused parts."""
     good: list[PushedPart] = []
     refused: list[tuple[int, Refusal]] = []
     for part in parts:
@@ -120,12 +119,12 @@ def _sorted_out(parts: Sequence[PushedPart], now: int) -> tuple[list[PushedPart]
     return good, refused
 
 
-def _named(parts: Sequence[PushedPart]) -> set[str]:
+def _named_targets(parts: Sequence[PushedPart]) -> set[str]:
     return {row[0] for part in parts for rows in (part.days, *(hour.rows for hour in part.hours)) for row in rows}
 
 
 def _store(parts_of: Mapping[str, Sequence[PushedPart]], hours: list[_TotalRow], days: list[_TotalRow]) -> Tx[None]:
-    """Store the rows, and of the parts, by account, which hours were refused and how far they reach."""
+    """Store the rows, and for the parts by account the refused hours, final days and newest as_of."""
     parts = [(account_id, part) for account_id, good in parts_of.items() for part in good]
     refused_hours = {(account_id, at) for account_id, part in parts for at in part.refused_hours}
     final_days = {(account_id, part.day) for account_id, part in parts if part.final}
@@ -152,10 +151,10 @@ def _store(parts_of: Mapping[str, Sequence[PushedPart]], hours: list[_TotalRow],
 
 
 def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[tuple[str, int]]:
-    """For each site its first view, where these parts tell of an earlier one than is known.
+    """Return (site id, time) for each site whose first view in these parts is earlier than the stored one.
 
-    That is the begin of the first hour with views, or the making of the site in that hour. Of a day that comes without
-    its hours it is the begin of the day.
+    The time is the start of the first hour with views, or of the day if the part has no hours for it, but not before
+    the creation of the site.
     """
     ids = {row["id"] for row in site_rows}
     hours = [
@@ -187,7 +186,7 @@ _TotalRow = tuple[str, int, int, int, int, int, int]
 
 
 def _newest(rows: list[_TotalRow]) -> list[_TotalRow]:
-    """Of each target and time the newest row (see `_upsert`); sorted, so that two pushes at once lock in one order."""
+    """Return the newest row of each target and time (see `_upsert`), sorted so that pushes cannot deadlock."""
     newest: dict[tuple[str, int], _TotalRow] = {}
     for row in rows:
         other = newest.setdefault(row[:2], row)
@@ -197,13 +196,13 @@ def _newest(rows: list[_TotalRow]) -> list[_TotalRow]:
 
 
 def refusal(part: PushedPart, now: int) -> Refusal | None:
-    """Why a part cannot be taken, now or later; None when it can. Pure."""
+    """Return the reason why a part can never be accepted; None if it can be. Pure."""
     first, end = part.day * DAY_MS, (part.day + 1) * DAY_MS
     if not first <= part.as_of <= end:
         return "invalid"
     if any(not first <= hour.at <= part.as_of - HOUR_MS or hour.at % HOUR_MS for hour in part.hours):
         return "invalid"
-    # The write budget refuses an hour's points while the hour is still running.
+    # The write budget can refuse points of the current hour, so these hours need not be over.
     if any(not first <= at < end or at % HOUR_MS for at in part.refused_hours):
         return "invalid"
     if part.day < day_of(now) - OLDEST_DAYS:
@@ -212,17 +211,17 @@ def refusal(part: PushedPart, now: int) -> Refusal | None:
 
 
 def is_early(part: PushedPart, now: int) -> bool:
-    """Whether a part tells of a time that has not come by our clock: ours, or the worker's, is wrong. Pure."""
+    """Return True if a part is in the future by our clock, so our clock or the worker's is wrong. Pure."""
     return max(part.as_of, *part.refused_hours, 0) > now + EARLY_MS
 
 
 def is_settled(part: PushedPart, now: int) -> bool:
-    """Whether a part is taken or refused now, and so leaves the worker's outbox. Pure."""
+    """Return True if a part is accepted or refused now, so that the worker deletes it from its outbox. Pure."""
     return refusal(part, now) is not None or not is_early(part, now)
 
 
 def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Counts]]]:
-    """The target's hours that begin in [from_ms, to_ms), in order; an hour without a row had no views."""
+    """Return the target's hours that begin in [from_ms, to_ms), in order. An hour without a row had no views."""
     rows = yield sql(
         "select at, views, bots, visitors from hours where target = $1 and at >= $2 and at < $3 order by at",
         target,
@@ -233,9 +232,9 @@ def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Cou
 
 
 def day_counts(target: str, from_day: int, to_day: int) -> Tx[dict[int, tuple[Counts, int, bool]]]:
-    """The target's days in [from_day, to_day]: the counts, up to when, and whether they are the whole day's.
+    """Return the counts, as_of and finality of the target's days in [from_day, to_day], by day.
 
-    A day without a row had no views, if the account's worker has sent that day (`final_days`, `pushed_as_of`).
+    A day without a row had no views if the account's worker has sent that day (`final_days`, `pushed_as_of`).
     """
     rows = yield sql(
         "select day, views, bots, visitors, as_of, final from days where target = $1 and day >= $2 and day <= $3",
@@ -250,7 +249,7 @@ def day_counts(target: str, from_day: int, to_day: int) -> Tx[dict[int, tuple[Co
 
 
 def final_days(account_id: str, from_day: int, to_day: int) -> Tx[set[int]]:
-    """The days in [from_day, to_day] of which the account's worker has sent everything, for all its targets."""
+    """Return the days in [from_day, to_day] for which the account's worker has sent the final totals of all targets."""
     rows = yield sql(
         "select day from final_days where account_id = $1 and day >= $2 and day <= $3", account_id, from_day, to_day
     )
@@ -258,13 +257,13 @@ def final_days(account_id: str, from_day: int, to_day: int) -> Tx[set[int]]:
 
 
 def pushed_as_of(account_id: str) -> Tx[int | None]:
-    """The end of the latest closed hour that the account's worker has sent; None before the first."""
+    """Return the end of the last closed hour that the account's worker has sent; None before the first."""
     rows = yield sql("select as_of from pushed where account_id = $1", account_id)
     return rows[0]["as_of"] if rows else None
 
 
 def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:
-    """The hours that begin in [from_ms, to_ms) whose points the worker's write budget refused, in order."""
+    """Return the hours that begin in [from_ms, to_ms) whose points the worker's write budget refused, in order."""
     rows = yield sql(
         "select at from refused_hours where account_id = $1 and at >= $2 and at < $3 order by at",
         account_id,
@@ -275,9 +274,9 @@ def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:
 
 
 def _owners(named: set[str]) -> Tx[tuple[dict[str, str], list[Row]]]:
-    """Of each of `named` that there is the account, and of the sites among them when each was made and first seen.
+    """Return the account id of each existing target in `named`, and the rows of the sites among them.
 
-    Deleted ones are included: their last totals still come.
+    Deleted targets are included, because their last totals may arrive late.
     """
     site_ids = tuple(sorted(target for target in named if target.startswith("site_")))
     link_ids = tuple(sorted(target for target in named if target.startswith("lnk_")))

@@ -1,7 +1,7 @@
-"""Transactions as generators: the one form in which everything is read and written.
+"""Transactions as generators. All reads and writes of the store have this form.
 
-A transaction is a function that *yields* statements and *receives* their rows; an engine drives it, in a thread for
-SQLite, in one coroutine for PostgreSQL, and commits when it returns. It knows SQL and no engine:
+A transaction is a generator function that *yields* statements and *receives* their rows. An engine runs it, in a thread
+for SQLite or a coroutine for PostgreSQL, and commits when it returns. It uses SQL, but does not depend on the engine:
 
     def rename(account_id: str, name: str) -> Tx[bool]:
         rows = yield sql("update accounts set name = $2 where id = $1 returning id", account_id, name)
@@ -9,21 +9,20 @@ SQLite, in one coroutine for PostgreSQL, and commits when it returns. It knows S
 
     renamed = await store.run(rename("acc_…", "shop"))
 
-One function is one transaction is one crossing into the engine: cancelled or failed, all of it is undone. Raising
-inside rolls back and reaches the caller. `yield from` puts transactions together. Nothing outside the store may be
-waited for inside.
+Each call is one transaction and one crossing into the engine. If it fails or is cancelled, it is rolled back. An
+exception inside rolls back and reaches the caller. `yield from` combines transactions. A transaction must not wait for
+anything outside the store.
 
-A transaction that changes what an account's actor acts on says so: it yields `Changed(edge_account_id)` beside its
-statements. After the commit, and only then, the listeners to the store's changes (`store/engines/changes.py`) are told,
-also when the caller was cancelled meanwhile.
+A transaction that changes data which an account's actor depends on also yields `Changed(edge_account_id)`. After the
+commit, and only then, the listeners (`store/engines/changes.py`) are notified, even if the caller was cancelled.
 
-What it changes for a user it tells, too: it yields an `Event`, which is written with it (`store/events.py`). One that
-finds that all is as it was asked to be yields `UNCHANGED`, and nothing of it is told.
+A transaction that changes something for a user also yields an `Event`, which is written to the audit log in the same
+transaction (`store/events.py`). If it finds nothing to change, it yields `UNCHANGED`, and its events are dropped.
 
-The text runs on both engines: `$1` parameters, bare ones cast; a list as one parameter, `id = any($1)`; integers for
-time (epoch ms) and booleans; JSON as text; no now(); sums cast to bigint. Where two transactions may meet, let the
-statement decide (`on conflict do nothing returning`, `update … where state = … returning`): on PostgreSQL a row that
-was read may have changed since.
+SQL must run on both engines: parameters `$1`, with a cast where the type is not clear; a list as one parameter,
+`id = any($1)`; integers for times (epoch ms) and booleans; JSON as text; no now(); sums cast to bigint. If two
+transactions may conflict, let the statement decide (`on conflict do nothing returning`, `update … where state = …
+returning`): on PostgreSQL, a row may change after it was read.
 """
 
 from __future__ import annotations
@@ -44,52 +43,52 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# One row of an answer, by column name.
+# The values of a row by column name.
 Row = Mapping[str, Any]
-# A tuple of texts is one parameter, of any length: `… where id = any($1)`.
+# A tuple of texts of any length is one parameter: `… where id = any($1)`.
 Parameter = str | int | bytes | None | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One SQL statement and the parameters of each of its runs, $1 first; the repr shows none of them."""
+    """A SQL statement and the parameters of each of its runs, $1 first. The repr does not show the parameters."""
 
     text: str
     runs: Sequence[tuple[Parameter, ...]] = field(repr=False)
-    answers: bool = True  # False: it may run any number of times, and its rows are not asked for
+    answers: bool = True  # False: there may be any number of runs, and they return no rows
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Named by a transaction: the actor of this edge account has something to do once it is committed. No rows."""
+    """Yielded by a transaction: wake the actor of this edge account after the commit. Receives no rows."""
 
     edge_account_id: str
 
 
 class Unchanged:
-    """Named by a transaction: it has changed nothing. No rows, and no event."""
+    """Yielded by a transaction that has changed nothing: drop its events. Receives no rows."""
 
 
 UNCHANGED = Unchanged()
-# Named in the place of an account by a transaction that puts an e-mail into the outbox.
+# Yielded by a transaction that queues an e-mail.
 POSTED = Changed(OUTBOX)
 
 Tx = Generator[Statement | Changed | Event | Unchanged, list[Row], T]
 
 
 def sql(text: str, *parameters: Parameter) -> Statement:
-    """A statement, run once. Raises ValueError when the text does not name exactly $1 … $n."""
+    """Return a statement that runs once. Raises ValueError if its parameters are not exactly $1 … $n."""
     if _parameters_of(text) != len(parameters):
         raise ValueError(f"{len(parameters)} parameters given to: {text}")
     return Statement(text, (parameters,))
 
 
 def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
-    """A statement, run once for each tuple of parameters, in order and in one crossing; it gives no rows.
+    """Return a statement that runs once for each tuple of parameters, in order and in one crossing, without rows.
 
-    Of an insert that may meet its own rows (`on conflict do update`) no two runs may have the same key: PostgreSQL
-    takes all runs at once.
-    Raises ValueError when the text does not name exactly as many parameters as each tuple has.
+    No two runs of an upsert (`on conflict do update`) may have the same key, because PostgreSQL runs them as one
+    statement.
+    Raises ValueError if a tuple does not match the parameters of the text.
     """
     wanted = _parameters_of(text)
     if any(len(parameters) != wanted for parameters in runs):
@@ -98,30 +97,30 @@ def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
 
 
 def given(value: T) -> Tx[T]:
-    """A transaction that changes nothing and has its value already, for an answer that is to be kept."""
+    """Return a transaction that only returns this value, for a response to store."""
     yield from ()
     return value
 
 
 def placeholders(count: int, first: int = 1) -> str:
-    """`count` parameters for a list: `$1, $2, $3`; an empty list is null, in which nothing is."""
+    """Return `count` placeholders for a list, `$1, $2, $3`. For an empty list, return `null`, which matches nothing."""
     return ", ".join(f"${number}" for number in range(first, first + count)) or "null"
 
 
 def to_json(value: object) -> str | None:
-    """JSON as it is stored, a dataclass as an object with its fields in their order; null for None."""
+    """Return the JSON to store, with dataclasses as objects; None (null in SQL) for None."""
     return None if value is None else json.dumps(value, default=vars)
 
 
 def from_json(text: str | None) -> Any:
-    """The value of stored JSON; None for null."""
+    """Return the value of stored JSON; None for null."""
     return None if text is None else json.loads(text)
 
 
 def from_json_as(shape: type[T], text: str | None) -> T | None:
-    """The dataclass `shape` of a stored JSON object, by the names of its fields; None for null.
+    """Return a stored JSON object as the dataclass `shape`; None for null.
 
-    Another version of the service may have written it: what it has more is ignored, what it lacks has its default.
+    Another version of the service may have written it: unknown fields are ignored, missing fields have their defaults.
     """
     if text is None:
         return None
@@ -131,7 +130,7 @@ def from_json_as(shape: type[T], text: str | None) -> T | None:
 
 
 def note_from_json(text: str | None) -> ErrorNote | None:
-    """A stored note; one whose code is known only to a newer version keeps its message, under `internal`."""
+    """Return a stored error; None for null. An unknown code of a newer version becomes `internal`."""
     note = from_json_as(ErrorNote, text)
     return note if note is None or note.code in CATALOGUE else replace(note, code="internal")
 
@@ -145,38 +144,39 @@ def _parameters_of(text: str) -> int:
 
 
 class Store(Protocol):
-    """What both engines are."""
+    """The interface of both engines."""
 
     condition: Condition
     changes: Changes
 
     async def run(self, tx: Tx[T]) -> T:
-        """Run a transaction; returns after its commit is durable. Raises what the transaction raised.
+        """Run a transaction and return its result after its commit is durable. Raises what the transaction raises.
 
-        Raises StoreUnavailable when the engine could not do it now; nothing was done. Cancelled means the same.
+        Raises StoreUnavailable if the engine cannot run it now. Then nothing is committed, unless the message says that
+        the change may have been saved. Nothing is committed if the caller is cancelled.
         """
         ...
 
     async def read(self, tx: Tx[T]) -> T:
-        """Run a transaction that only reads, on one snapshot, beside the writers. Raises StoreUnavailable."""
+        """Run a read-only transaction on one snapshot, concurrently with writers. Raises StoreUnavailable."""
         ...
 
     async def peek(self, tx: Tx[T]) -> T:
-        """Run a transaction that reads a few rows by their keys, at a fraction of the cost of `read`.
+        """Run a transaction that reads a few rows by key, at a fraction of the cost of `read`.
 
-        SQLite reads on the caller's own thread, PostgreSQL statement by statement: so its rows may be of different
-        moments, and it is not for lists. Raises StoreUnavailable.
+        Do not use it for lists: SQLite reads on the caller's thread, and PostgreSQL reads without a snapshot, so rows
+        of different statements may be inconsistent. Raises StoreUnavailable.
         """
         ...
 
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
-        """Run a small transaction that shows whether the store can be used, even while the store refuses others.
+        """Run a small transaction to check the store's health, even while the store refuses other transactions.
 
-        What the check finds decides what the store refuses from then on. `writes`: the transaction changes the store.
+        The result decides which transactions are refused afterwards. `writes`: the transaction changes the store.
         Raises StoreUnavailable.
         """
         ...
 
     async def size_bytes(self) -> int:
-        """What all that is stored takes on its disk. Raises StoreUnavailable."""
+        """Return the size of the store on disk. Raises StoreUnavailable."""
         ...

@@ -1,4 +1,4 @@
-"""Transactions on routes that are no longer wanted: kept until the account's actor has removed them at the platform."""
+"""Transactions on unwanted routes, which are stored until the account's actor has removed them from the platform."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add(routes: Sequence[UnwantedRoute]) -> Tx[None]:
-    """These are to be removed; part of the transaction that makes them unwanted, which also wakes the actor."""
+    """Add routes to remove. The caller's transaction must also wake the actor."""
     if not routes:
         return
     yield many(
@@ -25,7 +25,7 @@ def add(routes: Sequence[UnwantedRoute]) -> Tx[None]:
 
 
 def of_account(account_id: str) -> Tx[list[UnwantedRoute]]:
-    """All that are still to be removed, in the order of their patterns."""
+    """Return the account's unwanted routes, by pattern."""
     rows = yield sql("select * from unwanted_routes where account_id = $1 order by pattern, zone_id", account_id)
     return [
         UnwantedRoute(
@@ -42,7 +42,7 @@ def of_account(account_id: str) -> Tx[list[UnwantedRoute]]:
 
 
 def look_again(route: UnwantedRoute, again_at: int) -> Tx[None]:
-    """There is no such route now; what was asked for before may still be made, so it is looked for once more then."""
+    """Check again at `again_at` for a route that does not exist now, because a pending call may still create it."""
     yield sql(
         "update unwanted_routes set again_at = $4 where account_id = $1 and zone_id = $2 and pattern = $3",
         route.account_id,
@@ -53,14 +53,14 @@ def look_again(route: UnwantedRoute, again_at: int) -> Tx[None]:
 
 
 def forget(route: UnwantedRoute, error: ErrorNote | None = None) -> Tx[None]:
-    """There is nothing more to be done about this route; `error`: why it stays, which its site shows."""
+    """Remove the route from the unwanted routes. `error`: the reason that it remains, which its site shows."""
     yield from _delete(route.account_id, route.zone_id, route.pattern)
     if error is not None and route.site_id is not None:
         yield sql("update sites set error = $2 where id = $1", route.site_id, to_json(error))
 
 
-def want_again(account_id: str, zone_id: str, pattern: str) -> Tx[None]:
-    """The route is wanted after all."""
+def cancel_removal(account_id: str, zone_id: str, pattern: str) -> Tx[None]:
+    """Remove the route from the unwanted routes, because it is wanted again."""
     yield from _delete(account_id, zone_id, pattern)
 
 

@@ -1,8 +1,8 @@
-"""Transactions on users who are being deleted.
+"""Transactions on the deletion of users.
 
-From the first one on the user is nobody's any more: keys, sessions, browsers, e-mails and their links are gone, the
-address is free, and what is left can be reached by the session that asked alone, for its outcome. The rest follows in
-batches, so that other writers do not wait, and the user's own row goes last, with whatever still belongs to it.
+The first transaction deletes keys, sessions, known browsers, queued e-mails and their links, and frees the address.
+After it, only the session that requested the deletion can still ask for the result. The remaining data is deleted in
+batches, so that other writers do not wait. The user's row is deleted last, with all rows that reference it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from svc.model import FormerAccount, JsonObject, User
     from svc.store.tx import Tx
 
-# Rows of a table that a transaction deletes at most: some 10 ms of the writer's time.
+# The most rows of a table that a transaction deletes: about 10 ms of the writer's time.
 BATCH = 1_000
-# Sites or links whose totals are looked for in one transaction.
+# The most sites or links whose totals one transaction deletes.
 _TARGETS = 50
 
 
 def begin(user_id: int, verified: str, access_digest: str, now: int) -> Tx[None]:
-    """The user is being deleted from now on. `access_digest`: of the session that asked for it; `verified`: the stored
-    hash that its password was checked by.
+    """Begin the deletion of a user. Does nothing if it has already begun.
 
-    Raises Unauthorized: the user is gone; Forbidden: while the password was being looked at, it was changed. One who is
-    being deleted already is so on.
+    `access_digest`: the digest of the access token of the session that requested it. `verified`: the stored hash that
+    the password was verified with. Raises Unauthorized if the user does not exist; Forbidden if the password was
+    changed after it was verified.
     """
     yield from lock_user(user_id)
     user = yield from get_user(user_id)
@@ -53,21 +53,21 @@ def begin(user_id: int, verified: str, access_digest: str, now: int) -> Tx[None]
     yield sql("delete from keys where user_id = $1", user_id)
     yield sql("delete from sessions where user_id = $1", user_id)
     yield sql("delete from devices where user_id = $1", user_id)
-    # Before the tokens: an e-mail that is being composed has its token by then.
+    # Before the tokens, so that the token of an e-mail that is being composed is deleted too.
     yield from outbox.forget(user_id, user.email)
     yield from forget_mail_tokens(user_id)
-    # The password's hash stays until the end: whoever asks again is asked for the password again.
+    # Keep the password hash until the end, because a repeated request must give the password again.
     yield sql("update users set email = null where id = $1", user_id)
 
 
 def under_way() -> Tx[list[int]]:
-    """The ids of the users who are being deleted."""
+    """Return the ids of the users who are being deleted."""
     rows = yield sql("select user_id from departures order by began_at, user_id")
     return [int(row["user_id"]) for row in rows]
 
 
 def asking_user(access_digest: str) -> Tx[User | None]:
-    """Who is being deleted because the session with this access token asked for it; None: nobody, or it has ended."""
+    """Return the user whose deletion the session with this access token requested; None if there is none any more."""
     rows = yield sql(
         "select u.id, d.email, u.email_confirmed, u.plan, u.notify, u.email_refused_at, u.created_at"
         " from departures d join users u on u.id = d.user_id where d.access_digest = $1",
@@ -77,16 +77,16 @@ def asking_user(access_digest: str) -> Tx[User | None]:
 
 
 def told(disconnect: Tx[FormerAccount]) -> Tx[FormerAccount]:
-    """A disconnect whose outcome belongs into the answer, also where another request was quicker with it."""
+    """Run a disconnect and mark its outcome for the result of the deletion, even if another request has ended it."""
     former = yield from disconnect
     yield sql("update former_accounts set told_with_user = 1 where id = $1", former.id)
     return former
 
 
 def forget_totals(user_id: int) -> Tx[bool]:
-    """Delete a batch of the totals of sites and links, and those of them that have no totals any more.
+    """Delete a batch of the totals of sites and links, and the sites and links that have no totals any more.
 
-    Returns whether there may be more.
+    Returns True if there may be more.
     """
     for table in ("sites", "links"):
         rows = yield sql(f"select id from {table} where user_id = $1 limit {_TARGETS}", user_id)  # noqa: S608  # names of this file
@@ -101,39 +101,39 @@ def forget_totals(user_id: int) -> Tx[bool]:
 
 
 def forget_refused_hours(user_id: int) -> Tx[bool]:
-    """Delete a batch of the hours whose points were refused; whether there may be more."""
+    """Delete a batch of the hours whose points were refused. Returns True if there may be more."""
     return (yield from _delete("refused_hours", "account_id, at", _OF_FORMER, user_id)) == BATCH
 
 
 def forget_operations(user_id: int) -> Tx[bool]:
-    """Delete a batch of the operations of accounts that were disconnected; whether there may be more.
+    """Delete a batch of the operations of disconnected accounts. Returns True if there may be more.
 
-    What one of them may have left at the platform is named in the outcome of the disconnect.
+    The outcome of the disconnect lists what they may have left on the platform.
     """
     return (yield from _delete("operations", "id", _OF_FORMER, user_id)) == BATCH
 
 
 def forget_events(user_id: int) -> Tx[bool]:
-    """Delete a batch of the user's events; whether there may be more."""
+    """Delete a batch of the user's events. Returns True if there may be more."""
     return (yield from _delete("events", "user_id, number", "user_id = $1", user_id)) == BATCH
 
 
 def forget_answers(user_id: int) -> Tx[bool]:
-    """Delete a batch of the answers to requests with an Idempotency-Key; whether there may be more."""
+    """Delete a batch of the responses stored for Idempotency-Keys. Returns True if there may be more."""
     return (yield from _delete("idempotency", "user_id, method, path, key", "user_id = $1", user_id)) == BATCH
 
 
-# One after the other, each until nothing is left of it. All that refers to the user's row by itself could wait for its
-# end, which then would take long.
+# Run in this order, each until it returns False. Deleting the user's row would delete rows that reference it as well,
+# but only in one long transaction.
 FORGET = (forget_totals, forget_refused_hours, forget_operations, forget_events, forget_answers)
 
 _OF_FORMER = "account_id in (select id from former_accounts where user_id = $1)"
 
 
 def end(user_id: int, now: int) -> Tx[Farewell | None]:
-    """Delete the user's row with what still belongs to it. None: an account is connected, or totals are left.
+    """Delete the user's row with the rows that reference it, and queue the e-mail about the result.
 
-    The e-mail that tells the outcome is on its way with this commit.
+    Returns the result; None if the user still has a connected account, sites or links.
     """
     yield from lock_user(user_id)
     if (yield from _has_more(user_id)):
@@ -146,10 +146,10 @@ def end(user_id: int, now: int) -> Tx[Farewell | None]:
         "select * from former_accounts where user_id = $1 and told_with_user = 1 order by disconnected_at, id", user_id
     )
     farewell = Farewell(tuple(former_of(row) for row in formers))
-    if rows[0]["email_confirmed"]:  # else the address may be a stranger's
+    if rows[0]["email_confirmed"]:  # otherwise the address may belong to someone else
         tokens = [f"{one.title}: {one.revoke_token}" for one in farewell.accounts if one.revoke_token is not None]
         facts: JsonObject = {"left": [thing.words for thing in farewell.left], "revoke_tokens": tokens}
-        # Not the user's own: those go with the user. The address is kept as long as it is tried.
+        # Without a user id, because e-mails with one are deleted with the user. It keeps the address until it is sent.
         yield from outbox.post("user_deleted", rows[0]["email"], now, now + outbox.TOLD_WITHIN_MS, facts=facts)
     yield from forget_mail_tokens(user_id)
     yield sql("delete from users where id = $1", user_id)
@@ -164,7 +164,7 @@ def _has_more(user_id: int) -> Tx[bool]:
 
 
 def _delete(table: str, key: str, condition: str, parameter: int | tuple[str, ...]) -> Tx[int]:
-    """Delete a batch of the rows that meet `condition`; returns how many."""
+    """Delete a batch of the rows that meet `condition`. Returns their number."""
     rows = yield sql(
         f"delete from {table} where ({key}) in (select {key} from {table} where {condition} limit {BATCH}) returning 1",  # noqa: S608  # names of this file
         parameter,

@@ -1,4 +1,4 @@
-"""What lists of sites and of links have in common: whose rows they have, what these contain, the week that is shown."""
+"""The common parts of lists of sites and lists of links: conditions by user and text, and the number of days shown."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Parameter
 
-# The closed UTC days before today whose views and clicks a list shows.
+# The number of closed UTC days before today whose views and clicks a list shows.
 DAYS_SHOWN = 7
 
 
 class Conditions:
-    """The conditions on a row `t` of a user's list; their parameters are put behind those that are there."""
+    """The SQL conditions on a row `t` of a user's list. Their parameters are appended to the given list."""
 
     def __init__(
         self,
@@ -25,9 +25,9 @@ class Conditions:
         *,
         deleted: bool,
     ) -> None:
-        """Only rows of accounts that are seen; the deleted ones also of accounts that were disconnected.
+        """Select rows of the user's accounts, with `deleted` also of disconnected accounts.
 
-        `account_id`, `edge_accounts`: only of these; None: of any account.
+        `account_id`, `edge_accounts`: only rows of these accounts; None: of any account.
         """
         self._parameters = parameters
         user = self.parameter(user_id)
@@ -41,19 +41,19 @@ class Conditions:
             self.add(f"t.account_id = {self.parameter(account_id)}")
 
     def parameter(self, value: Parameter) -> str:
-        """The place of one more parameter: `$3`."""
+        """Append a parameter and return its placeholder, for example `$3`."""
         self._parameters.append(value)
         return f"${len(self._parameters)}"
 
     def add(self, condition: str) -> None:
-        """One more condition."""
+        """Add a condition."""
         self._all.append(condition)
 
     def add_contains(self, texts: Sequence[str], *columns: str) -> None:
-        """One of the columns contains one of the texts, whatever the capitals; no texts: any row does."""
+        """Require that one of the columns contains one of the texts, ignoring case. No texts: no condition."""
         if texts:
             patterns = [self.parameter(f"%{_literal(text)}%") for text in texts]
-            likes = [f"lower(t.{of}) like lower({each}) escape '\\'" for each in patterns for of in columns]
+            likes = [f"lower(t.{column}) like lower({each}) escape '\\'" for each in patterns for column in columns]
             self.add(f"({' or '.join(likes)})")
 
     def __str__(self) -> str:
@@ -61,5 +61,5 @@ class Conditions:
 
 
 def _literal(text: str) -> str:
-    """A text in a pattern of `like`, in which nothing is a wildcard."""
+    """Escape the wildcards of a text for a `like` pattern."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

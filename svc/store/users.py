@@ -1,4 +1,4 @@
-"""Transactions on users, their sign-ups, and the tokens of the e-mails that are sent to them."""
+"""Transactions on users, their sign-ups, and the tokens of links in e-mails to them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from svc.ids import new_id
 from svc.model import User
 from svc.store.devices import forget_devices
-from svc.store.events import begin_trail
+from svc.store.events import begin_audit_log
 from svc.store.notifications import address_works
 from svc.store.tx import Row, Tx, placeholders, sql
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 MailPurpose = Literal["confirm", "reset"]
 
-# Whose tokens are those of addresses that nobody has.
+# The user id for tokens of unknown addresses.
 NOBODY = 0
-# Sign-ups of one address that wait for their confirmation; the oldest gives way. An address gets five e-mails an hour,
-# so nobody can push out a sign-up that is younger than an hour.
+# The most unconfirmed sign-ups with one address; beyond that, the oldest is deleted. An address gets five e-mails an
+# hour, so a sign-up cannot be displaced in its first hour.
 MOST_SIGN_UPS = 10
 
 
 def nobody_yet() -> Tx[bool]:
-    """Whether there is no user."""
+    """Return True if there is no user."""
     return not (yield sql("select id from users limit 1"))
 
 
 def add_user(email: str, password_hash: str, now: int, *, confirmed: bool = False) -> Tx[User | None]:
-    """A new user on plan `free`; None when somebody has confirmed the address, whatever its capitals.
+    """Add a user on plan `free`. Returns None if another user has confirmed the address, ignoring case.
 
-    Unconfirmed, it is one sign-up beside others with the same address.
+    An unconfirmed user is a sign-up; several sign-ups may have the same address.
     """
     rows = yield sql(
         "insert into users (email, password_hash, email_confirmed, plan, created_at)"
@@ -44,7 +44,7 @@ def add_user(email: str, password_hash: str, now: int, *, confirmed: bool = Fals
         now,
     )
     waiting = yield from _sign_ups(email)
-    yield from begin_trail(int(rows[0]["id"]) if rows else NOBODY)
+    yield from begin_audit_log(int(rows[0]["id"]) if rows else NOBODY)
     if not rows:
         return None
     yield from _forget(waiting if confirmed else waiting[MOST_SIGN_UPS:])
@@ -52,9 +52,10 @@ def add_user(email: str, password_hash: str, now: int, *, confirmed: bool = Fals
 
 
 def void_sign_ups(email: str) -> Tx[None]:
-    """There were more sign-ups with this address than e-mails could tell apart: no password of those that wait counts.
+    """Invalidate the passwords and sessions of all sign-ups with this address.
 
-    Any of their links still confirms the address; who opened it then chooses a password.
+    Used if there were more sign-ups than e-mails to confirm them separately. Any of their links still confirms the
+    address, and the user then chooses a password.
     """
     same = "lower(email) = lower(cast($1 as text)) and email_confirmed = 0"
     yield sql(f"delete from sessions where user_id in (select id from users where {same})", email)  # noqa: S608  # constant text
@@ -62,32 +63,32 @@ def void_sign_ups(email: str) -> Tx[None]:
 
 
 def lacks_password(user_id: int) -> Tx[bool]:
-    """Whether the user has to choose a password first; see `void_sign_ups`."""
+    """Return True if the user has to choose a password first; see `void_sign_ups`."""
     rows = yield sql("select id from users where id = $1 and password_hash = ''", user_id)
     return bool(rows)
 
 
 def get_user(user_id: int) -> Tx[User | None]:
-    """The user; None for one who is being deleted, too."""
+    """Return the user; None if there is no such user or the user is being deleted."""
     rows = yield sql("select * from users where id = $1 and email is not null", user_id)
     return user_of(rows[0]) if rows else None
 
 
 def is_leaving(user_id: int) -> Tx[bool]:
-    """Whether the user is being deleted; see `departures`."""
+    """Return True if the user is being deleted; see `user_deletions`."""
     return bool((yield sql("select 1 from users where id = $1 and email is null", user_id)))
 
 
 def owner_is_leaving(account_id: str) -> Tx[bool]:
-    """Whether the account's user is being deleted."""
+    """Return True if the account's user is being deleted."""
     rows = yield sql("select user_id from accounts where id = $1", account_id)
     return bool(rows) and (yield from is_leaving(rows[0]["user_id"]))
 
 
 def find_user(email: str) -> Tx[tuple[User, str] | None]:
-    """The user with this address, whatever its capitals, and the hash of the password.
+    """Return the user with this address, ignoring case, and the password hash; None if there is none.
 
-    While nobody has confirmed the address: the newest sign-up.
+    If no user has confirmed the address, this is the newest sign-up.
     """
     rows = yield sql(
         "select * from users where lower(email) = lower(cast($1 as text))"
@@ -98,15 +99,15 @@ def find_user(email: str) -> Tx[tuple[User, str] | None]:
 
 
 def password_hash_of(user_id: int) -> Tx[str | None]:
-    """The hash of the user's password; None when the user is gone."""
+    """Return the user's password hash; None if there is no such user."""
     rows = yield sql("select password_hash from users where id = $1", user_id)
     return str(rows[0]["password_hash"]) if rows else None
 
 
 def still_has_password(user_id: int, password_hash: str) -> Tx[bool]:
-    """Whether the hash is still that of the user's password. Until the transaction ends nobody else changes it.
+    """Return True if this is still the user's password hash, and lock the user's row.
 
-    That of a user who is being deleted is nobody's.
+    Returns False for a user who is being deleted.
     """
     rows = yield sql(
         "update users set plan = plan where id = $1 and password_hash = $2 and email is not null returning id",
@@ -117,12 +118,12 @@ def still_has_password(user_id: int, password_hash: str) -> Tx[bool]:
 
 
 def set_password_hash(user_id: int, password_hash: str) -> Tx[None]:
-    """The user's password is another; sessions and browsers stay as they are."""
+    """Change the user's password. Sessions and known browsers do not change."""
     yield sql("update users set password_hash = $2 where id = $1", user_id, password_hash)
 
 
 def set_plan(email: str, plan: Plan) -> Tx[list[int]]:
-    """Switch the plan of the user, or of the sign-ups, with this address; their ids."""
+    """Change the plan of the user or the sign-ups with this address. Returns their ids."""
     rows = yield sql(
         "update users set plan = $2 where lower(email) = lower(cast($1 as text)) returning id",
         email,
@@ -134,12 +135,12 @@ def set_plan(email: str, plan: Plan) -> Tx[list[int]]:
 def put_mail_token(
     user_id: int, purpose: MailPurpose, digest: str, expires_at: int, mail_id: str | None = None
 ) -> Tx[None]:
-    """A token of the newest e-mail; those of earlier e-mails for the same purpose are dead.
+    """Store the token of an e-mail. Tokens of earlier e-mails to the user for the same purpose become invalid.
 
-    `mail_id`: the e-mail, whose earlier copies' tokens live on, for as long as this one; None: one that has none.
-    A user who was deleted meanwhile, or is being deleted, gets none.
+    `mail_id`: the e-mail; tokens of its earlier copies stay valid, as long as this one. None: a new e-mail.
+    Does nothing if the user was deleted or is being deleted.
     """
-    user = yield from get_user(user_id)  # also for nobody: known or not, the work is the same
+    user = yield from get_user(user_id)  # for NOBODY too, so that unknown addresses take the same time
     if user is None and user_id != NOBODY:
         return
     mail_id = mail_id or new_id("mail")
@@ -158,13 +159,16 @@ def put_mail_token(
 
 
 def has_mail_token(mail_id: str) -> Tx[bool]:
-    """Whether a token of this e-mail lives: none of it was used, and no newer e-mail has taken its place."""
+    """Return True if the e-mail still has a token: none was used, and no newer e-mail has replaced it."""
     rows = yield sql("select digest from mail_tokens where mail_id = $1", mail_id)
     return bool(rows)
 
 
 def put_reset_token(email: str, digest: str, expires_at: int, mail_id: str | None = None) -> Tx[User | None]:
-    """A token that sets the password of the user with this address; None, with the same work, when there is none."""
+    """Store a token that resets the password of the user with this address. Returns the user.
+
+    Returns None if there is no such user, after the same amount of work.
+    """
     found = yield from find_user(email)
     yield from put_mail_token(found[0].id if found else NOBODY, "reset", digest, expires_at, mail_id)
     return found[0] if found else None
@@ -173,11 +177,11 @@ def put_reset_token(email: str, digest: str, expires_at: int, mail_id: str | Non
 def put_confirm_token(
     email: str, digest: str, expires_at: int, mail_id: str | None = None
 ) -> Tx[tuple[User | None, int]]:
-    """A token that confirms the address, or, where several signed up with it, sets a password as well.
+    """Store a token that confirms the address. If there are several sign-ups, it also sets a new password.
 
-    Which of several passwords is the right one, only a new one can tell. Returns the newest sign-up and how many wait;
-    a user whose confirmed address is refused by mail servers may confirm it again. None and 0, with the same work:
-    there is nothing to confirm.
+    A new password is needed then because none of the sign-ups is known to be the owner's. Returns the newest sign-up
+    and the number of sign-ups. A user whose confirmed address mail servers refuse may confirm it again. Returns
+    (None, 0) if there is nothing to confirm, after the same amount of work.
     """
     found = yield from find_user(email)
     waiting = yield from _sign_ups(email)
@@ -191,19 +195,19 @@ def put_confirm_token(
 
 
 def confirm_user(digest: str, now: int) -> Tx[User | None]:
-    """Use up the token of a confirmation e-mail; None when it is unknown, used or expired.
+    """Use the token of a confirmation e-mail. Returns the user; None if the token is unknown, used or expired.
 
-    The address works then, whatever mail servers said of it. The sign-up that it belongs to becomes the user, with its
-    password and its sessions; see `_confirm`.
+    The address is no longer marked as refused. The token's sign-up becomes the user and keeps its password and
+    sessions; see `_confirm`.
     """
     user_id = yield from _use_mail_token("confirm", digest, now)
     return None if user_id is None else (yield from _confirm(user_id))
 
 
 def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]:
-    """Use up the token of a reset e-mail: a new password, and every session ends. None as in `confirm_user`.
+    """Use the token of a reset e-mail to set a new password, and end all sessions. Returns like `confirm_user`.
 
-    Whoever reads the e-mail has the address, so it is confirmed by this, too.
+    The address is confirmed as well, because the user has received the e-mail.
     """
     user_id = yield from _use_mail_token("reset", digest, now)
     if user_id is None or (yield from _confirm(user_id)) is None:
@@ -215,7 +219,7 @@ def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]
 
 
 def user_of(row: Row) -> User:
-    """A row with the columns of users."""
+    """Return the user of a row with the columns of `users`."""
     return User(
         id=row["id"],
         email=row["email"],
@@ -228,12 +232,12 @@ def user_of(row: Row) -> User:
 
 
 def forget_mail_tokens(user_id: int) -> Tx[None]:
-    """The links of e-mails to the user are dead."""
+    """Invalidate the links of all e-mails to the user."""
     yield sql("delete from mail_tokens where user_id = $1", user_id)
 
 
 def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | None]:
-    """Whose token it was. All users of the address are locked first: of two that are confirmed at once one is."""
+    """Use up a token and return its user id. Locks all users of its address, so that only one of them is confirmed."""
     yield sql(
         "update users set plan = plan where lower(email) = (select lower(u.email) from users u"
         " join mail_tokens t on t.user_id = u.id where t.digest = $1 and t.purpose = $2)",
@@ -251,16 +255,16 @@ def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | Non
     if not rows:
         return None
     user_id = int(rows[0]["user_id"])
-    yield sql("delete from mail_tokens where user_id = $1 and purpose = $2", user_id, purpose)  # of its other copies
+    yield sql("delete from mail_tokens where user_id = $1 and purpose = $2", user_id, purpose)  # its other copies
     yield from address_works(user_id)
     return user_id
 
 
 def _confirm(user_id: int) -> Tx[User | None]:
-    """The address is this user's; None when another has it, or the user is gone.
+    """Confirm the user's address. Returns None if another user has the address or the user was deleted.
 
-    The other sign-ups with the address end with all that they opened. Keys that were made before end as well: a
-    password reset ends sessions, but would not end the key of somebody who signed up with a stranger's address.
+    Deletes the other sign-ups with the address and their sessions. Keys issued before are revoked too: otherwise a
+    person who signed up with someone else's address would keep a key, because a password reset only ends sessions.
     """
     rows = yield sql("select * from users where id = $1", user_id)
     if not rows or rows[0]["email_confirmed"] == 1:
@@ -275,7 +279,7 @@ def _confirm(user_id: int) -> Tx[User | None]:
 
 
 def _sign_ups(email: str) -> Tx[list[int]]:
-    """The users with this address who have not confirmed it, the newest first."""
+    """Return the ids of the unconfirmed users with this address, newest first."""
     rows = yield sql(
         "select id from users where lower(email) = lower(cast($1 as text)) and email_confirmed = 0 order by id desc",
         email,

@@ -1,7 +1,6 @@
-"""The version of an account's configuration: raised by every change that its worker has to know.
+"""The version of an account's configuration. Every change that its worker needs increments it.
 
-Whoever raises it has the account's actor woken: nobody who changes sites, links, the link host or the days kept has to
-think of it.
+Incrementing it wakes the account's actor, so changes to sites, links, the link host or the days kept need not do that.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from svc.store.tx import Changed, Tx, sql
 
 
 def bump_version(account_id: str) -> Tx[int]:
-    """A new version of the account's configuration, for the row that is about to change. Raises NotFound."""
+    """Increment and return the version of the account's configuration, and lock the account. Raises NotFound."""
     rows = yield sql(
         "update accounts set config_version = config_version + 1 where id = $1"
         " returning config_version, edge_account_id",

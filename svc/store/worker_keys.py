@@ -1,4 +1,4 @@
-"""Transactions on the keys with which workers push. Of a key only the digest is stored."""
+"""Transactions on the keys that authenticate workers' pushes. Only the digest of a key is stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def add_worker_key(account_id: str, key_digest: str) -> Tx[None]:
 
 
 def retire_worker_keys(account_id: str, but_digest: str, valid_until: int) -> Tx[None]:
-    """The worker runs with the key `but_digest`; the ones before it are accepted until `valid_until` (rule W7)."""
+    """Let all worker keys except `but_digest`, the current key, expire at `valid_until` (rule W7)."""
     yield sql(
         "update worker_keys set valid_until = $3 where account_id = $1 and digest <> $2 and valid_until is null",
         account_id,
@@ -21,7 +21,10 @@ def retire_worker_keys(account_id: str, but_digest: str, valid_until: int) -> Tx
 
 
 def account_of_worker_key(key_digest: str, now: int) -> Tx[str | None]:
-    """The id of the account whose worker holds this key: the current one, or the one before it for a day (rule W7)."""
+    """Return the id of the account whose worker has this key; None if it is unknown or expired.
+
+    The previous key stays valid for a day (rule W7).
+    """
     rows = yield sql(
         "select account_id from worker_keys where digest = $1 and (valid_until is null or valid_until > $2)",
         key_digest,

@@ -1,7 +1,7 @@
-"""Transactions on an account's working token, on the tokens that may be alive beside it, and on all sealed tokens.
+"""Transactions on an account's working token, on its other tokens that may still be valid, and on all sealed tokens.
 
-A token beside it is known by the operation that asked for it (`operations.with_open_token`): one that is done had the
-account's own token, which was replaced since; any other never came to its end.
+The operation that requested another token identifies it (`operations.with_open_token`). If the operation succeeded, its
+token was the account's own and has been replaced since. If it did not, its token may or may not exist.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from svc.model import AccountState, AccountWarning
 
 _ABOUT_OTHERS: frozenset[AccountWarning] = frozenset({"orphan_not_deleted", "old_token_not_deleted"})
-# What an answer has none of that is given before the other tokens are deleted.
+# Omitted from responses that are sent before the other tokens are deleted.
 ABOUT_TOKENS: frozenset[AccountWarning] = _ABOUT_OTHERS | {"bootstrap_not_deleted", "token_expires_soon"}
 
-# The states that the end of the working token ends. An install that runs meets it by itself.
+# The states that change when the working token expires. A running install notices the expiry itself.
 EXPIRING: tuple[AccountState, ...] = ("connected", "ready", "no_connection", "permission_error", "resource_drift")
 
 
 @dataclass(frozen=True)
 class WorkingToken:
-    """A working token as it is stored. `expires_at`, `bootstrap_expires_at` (of the one that made it): epoch ms."""
+    """A working token as stored. Times are epoch ms.
+
+    `bootstrap_expires_at`: the expiry of the bootstrap token that created it.
+    """
 
     id: str
     name: str
@@ -36,10 +39,10 @@ class WorkingToken:
 
 
 def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int) -> Tx[None]:
-    """The token that an operation made is the account's own; the one before it is to be deleted.
+    """Make the token that an operation created the account's own. The previous token is to be deleted.
 
-    The warnings that hold until the bootstrap token and the other tokens are known to be gone are stored with it, so
-    that a process killed before that leaves them.
+    The warnings about the bootstrap token and other tokens are stored in the same transaction. So they remain if the
+    process is killed before these tokens are deleted.
     """
     account = accounts.present((yield from accounts.locked(account_id)))
     if account.token_id is not None:
@@ -67,9 +70,9 @@ def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int)
 
 
 def note_others(account_id: str, *, looked: bool) -> Tx[None]:
-    """Name the tokens that may be alive beside the account's own, and warn of them.
+    """Store the names of the account's other tokens that may still be valid, and warn about them.
 
-    `looked`: they were looked for and deleted; what is left of lost tries may only still come.
+    `looked`: tokens of lost attempts were searched for and deleted, so they only exist if they were created since.
     """
     account = yield from accounts.locked(account_id)
     if account is None:
@@ -91,8 +94,8 @@ def note_others(account_id: str, *, looked: bool) -> Tx[None]:
 def bootstrap_gone(account_id: str) -> Tx[None]:
     """Record that the bootstrap token was deleted or has expired: it can create no more tokens.
 
-    If the service looked for the tokens of earlier attempts, those that it did not find do not exist, so their
-    operations are settled. Otherwise the account keeps their names.
+    If the service has searched for the tokens of earlier attempts, the tokens that it did not find do not exist, so
+    their operations are settled. Otherwise the account keeps their names.
     """
     account = yield from accounts.unwarn(account_id, "bootstrap_not_deleted")
     looked = account is None or not _ABOUT_OTHERS & set(account.warnings)
@@ -106,13 +109,13 @@ def bootstrap_gone(account_id: str) -> Tx[None]:
 
 
 def expire(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """The working token's time is over."""
+    """Set the state `revoked`, because the working token has expired."""
     yield from states.move(account_id, EXPIRING, "revoked", error, now)
     yield from accounts.unwarn(account_id, "token_expires_soon")
 
 
 def reseal(account_id: str, old: bytes, new: bytes) -> Tx[bool]:
-    """The same token, sealed with another key. Returns whether it still was the `old` one."""
+    """Replace a sealed token with the same token sealed with another key. Returns False if it is not `old` any more."""
     rows = yield sql(
         "update accounts set sealed_token = $3 where id = $1 and sealed_token = $2 returning id", account_id, old, new
     )
@@ -120,6 +123,6 @@ def reseal(account_id: str, old: bytes, new: bytes) -> Tx[bool]:
 
 
 def sealed_tokens() -> Tx[dict[str, bytes]]:
-    """The sealed working token of each account that has one, by the account's id."""
+    """Return the sealed working tokens by account id."""
     rows = yield sql("select id, sealed_token from accounts where sealed_token is not null")
     return {row["id"]: row["sealed_token"] for row in rows}

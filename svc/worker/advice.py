@@ -1,15 +1,15 @@
-"""How close an account is to the limits of its plan at the edge platform, and when it will reach one. Pure.
+"""Plan usage of a Cloudflare account: levels by limit, and a forecast of the day on which a limit is reached. No I/O.
 
-Unknown days are not guessed: days without a figure, or with too rough an estimate, are left out, and a metric without a
-known day is absent. `unavailable` names what could not be read.
+Days without a figure, or with too rough an estimate, are ignored, and a metric without any known day is omitted.
+`unavailable` names the sources that could not be read.
 
 The forecast is a seasonal Kendall trend (R. M. Hirsch, J. R. Slack, R. A. Smith, Techniques of trend analysis for
 monthly water quality data, Water Resources Research 18, 1982) with weekdays as the seasons: each day is compared only
 with the same weekday of other weeks, so a weekly pattern is not a trend. Kendall's test over these pairs (two-sided,
-5 %, corrected for ties) decides whether the use grows. The median of their slopes is its rate (P. K. Sen, Estimates of
+5 %, corrected for ties) decides whether usage grows. The median of their slopes is its rate (P. K. Sen, Estimates of
 the regression coefficient based on Kendall's tau, Journal of the American Statistical Association 63, 1968); no single
 peak, missing day or outlier changes it. The forecast continues each weekday from its own median. It requires 14 known
-days. The day of the connect, the days before it, and those before the first use are not part of a trend.
+days. A trend begins after the day of the connect, and no earlier than the first day with usage.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
 
     from svc.model import Unread
 
-DAYS = 7  # complete UTC days that the levels are about
+DAYS = 7  # complete UTC days used for the levels
 FORECAST_DAYS = 30
 _SOON_DAYS = 7
-_FEWEST_DAYS = 14  # two of every weekday
+_FEWEST_DAYS = 14  # two of each weekday
 _WEEK = 7
 _GROWS = 1.96  # standard deviations of Kendall's score: two-sided, 5 %
-# An estimate counts when its 95 % interval is no wider than this part of the limit: no level hangs on its error.
+# Maximum width of an estimate's 95 % interval as a fraction of the limit, so that its error cannot change a level.
 _WIDEST_ESTIMATE = 0.1
 _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of a plan. `full`: from where on it counts as reached; less than the limit itself for a database."""
+    """A limit of a plan. `full`: the value at which it counts as reached; for a database less than the limit."""
 
     limit: int
     full: int
 
 
-# Platform docs of 2026: workers/platform/limits, d1/platform/limits, d1/platform/pricing. A paid plan has no daily
-# limits: what is used past what a month includes is paid for, and nothing stops.
+# Cloudflare docs of 2026: workers/platform/limits, d1/platform/limits, d1/platform/pricing. Paid plans have no daily
+# limits: usage above the monthly allowance is billed.
 LIMITS: Mapping[EdgePlan, Mapping[Metric, Limit]] = {
     "free": {
         "requests": Limit(100_000, full=100_000),
@@ -68,24 +68,25 @@ def advise(
     connected_day: int,
     now: int,
 ) -> Advice:
-    """The advice as of `now` (epoch ms).
+    """Return the advice as of `now` (epoch ms).
 
-    `figures`: of each metric the days that the platform tells, in any order; of `size` the worker's database. None:
-    they could not be read. `size_bytes`: how large the database is now. `connected_day`: when the account came to us.
+    `figures`: for each metric Cloudflare's figures by day, in any order; None if they could not be read. For `size`,
+    those of the worker's database.
+    `size_bytes`: current size of the database; None if it could not be read.
+    `connected_day`: day number of the connect.
     """
     today = day_of(now)
     metrics: dict[Metric, Measured] = {}
     unavailable: set[Unread] = set()
     for metric, limit in LIMITS[plan].items():
-        told = figures.get(metric)
-        known = _known(told or (), limit)
+        reported = figures.get(metric)
+        known = _known(reported or (), limit)
         if metric == "size":
             if size_bytes is None:
                 unavailable.add("size")
                 continue
-            if told is None:
+            if reported is None:
                 unavailable.add("analytics")
-            # A size that was measured on a day of the past is that day's, whatever came before it.
             newest = Figure.exact(today, size_bytes)
             trend = {**{day: figure.value for day, figure in known.items()}, today: size_bytes}
             metrics[metric] = _measured(limit, {today: newest}, trend, today)
@@ -110,12 +111,12 @@ def advise(
     )
 
 
-def _known(told: Iterable[Figure], limit: Limit) -> dict[int, Figure]:
-    """By their days, the figures that are exact enough to say something about this limit."""
+def _known(figures: Iterable[Figure], limit: Limit) -> dict[int, Figure]:
+    """Return by day the figures that are precise enough for this limit."""
     widest = _WIDEST_ESTIMATE * limit.limit
     return {
         one.day: one
-        for one in told
+        for one in figures
         if one.at_least <= one.value <= one.at_most and one.at_most - one.at_least <= widest
     }
 
@@ -148,9 +149,9 @@ def _level(part: float, forecast: int | None, today: int, *, reached: bool) -> A
 
 
 def forecast_day(values: Mapping[int, int], limit: int, today: int) -> int | None:
-    """The first day, from `today` to 30 days later, on which the trend of `values` reaches the limit, or None.
+    """Return the first day, from today to 30 days later, on which the trend reaches the limit, or None.
 
-    `values`: by day; absent days are unknown.
+    `values`: values by day; missing days are unknown.
     """
     if len(values) < _FEWEST_DAYS:
         return None
@@ -174,7 +175,7 @@ def forecast_day(values: Mapping[int, int], limit: int, today: int) -> int | Non
 
 
 def _variance(same: Sequence[tuple[int, int]]) -> float:
-    """The variance of Kendall's score over one weekday, corrected for ties."""
+    """Return the variance of Kendall's score for one weekday, corrected for ties."""
     ties = Counter(value for _, value in same).values()
     return (_term(len(same)) - sum(map(_term, ties))) / 18
 

@@ -1,5 +1,4 @@
-"""The worker `svc-edge` as it was built: the module, its database's schema, its snippet, the words that it shares with
-us; read from the package."""
+"""The built worker `svc-edge`, read from the package: module, database schema, snippet, and shared vocabulary."""
 
 from __future__ import annotations
 
@@ -24,12 +23,14 @@ _FOLDER = Path(__file__).parents[1] / "bundle"
 
 @dataclass(frozen=True)
 class WorkerBundle:
-    """What an install uploads. `sha256` is of `module`.
+    """A worker that an install can upload. `sha256` is the hash of `module`.
 
-    `migrations`: the statements that bring its database from schema 0, nothing, to 1, from 1 to 2 and so on, up to
-    `schema`; the last of each sets the number. Each statement adds, so that an older worker goes on to work, and may be
-    run again, except `alter table`. `caps`: how many keys a breakdown may have, for a target and day.
-    `live_after_s`: after so long every isolate serves what was synced. `explainer` reads clicks as this worker does.
+    `migrations`: for each schema version, starting with 1, the statements that migrate from the previous version. The
+    last of them sets the version number. All statements only add, so that older workers keep working, and except for
+    `alter table` they can be repeated.
+    `caps`: maximum number of keys per breakdown, target and day.
+    `live_after_s`: time after a sync at which all isolates serve the new configuration.
+    `explainer`: evaluates clicks as this worker does.
     """
 
     module: bytes
@@ -46,25 +47,25 @@ class WorkerBundle:
 
     @property
     def schema(self) -> int:
-        """The number of the database's schema that the module works with."""
+        """The version of the database schema that the module uses."""
         return len(self.migrations)
 
     @property
     def schema_statements(self) -> tuple[str, ...]:
-        """All that makes the tables of a new database."""
+        """The statements that create the tables of a new database."""
         return tuple(statement for migration in self.migrations for statement in migration)
 
 
 def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
-    """The built worker. Raises ConfigError when it was not built, or built of another version than the service."""
+    """Read the built worker. Raises ConfigError if it is missing or was built for another version of the service."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
         vocabulary = json.loads((folder / "vocabulary.json").read_text())
         if set(vocabulary["dimensions"]) != set(DIMENSIONS) or set(vocabulary["drop_reasons"]) != set(DROP_REASONS):
-            raise ValueError("its breakdowns or reasons are not those that the service knows")
+            raise ValueError("its breakdowns or drop reasons differ from the service's")
         migrations = tuple(tuple(statements) for statements in manifest["migrations"])
         if not migrations or manifest["schema"] != len(migrations):
-            raise ValueError(f"its schema is {manifest['schema']}, and it has {len(migrations)} migrations")
+            raise ValueError(f"its schema version is {manifest['schema']}, but it has {len(migrations)} migrations")
         return WorkerBundle(
             module=(folder / manifest["main_module"]).read_bytes(),
             sha256=manifest["sha256"],
@@ -79,4 +80,4 @@ def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
             explainer=Explainer(json.loads((folder / "patterns.json").read_text())),
         )
     except (OSError, ValueError, KeyError) as error:
-        raise ConfigError(f"The worker's bundle cannot be read ({error}); run: make build") from None
+        raise ConfigError(f"The worker's bundle cannot be used ({error}); run: make build") from None

@@ -1,4 +1,4 @@
-"""Rows of the worker's table `config`: made of an account's configuration, and written by statements. Pure."""
+"""Rows of the worker's table `config`, and the statements that write them. No I/O."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from svc.model import DaysKept, Link, LinkHost, Site
 
-# 33 rows of 3 parameters: the platform takes 100 parameters a statement.
+# 33 rows of 3 parameters: D1 allows 100 parameters per statement.
 _ROWS_A_STATEMENT = 33
-# Rows that are written by one call: well inside the 30 s that the platform gives it.
+# Rows written in one call: well within D1's limit of 30 s.
 _ROWS_A_CALL = 330
 
 _RAISE_VERSION = (
@@ -24,7 +24,7 @@ Statement = tuple[str, list[str | None]]
 
 
 class ConfigRow(NamedTuple):
-    """A row of the table. `version`: the account's configuration version. `body`: JSON; None: removed."""
+    """A row of the table. `version`: the account's configuration version. `body`: JSON, or None to remove the key."""
 
     key: str
     version: int
@@ -34,11 +34,11 @@ class ConfigRow(NamedTuple):
 def rows_of(
     sites: Sequence[Site], links: Sequence[Link], host: LinkHost | None, kept: DaysKept, after_version: int
 ) -> list[ConfigRow]:
-    """The rows that bring the worker from `after_version` to the state of these, oldest first.
+    """Return the rows that update the worker from `after_version` to the given configuration, oldest first.
 
-    Of rows with one key the newest stays, of two with one version (a restored store gives all the same) the one that
-    is there. Before what took the place of something removed, the removal stays, too: should the platform's firewall
-    refuse the new row, a code that was given to another link must not go on to lead to the old one's address.
+    Only the newest row of each key is kept; if two have the same version, as after a restore, the one with a body. If
+    a removed key was used again, its removal is kept as well: should Cloudflare's firewall reject the new row, the code
+    of a deleted link must not lead to the old target.
     """
     newest: dict[str, ConfigRow] = {}
     removals: list[ConfigRow] = []
@@ -53,31 +53,31 @@ def rows_of(
 
 
 def calls_of(rows: Sequence[ConfigRow]) -> list[Sequence[ConfigRow]]:
-    """The rows in their order, in pieces that one call can write."""
+    """Split the rows into batches, each small enough for one call, keeping their order."""
     return [rows[first : first + _ROWS_A_CALL] for first in range(0, len(rows), _ROWS_A_CALL)]
 
 
 def write_statements(rows: Sequence[ConfigRow]) -> list[Statement]:
-    """Statements, each with its parameters, that write `rows`.
+    """Return statements with parameters that write `rows`.
 
-    They may be run in several batches, in their order, and again: a newer row is never replaced by an older one.
+    They can be run in several batches, in this order, and repeated: an older row never replaces a newer one.
     """
-    pieces = [rows[first : first + _ROWS_A_STATEMENT] for first in range(0, len(rows), _ROWS_A_STATEMENT)]
-    return [_upsert(piece) for piece in pieces]
+    chunks = [rows[first : first + _ROWS_A_STATEMENT] for first in range(0, len(rows), _ROWS_A_STATEMENT)]
+    return [_upsert(chunk) for chunk in chunks]
 
 
 def raise_version(version: int) -> Statement:
-    """The statement, with its parameters, that tells the worker up to which version its rows are written."""
+    """Return the statement with parameters that records the version up to which all rows have been written."""
     return _RAISE_VERSION, [str(version)]
 
 
 def hex_keys(keys: Sequence[str]) -> str:
-    """The keys as a JSON list of what SQLite's `hex` makes of them: the firewall sees no address in it."""
+    """Return the keys as a JSON list in the form of SQLite's `hex`, so that Cloudflare's firewall sees no URLs."""
     return json.dumps([key.encode().hex().upper() for key in keys])
 
 
 def target_of(row: ConfigRow) -> str | None:
-    """The id of the site or the link that the row is of; None: of neither, or removed."""
+    """Return the id of the row's site or link; None for removals and other rows."""
     target = json.loads(row.body or "{}").get("target")
     return target if isinstance(target, str) else None
 
@@ -88,7 +88,7 @@ def _rows(
     rows: list[ConfigRow] = []
     if host is not None and host.version > after_version:
         rows.append(ConfigRow("host", host.version, _body({"host": host.host})))
-    if kept.version > after_version:  # 0, never changed, is after no version
+    if kept.version > after_version:  # never true for version 0 (never changed)
         rows.append(ConfigRow("days_kept", kept.version, _body({"days": kept.days})))
     rows += [
         ConfigRow(f"link:{link.code}", link.version, _body(_link_fields(link) if link.state == "active" else None))
@@ -128,11 +128,11 @@ def _body(fields: dict[str, object] | None, **more: object) -> str | None:
 
 
 def _upsert(rows: Sequence[ConfigRow]) -> Statement:
-    """One statement for many rows. The API's parameters are text, so the version is cast.
+    """Return one upsert for many rows. The version is cast, because D1's API sends parameters as text.
 
-    Keys and bodies hold what customers have typed, and travel in hex: the firewall before the API would refuse an
-    address that looks like an attack, and with it all that is sent beside it. A row that is there as it should be is
-    left alone: each row that is written costs one of the account's day, and what was cut short is written again.
+    Keys and bodies contain user input and are sent in hex: the firewall in front of Cloudflare's API would reject a
+    whole call because of one URL that resembles an attack. Rows that are already correct are not written, because each
+    written row counts towards the account's daily limit, and interrupted writes are repeated.
     """
     values = ", ".join(
         f"(cast(unhex(?{n}) as text), cast(?{n + 1} as integer), cast(unhex(?{n + 2}) as text))"

@@ -1,7 +1,7 @@
-"""The counts in the worker's database, of one target, as one read finds them.
+"""The current counts of one target in the worker's database. No I/O.
 
-The worker folds its events into `day` and `hour` rows; what is not folded yet lies in `event_log` and `event_page`
-rows. All are read in one batch, which is one instant, and added up here by the worker's rules. Pure.
+The worker folds events into `day` and `hour` rows. Events that are not folded yet are in `event_log` and `event_page`
+rows. All are read in one batch and added up here by the worker's rules.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from svc.worker.rows import Row, Statement
 
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
-# Two statements: the firewall before the platform's API takes a `union` for an attack.
+# Two statements, because the firewall of Cloudflare's API blocks `union` as an attack.
 _PAGES_OF = "select lines from event_page where instr(lines, ?1) > 0"
 _LOG_OF = "select lines from event_log where instr(lines, ?1) > 0"
-# The key of what is beyond a breakdown's cap, which the first keys that come fill.
+# The key for all values beyond a breakdown's cap; the first values that occur get their own keys.
 _OTHER = "(other)"
 _TOP = 10
 _HASHES = TypeAdapter(list[str])
@@ -32,7 +32,7 @@ _HASHES = TypeAdapter(list[str])
 
 @dataclass(frozen=True)
 class TargetDays:
-    """What a read asks for: the id of a site or link, and day numbers, both included."""
+    """The parameters of a read: the id of a site or link, and a range of day numbers, inclusive."""
 
     target_id: str
     first_day: int
@@ -40,21 +40,23 @@ class TargetDays:
 
 
 class Rows(NamedTuple):
-    """The rows that the statements of one read found, in the statements' order."""
+    """The results of `read_statements`, in the same order."""
 
     days: Sequence[Row]
-    hours: Sequence[Row]  # of open days only: a closed day's are deleted
-    pages: Sequence[Row]  # lines of any target and day among them
-    log: Sequence[Row]  # the same, not sorted yet
+    hours: Sequence[Row]  # only of open days; the rows of closed days are deleted
+    pages: Sequence[Row]  # contain lines of other targets and days as well
+    log: Sequence[Row]  # like pages, not sorted yet
     states: Sequence[Row]
 
 
 @dataclass(frozen=True)
 class Live:
-    """What the database held at `at` (epoch ms): counts per day number, per hour of today (its start in epoch ms),
-    and each breakdown over all days read from `kept_from` on.
+    """The counts at the time `at` (epoch ms).
 
-    `kept_from` (day number): days before it are deleted, so that a day without counts may have had some; 0: none is.
+    `days`: by day number.
+    `hours`: hours of today, by start time (epoch ms).
+    `breakdowns`: sums over all days read, from `kept_from` on.
+    `kept_from`: day number before which the worker has deleted days, so that missing counts are unknown; 0: none.
     """
 
     at: int
@@ -64,12 +66,12 @@ class Live:
     kept_from: int = 0
 
     def with_tops(self) -> Live:
-        """The same with the largest keys of each breakdown only."""
+        """Return a copy with only the ten largest keys of each breakdown."""
         return replace(self, breakdowns={name: top(counts) for name, counts in self.breakdowns.items()})
 
 
 def top(tally: Mapping[str, int]) -> dict[str, int]:
-    """The ten largest, the largest first; equal ones in the order of their keys."""
+    """Return the ten largest entries in descending order; ties are in the order of their keys."""
     return dict(sorted(tally.items(), key=lambda entry: (-entry[1], entry[0]))[:_TOP])
 
 
@@ -86,8 +88,10 @@ class _Day(BaseModel):
 
 
 class _State(BaseModel):
-    """The worker's own account of its work; `day` is the last day that it has closed, `kept_from` the first one that it
-    has not deleted by its age (0: it has deleted none, or is of a version that does not tell)."""
+    """The worker's state: the last closed day, and the first day that has not been deleted because of its age.
+
+    `kept_from` is 0 if no day was deleted, or the worker's version does not report it.
+    """
 
     day: int = -1
     kept_from: Annotated[int, Field(ge=0, le=LAST_DAY)] = 0
@@ -104,7 +108,7 @@ class _Tally:
     hour_seen: dict[int, set[str]] = field(default_factory=dict)
 
     def add_day(self, row: Row) -> None:
-        """A day, as far as it is folded."""
+        """Add the folded counts of a day."""
         stored = _Day.model_validate_json(str(row["totals"]))
         day = int(str(row["day"]))
         self.days[day] = Counts(stored.views, sum(stored.bots.values()), stored.visitors)
@@ -112,7 +116,7 @@ class _Tally:
             self.keys[day, dimension] = dict(getattr(stored, dimension))
 
     def add_hour(self, row: Row) -> None:
-        """An hour of an open day, as far as it is folded; its views are in the day's already."""
+        """Add the folded counts of an hour of an open day. Its views are already in the day's counts."""
         day, hour = int(str(row["day"])), int(str(row["hour"]))
         hour_at = day * DAY_MS + hour * HOUR_MS
         seen = set(_HASHES.validate_json(str(row["visitors"]))) if row["visitors"] else set()
@@ -122,12 +126,12 @@ class _Tally:
             self.hours[hour_at] = Counts(int(str(row["views"])), int(str(row["bots"])), len(seen))
 
     def count_visitors(self) -> None:
-        """Visitors of open days, which the worker counts when it closes the day."""
+        """Count the visitors of open days, which the worker does only when it closes the day."""
         for day, visitors in self.day_seen.items():
             self.days[day] = replace(self.days.get(day, Counts()), visitors=len(visitors))
 
     def add_event(self, hour: int, reason: str, visitor: str, detail: Sequence[str]) -> None:
-        """An event that is not folded; `hour` since 1970."""
+        """Add an event that is not folded; `hour` counts from 1970."""
         day, hour_at = hour // 24, hour * HOUR_MS
         if reason:
             of_day = of_hour = Counts(bots=1)
@@ -142,14 +146,14 @@ class _Tally:
             self.hours[hour_at] = self.hours.get(hour_at, Counts()) + of_hour
 
     def count_key(self, day: int, dimension: Dimension, key: str) -> None:
-        """Count one more under a key of a day, by the worker's caps."""
+        """Add 1 to a key of a day, respecting the worker's caps."""
         counts = self.keys.setdefault((day, dimension), {})
         full = len(counts) - (_OTHER in counts) >= self.caps[dimension]
         name = _OTHER if key not in counts and full else key
         counts[name] = counts.get(name, 0) + 1
 
     def breakdowns(self, first_day: int) -> dict[Dimension, dict[str, int]]:
-        """Each dimension over all days from `first_day` on."""
+        """Return each breakdown, summed over all days from `first_day` on."""
         summed: dict[Dimension, dict[str, int]] = {name: {} for name in DIMENSIONS}
         for (day, dimension), counts in self.keys.items():
             if day < first_day:
@@ -161,7 +165,7 @@ class _Tally:
 
 
 def read_statements(asked: TargetDays) -> list[Statement]:
-    """The one batch of a read, each statement with its parameters; what they find makes `Rows`."""
+    """Return the batch of statements with parameters whose results make up `Rows`."""
     days = [asked.target_id, str(asked.first_day), str(asked.last_day)]
     between = "target = ?1 and day between cast(?2 as integer) and cast(?3 as integer)"
     return [
@@ -174,16 +178,16 @@ def read_statements(asked: TargetDays) -> list[Statement]:
 
 
 def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: int) -> Live:
-    """The rows of one read, made at `now` (epoch ms), as counts. `caps`: how many keys a breakdown may have.
+    """Add up the rows of a read made at `now` (epoch ms). `caps`: maximum number of keys per breakdown.
 
-    Raises ValueError, KeyError, TypeError on rows that the worker did not write.
+    Raises ValueError, KeyError or TypeError on rows that the worker did not write.
     """
     tally = _Tally(day_of(now), caps)
     states = [_State.model_validate_json(str(row["value"])) for row in rows.states]
     closed_day = max((state.day for state in states), default=-1)
     kept_from = max((state.kept_from for state in states), default=0)
     if kept_from > max(0, closed_day):
-        raise ValueError("days are deleted that are not closed")
+        raise ValueError("the state names deleted days that are not closed")
     for row in rows.days:
         tally.add_day(row)
     for row in rows.hours:
@@ -191,22 +195,22 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: in
     tally.count_visitors()
     for row in (*rows.pages, *rows.log):
         for _, hour, reason, visitor, *detail in read_events_of(row["lines"], asked.target_id):
-            # What comes after its day was closed is dropped by the worker, too.
+            # The worker, too, drops events that arrive after their day was closed.
             if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
                 tally.add_event(hour, reason, visitor, detail)
-    # The state is read last, and whether the batch is one instant is not documented: a day may be found that a cron has
-    # deleted in between. Its counts are right; the breakdowns are those of the days that are said to be covered.
+    # D1 does not document whether a batch is atomic. The state is read last, so a cron run may have deleted days that
+    # were read before it. Their counts are right; they are only left out of the breakdowns.
     live = Live(now, tally.days, tally.hours, tally.breakdowns(kept_from), kept_from)
     counts = [
         count for one in (*live.days.values(), *live.hours.values()) for count in (one.views, one.bots, one.visitors)
     ]
     if min((*counts, *(n for keys in live.breakdowns.values() for n in keys.values())), default=0) < 0:
-        raise ValueError("less than nothing was counted")
+        raise ValueError("a count is negative")
     return live
 
 
 def _keys_of(detail: Sequence[str]) -> list[str]:
-    """One key per dimension of people; `(other)` for all when the write budget refused the detail."""
+    """Return one key per dimension; all are `(other)` if the write budget left out the details."""
     if not detail:
         return [_OTHER] * len(_OF_PEOPLE)
     page, source, client = detail

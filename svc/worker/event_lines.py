@@ -1,6 +1,6 @@
-"""The lines in the worker's `event_log` and `event_page` rows, decoded. Pure.
+"""Decoding of the lines in the worker's `event_log` and `event_page` rows. No I/O.
 
-A row has many lines, each a JSON array with its end (edge_worker/src/event_log.js, edge_worker/src/ledger.js).
+A row has many lines. Each is a JSON array followed by a newline (edge_worker/src/event_log.js, ledger.js).
 """
 
 from __future__ import annotations
@@ -10,32 +10,33 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-# Target, epoch hour, bot's reason, visitor's hash; then, of a person and unless the worker's write budget refused its
-# detail, page, source and client, which is "country|device|browser|os".
+# Target, epoch hour, bot reason, visitor hash. For people page, source and client ("country|device|browser|os") follow,
+# unless the worker's write budget left them out.
 Event = tuple[str, int, str, str, str, str, str] | tuple[str, int, str, str]
-# Target, day number, views, bots; then the ledger's entry unless it is `accepted`.
+# Target, day number, views, bots; then the ledger entry unless it is `accepted`.
 Tally = tuple[str, int, int, int] | tuple[str, int, int, int, str]
 
-# From left to right: their lengths tell the forms apart, so the first that fits is the only one.
+# left_to_right is safe, because the forms have different lengths and only one can match.
 _EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Annotated[Event, Field(union_mode="left_to_right")]])
 _TALLIES: TypeAdapter[list[Tally]] = TypeAdapter(list[Annotated[Tally, Field(union_mode="left_to_right")]])
 
 
 def read_events(lines: object) -> list[Event]:
-    """The events in a row's column `lines`. Raises ValueError on what the worker did not write."""
+    """Return the events in a row's column `lines`. Raises ValueError on text that the worker did not write."""
     return _EVENTS.validate_json(_array(lines))
 
 
 def read_events_of(lines: object, target: str) -> list[Event]:
-    """The events of one target. Raises ValueError, KeyError, TypeError on what the worker did not write.
+    """Return the events of one target.
 
-    Other targets' events, often most of a hundred thousand, are not validated.
+    Events of other targets, often most of a hundred thousand, are not validated.
+    Raises ValueError, KeyError or TypeError on text that the worker did not write.
     """
     return _EVENTS.validate_python([line for line in json.loads(_array(lines)) if line[:1] == [target]])
 
 
 def read_tallies(lines: object) -> list[Tally]:
-    """The tallies in a row's column `tally`. Raises ValueError on what the worker did not write."""
+    """Return the tallies in a row's column `tally`. Raises ValueError on text that the worker did not write."""
     return _TALLIES.validate_json(_array(lines))
 
 

@@ -1,7 +1,7 @@
-"""What the worker makes of a click: where it leads, and as what it is counted. Pure.
+"""Evaluation of clicks as in the worker: the target, and the category in which the click is counted. No I/O.
 
-The same decisions as in edge_worker/src (links.js, agents.js, bots.js, sources.js), with the same patterns and bounds:
-the worker's build hands them over (patterns.json). A test runs both over generated clicks and compares.
+This module repeats the decisions of edge_worker/src (links.js, agents.js, bots.js, sources.js) with the same patterns
+and limits, which the worker's build exports to patterns.json. A test compares both on generated clicks.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
     from svc.model import Link, Rule
 
-# What the platform says of a country that it does not know.
+# Cloudflare's code for an unknown country.
 UNKNOWN_COUNTRY = "XX"
 
 _PRINTABLE = re.compile(r"[ -~]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_HALVES_ALONE = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
+_LONE_SURROGATES = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
 _ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-# What String.prototype.trim removes.
+# Characters that String.prototype.trim removes.
 _SPACE = "\t\n\x0b\x0c\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
-# What a browser leaves as it is in a query (URL standard, special-query percent-encode set).
+# Characters that browsers do not encode in a query (URL standard, special-query percent-encode set).
 _QUERY_SAFE = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
 
 
 @dataclass(frozen=True)
 class Click:
-    """A request of a link. `user_agent`: "" for none; `search`: the query with its "?", "" for none."""
+    """A request for a short link. `user_agent` and `search` (the query with "?") are "" if absent."""
 
     country: str
     user_agent: str
@@ -44,8 +44,10 @@ class Click:
     def of(
         cls, country: str | None, user_agent: str | None, query: str | None, method: Literal["GET", "HEAD"]
     ) -> Click:
-        """A request as it reaches the worker: a header without spaces around it, a query without the part behind "#",
-        percent-encoded. What is absent was not sent; `query` is taken with or without its "?"."""
+        """Return the click as it reaches the worker: header stripped, query percent-encoded and without fragment.
+
+        `query` can have a leading "?".
+        """
         sent = (query or "").partition("#")[0].removeprefix("?")
         search = f"?{quote(sent, safe=_QUERY_SAFE)}" if sent else ""
         return cls(country or UNKNOWN_COUNTRY, (user_agent or "").strip(" \t"), search, method)
@@ -53,7 +55,7 @@ class Click:
 
 @dataclass(frozen=True)
 class Agent:
-    """What a user agent tells. `reason`: why it is no person, "" for a person."""
+    """The classification of a user agent. `reason`: why it counts as a bot; "" for a person."""
 
     reason: str
     device: str
@@ -63,7 +65,7 @@ class Agent:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`rule`: the place of the rule that matched, from 0; None: none did. `reason` and `source`: "" for none."""
+    """The result for a click. `rule`: index of the matching rule, or None. `reason` and `source` are "" if absent."""
 
     url: str
     rule: int | None
@@ -75,10 +77,10 @@ class Explanation:
 
 
 class Explainer:
-    """Reads clicks as the worker does. `patterns`: those of the worker's bundle. Raises ValueError, KeyError on others.
+    """Evaluates clicks as the worker does, with the patterns of its bundle.
 
-    A click costs some milliseconds at most: texts are cut as the worker cuts them, and no pattern of the worker costs
-    more than a text's length.
+    A click takes a few milliseconds at most: input is truncated as in the worker, and all patterns run in linear time.
+    Raises ValueError or KeyError on invalid patterns.
     """
 
     def __init__(self, patterns: Mapping[str, Any]) -> None:
@@ -102,7 +104,7 @@ class Explainer:
         self._referrer, self._named, self._marker = one("referrer"), one("named"), one("marker")
 
     def explain(self, link: Link, click: Click) -> Explanation:
-        """Where this click of an active link goes, and as what it is counted."""
+        """Return the target of a click on an active link, and the category in which it is counted."""
         agent = self.agent_of(click.user_agent)
         rule = matching_rule(link.rules, click.country, agent)
         reason = "head" if click.method == "HEAD" else agent.reason
@@ -117,17 +119,17 @@ class Explainer:
         )
 
     def agent_of(self, user_agent: str) -> Agent:
-        """Reason, device, browser and system of a user agent."""
+        """Classify a user agent."""
         ua = units_of(user_agent)[: self._ua_chars]
         return Agent(self._reason_of(ua), self._device_of(ua), _first(self._browsers, ua), _first(self._systems, ua))
 
     def source_of(self, search: str) -> str:
-        """The source of a click that no page names as the one before it: a scan, a campaign, or "" for a direct one."""
+        """Return the source of a click without referrer: a QR scan, a campaign, or "" for a direct visit."""
         if self._marker.search(search):
             return self._qr
         named = self._named.search(search)
         source = "" if named is None or named[1] == "" else self._campaign(named[1])
-        return "" if source == self._qr else source  # the name is that of scans
+        return "" if source == self._qr else source  # the name is reserved for QR scans
 
     def _reason_of(self, ua: str) -> str:
         if ua == "":
@@ -173,7 +175,7 @@ class Explainer:
 
 
 def matching_rule(rules: Sequence[Rule], country: str, agent: Agent) -> int | None:
-    """The place of the first rule whose countries and devices (those it names) both match."""
+    """Return the index of the first rule whose conditions match, or None."""
     device = "mobile" if agent.device in ("mobile", "tablet") else "desktop"
     for place, rule in enumerate(rules):
         if rule.countries is not None and country not in rule.countries:
@@ -189,7 +191,7 @@ def _first(listed: Sequence[tuple[str, re.Pattern[str]]], ua: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    """decodeURIComponent, with "+" for a space; a broken escape leaves the text as it was."""
+    """Decode like decodeURIComponent, with "+" as a space. Text with an invalid escape is returned unchanged."""
     rest = _ESCAPES.sub("", text)
     if "%" in rest:
         return text
@@ -210,7 +212,7 @@ def _clean(text: str, limit: int) -> str:
 
 
 def _well_formed(text: str) -> str:
-    return _HALVES_ALONE.sub("\ufffd", text)
+    return _LONE_SURROGATES.sub("\ufffd", text)
 
 
 def _lower(text: str) -> str:
@@ -218,5 +220,5 @@ def _lower(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """UTF-16 units as characters; well-formed ones."""
+    """Convert well-formed UTF-16 units to characters."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

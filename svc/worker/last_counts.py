@@ -1,8 +1,7 @@
-"""Everything that the worker's database has counted, read once when nothing is written to it any more. Pure.
+"""The final counts in a worker's database, read before a disconnect deletes the database. No I/O.
 
-Days that the worker has closed are its `day` rows. Of an open day all is in its `hour` rows, but for the events that
-are not folded yet: those are added up here, by the worker's rules (edge_worker/src/fold.js). Its visitors are told
-apart in the database, where the hashes are.
+Closed days have `day` rows. Open days have `hour` rows, and events that are not folded yet, which are added up here by
+the worker's rules (edge_worker/src/fold.js). Unique visitors are counted in the database, which has their hashes.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from svc.worker.stored_totals import TargetCounts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# A row of events has up to 260 kB, and an answer of the platform's API is read up to 16 MB.
+# A row of events has up to 260 kB, and the client reads responses of up to 16 MB.
 _EVENTS_A_CALL = 32
-# Some 10 kB of hashes to 220 kB: far below what a parameter may have (2 MB).
+# 220 kB of hashes: far below the limit of a parameter (2 MB).
 _HASHES_A_CALL = 20_000
 _WHOLE_DAY = -1
 
@@ -37,9 +36,9 @@ _DAY_VISITORS = (
     " where day > cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer))"
     " group by target, day order by target, day limit 2000"
 )
-# An hour of -1 is the whole day. The firewall before the platform's API takes a `union` for an attack: so two lists of
-# lists of hashes make one list.
-_TOLD_APART = (
+# Hour -1 is the whole day. The firewall of Cloudflare's API blocks `union` as an attack, so the two lists of hashes are
+# combined in a JSON array.
+_UNIQUE_VISITORS = (
     "select e.value ->> 0 as target, e.value ->> 1 as day, e.value ->> 2 as hour, (select count(distinct hash.value)"
     " from json_each(json_array(json_array(json(e.value -> '$[3]')), json((select json_group_array(json(h.visitors))"
     " from hour h where h.target = e.value ->> 0 and h.day = e.value ->> 1"
@@ -50,7 +49,7 @@ _TOLD_APART = (
 
 @dataclass
 class Hour:
-    """What one target counted in an hour: as folded, and the hashes of visitors of events that are not."""
+    """The counts of one target in an hour, and the visitor hashes of events that are not folded."""
 
     views: int = 0
     bots: int = 0
@@ -60,16 +59,16 @@ class Hour:
 
 @dataclass
 class OpenCounts:
-    """What was counted on days that the worker has not closed; `closed_day` is the last one that it has."""
+    """The counts of days that the worker has not closed. `closed_day` is the last closed day."""
 
     closed_day: int
     hours: dict[tuple[str, int], Hour] = field(default_factory=dict)  # by target and epoch hour
     day_visitors: dict[tuple[str, int], int] = field(default_factory=dict)  # by target and day
 
     def add_lines(self, texts: Iterable[str]) -> None:
-        """Add rows of lines of events; what comes after its day was closed is dropped by the worker, too.
+        """Add the `lines` of event rows. Events of closed days are ignored, as in the worker.
 
-        Raises ValueError on what the worker did not write.
+        Raises ValueError on text that the worker did not write.
         """
         for text in texts:
             for target, epoch_hour, reason, visitor, *_ in read_events(text):
@@ -83,7 +82,7 @@ class OpenCounts:
                     hour.unfolded.add(visitor)
 
     def add_hours(self, rows: Sequence[Row]) -> None:
-        """Add rows that `hours_statement` found."""
+        """Add the result rows of `hours_statement`."""
         for row in rows:
             key = str(row["target"]), integer(row["day"]) * 24 + integer(row["hour"])
             hour = self.hours.setdefault(key, Hour())
@@ -92,11 +91,11 @@ class OpenCounts:
             hour.visitors = integer(row["visitors"])
 
     def add_day_visitors(self, rows: Sequence[Row]) -> None:
-        """Add rows that `day_visitors_statement` found."""
+        """Add the result rows of `day_visitors_statement`."""
         self.day_visitors.update({(str(row["target"]), integer(row["day"])): integer(row["visitors"]) for row in rows})
 
     def told_apart(self, rows: Sequence[Row]) -> None:
-        """Take the visitors that `visitor_statements` found, folded events and others together."""
+        """Set the numbers of visitors from the result rows of `visitor_statements`."""
         for row in rows:
             target, day, hour = str(row["target"]), integer(row["day"]), integer(row["hour"])
             if hour == _WHOLE_DAY:
@@ -105,7 +104,7 @@ class OpenCounts:
                 self.hours[target, day * 24 + hour].visitors = integer(row["visitors"])
 
     def visitor_statements(self) -> Iterator[Statement]:
-        """The statements that tell visitors of events apart from those of folded ones, for each hour and day."""
+        """Yield the statements that count unique visitors of folded and other events, for each hour and day."""
         by_day: dict[tuple[str, int], set[str]] = {}
         items: list[list[object]] = []
         for (target, epoch_hour), hour in self.hours.items():
@@ -118,22 +117,22 @@ class OpenCounts:
         for item in items:
             count = len(item[3])  # type: ignore[arg-type]  # the list of hashes
             if waiting and hashes + count > _HASHES_A_CALL:
-                yield _TOLD_APART, [json.dumps(waiting)]
+                yield _UNIQUE_VISITORS, [json.dumps(waiting)]
                 waiting, hashes = [], 0
             waiting.append(item)
             hashes += count
         if waiting:
-            yield _TOLD_APART, [json.dumps(waiting)]
+            yield _UNIQUE_VISITORS, [json.dumps(waiting)]
 
     def hour_counts(self) -> list[TargetCounts]:
-        """The hours of open days."""
+        """Return the counts of the hours of open days."""
         return [
             TargetCounts(target, at // 24, hour.views, hour.bots, hour.visitors, at * HOUR_MS)
             for (target, at), hour in self.hours.items()
         ]
 
     def day_counts(self) -> list[TargetCounts]:
-        """The open days."""
+        """Return the counts of open days."""
         views: dict[tuple[str, int], int] = {}
         bots: dict[tuple[str, int], int] = {}
         for (target, at), hour in self.hours.items():
@@ -147,26 +146,26 @@ class OpenCounts:
 
 
 def events_statement(table: str, after_id: int) -> Statement:
-    """The statement for the next rows of events after `after_id`; `table`: `event_log` or `event_page`."""
+    """Return the statement for the next rows after `after_id`; `table` is `event_log` or `event_page`."""
     return (_LOG if table == "event_log" else _PAGES), [str(after_id)]
 
 
 def hours_statement(closed_day: int, after: Row | None) -> Statement:
-    """The statement for the next hours of open days; `after`: the last row known."""
+    """Return the statement for the next hours of open days after the row `after`."""
     if after is None:
         return _HOURS, [str(closed_day), "", "-1", "-1"]
     return _HOURS, [str(closed_day), str(after["target"]), str(after["day"]), str(after["hour"])]
 
 
 def day_visitors_statement(closed_day: int, after: Row | None) -> Statement:
-    """The statement for the visitors of the next open days; `after`: the last row known."""
+    """Return the statement for the visitors of the next open days after the row `after`."""
     if after is None:
         return _DAY_VISITORS, [str(closed_day), "", "-1"]
     return _DAY_VISITORS, [str(closed_day), str(after["target"]), str(after["day"])]
 
 
 def end_of_counting(open_counts: OpenCounts, day: int, now: int) -> int:
-    """Up to when the counts of an open day are whole (epoch ms, the end of an hour), when nothing more is counted."""
+    """Return the end of the last hour of an open day that has counts (epoch ms), once counting has stopped."""
     end = (day + 1) * DAY_MS
     if now >= end:
         return end

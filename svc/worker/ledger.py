@@ -1,8 +1,8 @@
-"""The worker's ledger of a UTC day, compared with what it has counted and what the service has stored. Pure.
+"""Reconciliation of a UTC day: the worker's ledger, its totals, and the service's stored totals. No I/O.
 
-The worker writes down what it accepts as it accepts it, apart from the folding that makes the totals (see
-docs/worker-database.md). So each number here is of another origin than the one beside it: accepted events, what was
-folded of them, what the service acknowledged, what the service has.
+The worker records accepted events in a ledger, independently of the folding that produces the totals (see
+docs/develop/worker-counting.md). So the compared numbers have independent origins: accepted events, folded events,
+events acknowledged by the service, and events stored by the service.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from svc.worker.rows import Row, Statement, integer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# Where two numbers that belong together differ; see docs/api.md.
+# The step at which two numbers differ that should be equal; see docs/use/api.md.
 Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_back"]
-# Why the worker did not count what it had accepted, or what it took for no event.
+# Why the worker did not count an accepted event (`invalid`: did not accept it).
 DropReason = Literal["budget", "busy", "too_old", "invalid"]
 
-# The worker deletes a day of its ledger with the last part of it that could still be sent; its totals perhaps before.
+# The worker keeps a day's ledger as long as parts of the day can be sent. It may delete the day's totals earlier.
 KEPT_DAYS = 35
 
 
 def _valid(column: str) -> str:
-    """The column's JSON; of what somebody else wrote there, an empty object: the database would refuse the read."""
+    """Return SQL for the column's JSON, or an empty object if it is invalid, because D1 would fail the whole read."""
     return f"case when json_valid({column}) then {column} else '{{}}' end"
 
 
-# Points into `day` by its key: the whole table may have 350,000 rows.
+# Reads `day` by its key, because the table can have 350,000 rows.
 _FOLDED = (
     f"select day.target as target, {_valid('day.totals')} ->> '$.views' as views,"  # noqa: S608  # names of this file
     f" (select cast(total(value) as integer) from json_each({_valid('day.totals')}, '$.bots')) as bots"
@@ -45,12 +45,12 @@ _OF_LEDGER = (
     " where ledger.day = cast(?1 as integer) and ledger.entry = 'accepted'"
 )
 _OF_STORED = f"{_FOLDED} from json_each(?2) one join day on day.target = one.value{_OF_DAY}"
-# What comes for a day that is closed is dropped when it is sorted, and in the ledger then.
+# Events of a closed day are dropped when they are sorted, and recorded in the ledger then.
 _TALLIES = (
     "select tally from event_log where tally <> '' and cast(?1 as integer) >"  # noqa: S608  # names of this file
     f" (select coalesce(max({_valid('value')} ->> 'day'), -1) from meta where key = 'state')"
 )
-# The beginning of a part is its day.
+# A part's JSON begins with its day.
 _OF_PART = " where instr(substr(part, 1, 30), ?1) > 0"
 _PARTS = f"select count(*) as parts from outbox{_OF_PART}"  # noqa: S608  # names of this file
 _ROW = "case when one.type = 'array' then one.value end"
@@ -65,7 +65,7 @@ _Pairs = TypeAdapter(dict[str, tuple[int, int]])
 
 @dataclass(frozen=True)
 class Events:
-    """Views of people and hits of bots."""
+    """Views by people and hits by bots."""
 
     views: int = 0
     bots: int = 0
@@ -77,11 +77,11 @@ class Events:
         return Events(self.views - other.views, self.bots - other.bots)
 
     def most(self, other: Events) -> Events:
-        """The larger of both, each by itself."""
+        """Return the maximum of each number."""
         return Events(max(self.views, other.views), max(self.bots, other.bots))
 
     def within(self, least: Events, most: Events) -> bool:
-        """Whether it lies between two others, both included."""
+        """Return True if both numbers are between `least` and `most`, inclusive."""
         return least.views <= self.views <= most.views and least.bots <= self.bots <= most.bots
 
 
@@ -90,7 +90,7 @@ NONE = Events()
 
 @dataclass(frozen=True)
 class Stored:
-    """What the service has of a target and day: its total, and the sum of its hours."""
+    """The service's total of a target and day, and the sum of its hours."""
 
     total: Events = NONE
     hours: Events = NONE
@@ -98,13 +98,15 @@ class Stored:
 
 @dataclass
 class WorkerDay:
-    """What the worker's database holds of a day, by target, at one instant.
+    """The worker's numbers for a day, by target, at one point in time.
 
-    `accepted`: all that it took on to count; of this, `dropped` by reason, `waiting` to be folded, and `folded` into
-    the day's own row. `pushed`: the most that the service acknowledged, `refused`: that it refused, `unknown`: that it
-    left out, as it does not know the target. `queued_parts`: parts of this day that wait in the outbox; `queued`: the
-    most that they hold. `since` (epoch ms): the database knows of nothing before. Where not `has_totals` the day's own
-    rows are deleted by their age, and `folded` is empty.
+    `accepted`: events accepted for counting. Of these some were `dropped` (by reason), some are `waiting` to be folded,
+    and the others are `folded` into the day's row.
+    `pushed`, `refused`, `unknown`: the highest totals that the service acknowledged, rejected, or left out because it
+    does not know the target.
+    `queued_parts`: parts of this day in the outbox; `queued`: the highest totals in them.
+    `since`: when the database began to count (epoch ms).
+    `has_totals`: False if the day's row was deleted because of its age; then `folded` is empty.
     """
 
     closed: bool
@@ -122,13 +124,13 @@ class WorkerDay:
 
     @property
     def every_count(self) -> list[Events]:
-        """All of its numbers."""
+        """All numbers, for validation."""
         by_target = (self.accepted, self.waiting, self.folded, self.pushed, self.refused, self.unknown, self.queued)
         counts = [events for counts in by_target for events in counts.values()]
         return counts + [events for reasons in self.dropped.values() for events in reasons.values()]
 
     def add(self, entry: str, target: str, events: Events) -> None:
-        """Add what the ledger, or a tally on its way to it, says of a target."""
+        """Add an entry of the ledger, or a tally that will become one."""
         whole: dict[str, dict[str, Events]] = {
             "accepted": self.accepted,
             "pushed": self.pushed,
@@ -142,11 +144,11 @@ class WorkerDay:
             reasons[entry] = reasons.get(entry, NONE) + events  # type: ignore[index,call-overload]  # one of them
 
     def wait(self, target: str, events: Events) -> None:
-        """Add events that are not folded yet."""
+        """Add events that are waiting to be folded."""
         self.waiting[target] = self.waiting.get(target, NONE) + events
 
     def counted_drops(self, targets: Iterable[str]) -> dict[DropReason, int]:
-        """How many events of these targets were dropped, by reason."""
+        """Return the number of dropped events of these targets, by reason."""
         summed: dict[DropReason, int] = {}
         for target in targets:
             for reason, events in self.dropped.get(target, {}).items():
@@ -155,16 +157,17 @@ class WorkerDay:
 
     @property
     def all_drops(self) -> dict[DropReason, int]:
-        """What was dropped that day, also of no target that is known."""
+        """The number of dropped events of the day by reason, including those without a known target."""
         return self.counted_drops(self.dropped)
 
 
 @dataclass(frozen=True)
 class TargetDay:
-    """What became of a target's events of a day. `agrees` None: the worker's side is not known; then only `stored` is.
-    `counted` None: the worker's own total is not known, or is deleted by its age.
+    """The reconciliation of a target's events of a day.
 
-    `off_by`: by how much the later of the two numbers that differ exceeds the earlier, negative where some are missing.
+    `agrees`: None if the worker's numbers are unknown; then only `stored` is set.
+    `counted`: the worker's total; None if unknown or deleted because of its age.
+    `off_by`: the later of the two differing numbers minus the earlier; negative if events are missing.
     """
 
     target: str
@@ -187,9 +190,9 @@ class _State(BaseModel):
 
 
 def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
-    """The one batch that reads all of a day (day number): small, however many events and days the database has.
+    """Return the batch of statements that reads a day (day number). Its cost does not depend on the database's size.
 
-    `stored`: what the service has; of its targets with something the day's row is read, whatever the ledger says.
+    `stored`: the service's totals; the day's rows of targets with a total are read even if the ledger lacks them.
     """
     of_day = [str(day)]
     return [
@@ -206,10 +209,10 @@ def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
 
 
 def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
-    """What the statements found, in their order; None: the database has not counted yet, or only after that day.
+    """Return the results of `statements` as a WorkerDay, or None if the database began to count after that day.
 
-    Raises ValueError, KeyError, TypeError on what the worker did not write, and where a cron has run in between:
-    whether a batch over the platform's API is one instant is not documented, and what a cron changes changes the state.
+    Raises ValueError, KeyError or TypeError on rows that the worker did not write. Raises ValueError if a cron run
+    changed the state during the read, because D1 does not document whether a batch is atomic.
     """
     states, ledger, tallies, pages, outbox, queued, *folded, states_after = results
     if [row["value"] for row in states] != [row["value"] for row in states_after]:
@@ -241,15 +244,15 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
         for row in rows:
             of_targets[str(row["target"])] = Events(integer(row["views"]), integer(row["bots"]))
     if any(min(events.views, events.bots) < 0 for events in found.every_count):
-        raise ValueError("less than nothing was counted")
+        raise ValueError("a count is negative")
     return found
 
 
 def compare(worker: WorkerDay | None, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> list[TargetDay]:
-    """Each target with something on the day, by its id.
+    """Return the reconciliation of each target with events on the day, ordered by id.
 
-    `before`, `after`: what was stored of all targets of the account before and after the worker was read. A push may
-    have come in between, so what the service acknowledged is that of either moment.
+    `before`, `after`: the stored totals of all targets of the account before and after the worker was read. A push can
+    arrive in between, so the acknowledged total must match one of the two.
     """
     something = {target for target, has in after.items() if has != Stored()}
     if worker is None:
@@ -279,17 +282,17 @@ def _compared(worker: WorkerDay, target: str, before: Stored | None, after: Stor
 def _first_fault(
     worker: WorkerDay, target: str, before: Stored, after: Stored | None
 ) -> tuple[Fault, Events] | tuple[None, None]:
-    """Where an event's way, from the first write to the service's store, first has two numbers that differ."""
+    """Return the first step, from the worker's ledger to the service's store, with a difference, and the difference."""
     pushed = worker.pushed.get(target, NONE)
     dropped = sum(worker.dropped.get(target, {}).values(), start=NONE)
     to_count = worker.accepted.get(target, NONE) - worker.waiting.get(target, NONE) - dropped
-    # Of a day whose totals are deleted, what was sent is compared with what was accepted.
+    # If the day's totals are deleted, sent events are compared with accepted events.
     folded = worker.folded.get(target, NONE) if worker.has_totals else to_count
     if folded != to_count:
         return "counting", folded - to_count
     if after is None or (worker.unknown.get(target, NONE) != NONE and pushed == NONE):
         return "unknown_target", NONE - folded
-    # A part that waits is sent sooner or later; of one whose acknowledgement was lost the service may have it already.
+    # Waiting parts will be sent. If an acknowledgement was lost, the service may already have the part.
     sent = pushed.most(worker.queued.get(target, NONE))
     if sent != folded if worker.closed else not sent.within(NONE, folded):
         refused = worker.refused.get(target, NONE)

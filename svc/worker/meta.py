@@ -1,5 +1,4 @@
-"""What the worker's table `meta` says: its schema, how far its configuration is written, what its crons have
-done. Pure."""
+"""The worker's table `meta`: schema version, configuration version, and the state of its cron runs. No I/O."""
 
 from __future__ import annotations
 
@@ -14,17 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 STATEMENT = "select key, value from meta where key in ('schema', 'config_version', 'state')"
-# What the customer can do: the platform keeps every database of the last days
-# (https://developers.cloudflare.com/d1/reference/time-travel/).
+# https://developers.cloudflare.com/d1/reference/time-travel/
 UNREADABLE = (
-    "The worker's table meta has in it what neither the worker nor the service writes. Bring the database svc-edge back"
-    " to the minute before with the edge platform's Time Travel, which knows the last seven days; or delete it in the"
-    " dashboard and install the worker again: what was counted and not yet reported is lost then."
+    "The worker's table meta contains invalid data that neither the worker nor the service wrote. Restore the database"
+    " svc-edge to the minute before the change with Cloudflare's Time Travel, which covers the last seven days. Or"
+    " delete the database in the Cloudflare dashboard and install the worker again; counts that have not been reported"
+    " are then lost."
 )
 
 
-# The customer can write into this table, and what it says is stored here and added up. Nobody changes a configuration
-# so often; a million rows with this version have a sum that fits into 64 bits.
+# Customers can write to this table, and the service stores and sums this number. The limit is far above real versions,
+# and the sum of a million of them fits into 64 bits.
 _MOST_CHANGES = 10**12
 _Moment = Annotated[int, Field(ge=0, le=(LAST_DAY + 1) * DAY_MS)]
 
@@ -35,7 +34,7 @@ class _Push(BaseModel):
 
 
 class _State(BaseModel):
-    """The part that we use of what the crons know (edge_worker/src/state.js)."""
+    """The fields of the cron state that the service uses (edge_worker/src/state.js)."""
 
     day: Annotated[int, Field(ge=-1, le=LAST_DAY)] = -1
     kept_from: Annotated[int, Field(ge=0, le=LAST_DAY)] = 0
@@ -45,12 +44,14 @@ class _State(BaseModel):
 
 @dataclass(frozen=True)
 class WorkerMeta:
-    """Times are epoch ms.
+    """The content of the table. Times are epoch ms.
 
-    `schema`: its number; 0: it has none. `config_version`: of the account's configuration, what is written whole.
-    `closed_day`: the last day that is closed; `as_of`: the end of the latest closed hour. `tried`: the operation whose
-    upload pushed last, with whatever outcome; `next_push_at`: when it was to push again. Both are empty before the
-    first cron. `kept_from`: the first day that was not deleted by its age; 0: none was.
+    `schema`: the schema version; 0: no tables.
+    `config_version`: the configuration version that has been written completely.
+    `closed_day`: the last closed day; `as_of`: the end of the last closed hour.
+    `tried`: the operation whose upload last attempted a push; `next_push_at`: the time of the next attempt. Both are
+    empty before the first cron run.
+    `kept_from`: the first day that has not been deleted because of its age; 0: none has been deleted.
     """
 
     schema: int
@@ -63,11 +64,11 @@ class WorkerMeta:
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, object]]) -> WorkerMeta:
-        """The rows that STATEMENT finds. Raises ValueError on what the worker did not write."""
+        """Parse the result rows of STATEMENT. Raises ValueError on values that the worker did not write."""
         values = {str(row["key"]): row["value"] for row in rows}
         state = _State.model_validate_json(str(values.get("state", "{}")))
         schema, version = (int(str(values.get(key, 0))) for key in ("schema", "config_version"))
         if schema < 0 or not 0 <= version <= _MOST_CHANGES:
-            raise ValueError("not what the service wrote")
+            raise ValueError("schema or configuration version out of range")
         push = state.push
         return cls(schema, version, state.day, state.as_of, push.tried, push.next_at, state.kept_from)

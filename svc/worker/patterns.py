@@ -1,8 +1,8 @@
-"""The worker's regular expressions, which JavaScript reads, as Python reads them. Pure.
+"""Translation of the worker's JavaScript regular expressions to Python. No I/O.
 
-The worker's build hands them over as their source and flags. Both languages try the same alternatives in the same
-order; where they differ in what a sign means, the sign is written out here, and what cannot be is refused when the
-patterns are read, so never while somebody waits. Texts are in UTF-16 units (`units_of`), which JavaScript counts in.
+The worker's build exports their source and flags. Both languages try alternatives in the same order. Syntax with a
+different meaning is rewritten; syntax that cannot be translated is rejected when the bundle is loaded. Text must be in
+UTF-16 units as in JavaScript (`units_of`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from array import array
 from collections import deque
 
-# Both without the unicode flag: \d, \w and \b know ASCII only, and no letter beyond it is the other case of one in it.
+# Without the unicode flag, \d, \w, \b and case folding are limited to ASCII in both languages.
 _FLAGS = {"": 0, "i": re.IGNORECASE, "g": 0, "gi": re.IGNORECASE}
 _LINE_ENDS = r"\n\r\u2028\u2029"
 # ECMA-262, 12.2 and 12.3.
@@ -25,17 +25,17 @@ _IN_CLASS = re.compile(r"\\(.)|(.)", re.DOTALL)
 
 
 def units_of(text: str) -> str:
-    """The text with each character beyond the first 65,536 as the two halves that JavaScript sees."""
+    """Return the text with each character above U+FFFF as two surrogates, as in JavaScript."""
     if text.isascii() or max(text) <= "\uffff":
         return text
     return "".join(map(chr, array("H", text.encode("utf-16", "surrogatepass")[2:])))
 
 
 def compiled(source: str, flags: str) -> re.Pattern[str]:
-    """A pattern of the worker, for texts in UTF-16 units. Raises ValueError: one that cannot mean the same here."""
+    """Compile a pattern of the worker for text in UTF-16 units. Raises ValueError if it cannot be translated."""
     try:
         if flags not in _FLAGS or not source.isascii():
-            raise ValueError("flags or characters that are not known here")
+            raise ValueError("unsupported flags or characters")
         return re.compile(_python(source), re.ASCII | _FLAGS[flags])
     except (ValueError, re.error) as error:
         raise ValueError(f"{error}: /{source}/{flags}") from None
@@ -52,7 +52,7 @@ def _python(source: str) -> str:
             case "class":
                 parts.append(_class(text[1:-1]))
             case "behind":
-                parts.append(_look_behind(_group(tokens), negative=text.endswith("!")))
+                parts.append(_lookbehind(_group(tokens), negative=text.endswith("!")))
             case "any":
                 parts.append(f"[^{_LINE_ENDS}]")
             case "end":
@@ -67,19 +67,19 @@ def _tokens(source: str) -> deque[tuple[str, str]]:
 
 
 def _group(tokens: deque[tuple[str, str]]) -> list[str]:
-    """Takes the tokens to the end of the group whose beginning was taken: the texts of its alternatives."""
+    """Consume the rest of an open group and return its alternatives."""
     alternatives = [""]
     while tokens:
         _, text = tokens.popleft()
         if text == ")":
             return alternatives
         if text.startswith("("):
-            raise ValueError("a group in a look-behind")
+            raise ValueError("unsupported group in a lookbehind")
         if text == "|":
             alternatives.append("")
         else:
             alternatives[-1] += text
-    raise ValueError("a group without its end")
+    raise ValueError("unterminated group")
 
 
 def _escape(sign: str) -> str:
@@ -88,12 +88,12 @@ def _escape(sign: str) -> str:
     if sign == "S":
         return f"[^{_SPACE}]"
     if sign.isalnum() and sign not in _SAME_CLASSES:
-        raise ValueError(f"an escape that is not known here: \\{sign}")
+        raise ValueError(f"unsupported escape: \\{sign}")
     return "\\" + sign
 
 
 def _class(inside: str) -> str:
-    """A class of characters: what has a meaning for Python alone is escaped."""
+    """Translate a character class, escaping characters that are special only in Python."""
     negated = inside.startswith("^")
     parts = ["[^" if negated else "["]
     after_class = False
@@ -103,8 +103,8 @@ def _class(inside: str) -> str:
         elif escaped in ("d", "w"):
             parts.append("\\" + escaped)
         elif escaped.isalnum():
-            raise ValueError(f"an escape that is not known here: [\\{escaped}]")
-        elif escaped or plain in "[&~|" or (plain == "-" and after_class):  # no range begins with a class
+            raise ValueError(f"unsupported escape: [\\{escaped}]")
+        elif escaped or plain in "[&~|" or (plain == "-" and after_class):  # a range cannot begin with a class
             parts.append("\\" + (escaped or plain))
         else:
             parts.append(plain)
@@ -112,9 +112,9 @@ def _class(inside: str) -> str:
     return "".join([*parts, "]"])
 
 
-def _look_behind(alternatives: list[str], *, negative: bool) -> str:
-    """Python looks behind for one length at a time: each alternative becomes a look of its own."""
-    looks = [_python(alternative) for alternative in alternatives]
+def _lookbehind(alternatives: list[str], *, negative: bool) -> str:
+    """Translate a lookbehind to one per alternative, because Python requires a fixed length."""
+    patterns = [_python(alternative) for alternative in alternatives]
     if negative:
-        return "".join(f"(?<!{look})" for look in looks)
-    return f"(?:{'|'.join(f'(?<={look})' for look in looks)})"
+        return "".join(f"(?<!{pattern})" for pattern in patterns)
+    return f"(?:{'|'.join(f'(?<={pattern})' for pattern in patterns)})"

@@ -1,8 +1,8 @@
-"""The parts of a worker's push, as docs/push.md describes them. Pure.
+"""The parts of a worker's push, as described in docs/develop/push.md. No I/O.
 
-The classes are plain, so that the service can make parts of what it reads in a worker's database. A `TypeAdapter`
-validates them by the annotations of their fields. Fields of a newer worker are ignored. Scalars are strict one by one,
-because JSON arrays become tuples.
+The classes are dataclasses, so that the service can also create parts from a worker's database. A `TypeAdapter`
+validates them. Unknown fields of newer workers are ignored. Scalar fields are declared strict one by one, because JSON
+arrays become tuples.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from pydantic import BeforeValidator, FailFast, Field, StrictBool, WithJsonSchem
 from svc.clock import HOUR_MS, day_number
 from svc.model import NO_NUL
 
-# What both engines keep, and JavaScript counts exactly.
+# The largest integer that is exact in JavaScript; both database engines can store it.
 LARGEST_COUNT = 2**53 - 1
 
 
 def _day(text: object) -> int:
-    """A day number of YYYY-MM-DD and nothing else that Python would take for a date."""
+    """Parse YYYY-MM-DD to a day number, rejecting other forms that Python accepts."""
     if not isinstance(text, str) or len(text) != 10 or text[4] != "-" or text[7] != "-":
-        raise ValueError("must be a day, YYYY-MM-DD")
+        raise ValueError("must be a date (YYYY-MM-DD)")
     return day_number(text)
 
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT, strict=True)]
-# Not the API's `Id`: there are two hundred of them in a push, so that they are read without a call into Python each.
+# Not the API's `Id`, which would call a Python validator for each of the two hundred ids in a push.
 TargetId = Annotated[str, Field(max_length=100, pattern=NO_NUL, strict=True)]
 _HourStart = Annotated[Count, Field(multiple_of=HOUR_MS)]
 _Day = Annotated[int, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
-# What one target counted in an hour or a day.
+# The counts of one target in an hour or a day.
 CountRow = Annotated[tuple[TargetId, Count, Count, Count], Field(description="Target, views, bots, visitors.")]
-# Of a list the first wrong item is enough to refuse it: to note them all takes seconds.
+# The first invalid item suffices to reject a list; collecting all errors would take seconds.
 _Rows = Annotated[tuple[CountRow, ...], FailFast()]
 
 
@@ -47,10 +47,10 @@ class PushedHour:
 
 @dataclass(frozen=True)
 class PushedPart:
-    """What was counted of a day up to `as_of`."""
+    """The counts of a day up to `as_of`."""
 
     id: Count
-    day: _Day  # read from YYYY-MM-DD, kept as a day number
+    day: _Day  # YYYY-MM-DD in JSON, a day number here
     as_of: Count  # epoch ms, the end of an hour
     final: StrictBool
     hours: Annotated[tuple[PushedHour, ...], Field(max_length=24), FailFast()]

@@ -1,4 +1,4 @@
-"""Rows of the worker's database as the platform's API returns them, and the statements that find them. Pure."""
+"""Types for statements on the worker's database and for result rows as returned by D1's API. No I/O."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ Statement = tuple[str, list[str]]
 
 
 def integer(value: object) -> int:
-    """The integer in a column; 0 for null. Raises ValueError."""
+    """Return the integer in a column; 0 for null. Raises ValueError."""
     return int(str(value or 0))

@@ -1,4 +1,4 @@
-"""What a customer puts into a page: the counter's code inline, or a script element that loads it. Pure."""
+"""The snippet for a customer's pages: the counter's code inline, or a script element that loads it. No I/O."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import base64
 import hashlib
 import zlib
 
-# Where the template of the worker's bundle (snippet.js) wants the site's path.
+# Placeholder for the site's path in the bundle's template (snippet.js).
 PATH_MARK = "__PATH__"
 
 
 def inline(template: str, path: str) -> str:
-    """The snippet as a script element: under 600 bytes by the specification, 400 by our own limit."""
+    """Return the inline form: under 600 bytes by the specification, 400 by our own limit."""
     return f"<script>{_code(template, path)}</script>"
 
 
 def csp_hash(template: str, path: str) -> str:
-    """What a page's Content-Security-Policy names to allow the inline snippet: `script-src 'sha256-…'`."""
+    """Return the hash that allows the inline form in a Content-Security-Policy: `script-src 'sha256-…'`."""
     digest = hashlib.sha256(_code(template, path).encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -26,10 +26,10 @@ def _code(template: str, path: str) -> str:
 
 
 def script_tag(path: str, name: str) -> str:
-    """A script element that loads the same code from `<path>/<name>.js`.
+    """Return the form that loads the code from `<path>/<name>.js`.
 
-    The order of its attributes varies by site, so that no one pattern finds all sites; it follows from path and name,
-    so it is stable until they are rotated.
+    The order of the attributes depends on path and name: it varies by site, so that no single pattern matches all
+    sites, and is stable until the path is rotated.
     """
     attributes = [f'src="{path}/{name}.js"', "defer"]
     if zlib.crc32(f"{path}/{name}".encode()) & 1:

@@ -1,8 +1,7 @@
-"""The counts that the worker keeps, of all targets, for a service that has lost what it was sent. Pure.
+"""The counts of all targets in a worker's database, for a service that has lost pushed totals. No I/O.
 
-Its `day` rows hold the counts of the days that the account keeps (14 to 35); its `hour` rows only those of days that
-are not closed, which have no count of visitors yet. The counts of a day that is deleted and was not sent are in the
-parts that wait in its `outbox`.
+`day` rows hold the counts of the days that the account keeps (14 to 35). `hour` rows exist only for open days, whose
+visitors are not counted yet. Counts of days that were deleted before they were sent are in the parts in the `outbox`.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _DAYS = (
     " coalesce(totals ->> '$.visitors', 0) as visitors from day"
     " where day >= cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer)) order by target, day limit 2000"
 )
-# A closed day's final parts have its whole totals, and name each of its targets once. A part has up to 2 MB, and an
-# answer of the platform's API is read up to 16 MB.
+# The final parts of a closed day contain the complete totals, with each target once. A part has up to 2 MB, and the
+# client reads responses of up to 16 MB.
 _PART = "case when json_valid(part) then part else '{}' end"
 _PART_DAY = f"unixepoch({_PART} ->> 'day') / 86400"
 _QUEUED = (
@@ -43,9 +42,9 @@ _QUEUED = (
 
 @dataclass(frozen=True)
 class TargetCounts:
-    """What one target counted on a day, or in the hour of it that begins at `at` (epoch ms).
+    """The counts of one target on a day, or in the hour that begins at `at` (epoch ms).
 
-    Raises ValueError for what no worker counts, and no push could bring.
+    Raises ValueError for values that a push could not contain.
     """
 
     target: str
@@ -59,32 +58,32 @@ class TargetCounts:
         counts = all(0 <= count <= LARGEST_COUNT for count in (self.views, self.bots, self.visitors))
         in_its_day = self.at is None or self.at // DAY_MS == self.day
         if not (counts and 0 <= self.day <= LAST_DAY and in_its_day) or "\0" in self.target:
-            raise ValueError("not a count of the worker's")
+            raise ValueError("not a valid count")
 
     @property
     def row(self) -> tuple[str, int, int, int]:
-        """As a push has it: target, views, bots, visitors."""
+        """The row of a push: target, views, bots, visitors."""
         return self.target, self.views, self.bots, self.visitors
 
 
 def open_statements(closed_day: int, as_of: int) -> list[Statement]:
-    """The statements for what is not closed: closed hours (up to `as_of`) and visitors of days after `closed_day`."""
+    """Return the statements for days after `closed_day`: their hours up to `as_of`, and their visitors."""
     return [(_OPEN_HOURS, [str(closed_day), str(as_of)]), (_OPEN_DAYS, [str(closed_day)])]
 
 
 def days_statement(first_day: int, after: TargetCounts | None) -> Statement:
-    """The statement for the next rows from `first_day` on, in order of targets; `after`: the last one known."""
+    """Return the statement for the next `day` rows from `first_day` on, by target, after the row `after`."""
     target, day = ("", -1) if after is None else (after.target, after.day)
     return _DAYS, [str(first_day), target, str(day)]
 
 
 def queued_statement(before_day: int, after: Row | None) -> Statement:
-    """The statement for the next parts that wait of closed days before `before_day`; `after`: the last row known."""
+    """Return the statement for the next queued final parts of days before `before_day`, after the row `after`."""
     return _QUEUED, [str(before_day), "-1" if after is None else str(after["id"])]
 
 
 def queued_of(rows: Sequence[Row]) -> list[TargetCounts]:
-    """The rows of `queued_statement`. Raises KeyError, TypeError, ValueError on what the worker did not write."""
+    """Parse the rows of `queued_statement`. Raises KeyError, TypeError or ValueError on invalid rows."""
     return [
         TargetCounts(str(target), integer(row["day"]), integer(views), integer(bots), integer(visitors))
         for row in rows
@@ -93,19 +92,19 @@ def queued_of(rows: Sequence[Row]) -> list[TargetCounts]:
 
 
 def hours_of(rows: Sequence[Row]) -> list[TargetCounts]:
-    """The rows of the first statement. Raises KeyError, ValueError on what the worker did not write."""
+    """Parse the rows of the first of `open_statements`. Raises KeyError or ValueError on invalid rows."""
     return [
         _counts(row, integer(row["bots"]), (integer(row["day"]) * 24 + integer(row["hour"])) * HOUR_MS) for row in rows
     ]
 
 
 def visitors_of(rows: Sequence[Row]) -> dict[tuple[str, int], int]:
-    """The visitors of each target and open day. Raises KeyError, ValueError."""
+    """Parse the rows of the second of `open_statements`: visitors by target and open day. Raises as `hours_of`."""
     return {(str(row["target"]), integer(row["day"])): integer(row["visitors"]) for row in rows}
 
 
 def days_of(rows: Sequence[Row], open_visitors: Mapping[tuple[str, int], int]) -> list[TargetCounts]:
-    """The rows of `days_statement`, with the visitors of open days. Raises KeyError, TypeError, ValueError."""
+    """Parse the rows of `days_statement`, adding visitors of open days. Raises KeyError, TypeError or ValueError."""
     found = []
     for row in rows:
         counts = _counts(row, sum(json.loads(str(row["bots"] or "{}")).values()))

@@ -1,10 +1,10 @@
-"""The real actors between a real store and the emulated platform, with the application before them.
+"""Fixtures for the actors: a real store, the emulated Cloudflare API, and the application.
 
-Wall-clock time stands still unless the test moves it (it begins at the platform's present, whose token and database
-times are compared with it); waits for a next try are real and short.
+The clock moves only when a test advances it. It starts at the emulator's current time, because token and database
+timestamps are compared with it. Retry waits are real and short.
 
-The emulator keeps uploaded workers without running them, because hardly a test here calls a worker: a process for each
-upload would cost as much as the rest of the platform. Tests that visit a worker or fire its crons use `running_worker`.
+The emulator stores uploaded workers without running them, because a process per upload would cost as much as the rest
+of the emulator and few tests call a worker. Tests that call a worker or its cron trigger use `running_worker`.
 """
 
 from __future__ import annotations
@@ -51,25 +51,25 @@ if TYPE_CHECKING:
     from tests.http.conftest import Answer
 
 
-# A call that is answered after this time is never answered: no test takes as long.
+# A delay that no test outlasts, so the call is never answered.
 NEVER_S = 600
 
 
 @pytest.fixture(scope="session")
 def emulated_api() -> Iterator[Running]:
-    """An emulated edge platform that runs no workers; their databases it runs."""
+    """An emulator that does not run workers but provides their databases."""
     with emulator_process("--no-runtime") as running:
         yield running
 
 
 @pytest.fixture
 def running_worker() -> None:
-    """For tests that call the worker: what they upload runs."""
+    """Request this fixture in tests that call the worker, so that uploaded workers run."""
 
 
 @pytest.fixture
 def platform_process(request: pytest.FixtureRequest) -> Running:
-    """The emulated edge platform of this test."""
+    """The emulator process of this test."""
     runs = running_worker.__name__ in request.fixturenames
     running: Running = request.getfixturevalue("emulated" if runs else "emulated_api")
     return running
@@ -77,40 +77,40 @@ def platform_process(request: pytest.FixtureRequest) -> Running:
 
 @pytest.fixture
 async def emulator(platform_process: Running) -> AsyncIterator[Emulator]:
-    """The control of the emulated edge platform."""
+    """The control API of the emulator."""
     async with fresh(platform_process) as control:
         yield control
 
 
 @pytest.fixture
 def zone(request: pytest.FixtureRequest) -> str:
-    """The name of the customer's zone: the emulator knows each zone once."""
+    """The name of the customer's zone, unique per test because the emulator accepts each zone name once."""
     return f"z{zlib.crc32(request.node.nodeid.encode()):010}.example"
 
 
 @pytest.fixture
 async def customer(emulator: Emulator, zone: str) -> Customer:
-    """An account at the platform with one zone and a bootstrap token."""
+    """A Cloudflare account with one zone and a bootstrap token."""
     return await emulator.create_account([proxied_zone(zone)])
 
 
 async def idle(supervisor: Supervisor) -> None:
-    """Wait until no account's task runs: what was due is done, the look at a new account's health included."""
+    """Wait until no account's task runs, which includes the first health check of a new account."""
 
-    async def look() -> bool | None:
+    async def poll() -> bool | None:
         return None if supervisor.stats()["running"] else True
 
-    await eventually(look, every_s=0.02)
+    await eventually(poll, every_s=0.02)
 
 
-def names_of_working_tokens(held: Any) -> list[str]:
-    """The names of the working tokens among what the platform holds of an account."""
+def working_token_names(held: Any) -> list[str]:
+    """Return the names of the working tokens in an emulated account."""
     return sorted(token["name"] for token in held["tokens"].values() if token["name"].startswith("svc-"))
 
 
 @dataclass
 class Service:
-    """A service that runs: the application, its user, and a customer's account."""
+    """A running service: the application, its user, and a customer's Cloudflare account."""
 
     world: World
     store: Store
@@ -121,14 +121,14 @@ class Service:
     session: dict[str, str]
     supervisor: Supervisor
     context: Context
-    user_token: str = ""  # of the customer's own hand on the database
+    user_token: str = ""  # an API token of the customer for direct changes to the database
 
     async def call(self, method: str, path: str, json: Any = None) -> Answer:
-        """A request of the user."""
+        """Send a request as the user."""
         return await self.world.call(method, path, json, headers=self.session)
 
     async def connect(self, token: str | None = None, **more: Any) -> Answer:
-        """POST /v1/accounts with the customer's bootstrap token, or another."""
+        """Send POST /v1/accounts with the customer's bootstrap token, or with `token`."""
         body = {
             "edge_account_id": self.customer.account_id,
             "bootstrap_token": token or self.customer.bootstrap_token,
@@ -137,28 +137,28 @@ class Service:
         return await self.call("POST", "/v1/accounts", body)
 
     async def account(self) -> Account:
-        """The account as the store has it."""
+        """Return the account from the store."""
         found = await self.store.read(accounts.account_by_edge_id(self.customer.account_id))
         assert found is not None
         return found
 
     async def shown(self) -> Any:
-        """The account as its user sees it."""
+        """Return the account as the API shows it."""
         return (await self.call("GET", f"/v1/accounts/{(await self.account()).id}")).body["account"]
 
     async def settled(self, *states: str) -> Any:
-        """The account as its user sees it, once no install is under way; it must be in one of `states`."""
+        """Wait for the end of an install. Return the account as the API shows it; its state must be in `states`."""
 
-        async def look() -> bool | None:  # in the store: a request costs ten times as much
+        async def poll() -> bool | None:  # reads the store, because a request takes ten times as long
             return (await self.account()).state not in ("pending", "installing") or None
 
-        await eventually(look)
+        await eventually(poll)
         shown = await self.shown()
         assert shown["state"] in states, shown
         return shown
 
     async def ready(self) -> str:
-        """Connect and install; the account's id."""
+        """Connect, install, and return the account's id."""
         answer = await self.connect()
         assert answer.status == 202, answer.raw
         shown = await self.settled("ready")
@@ -169,22 +169,22 @@ class Service:
         await idle(self.supervisor)
 
     async def confirmed(self) -> None:
-        """The worker reports itself: no operation is under way from here on."""
+        """Record a push of the worker, which ends the install's self-check."""
         account = await self.account()
         assert account.install_id is not None
         push = WorkerPush(self.clock(), "bundle", 1, 0, None, {}, account.install_id)
         await self.store.run(accounts.record_pushes([(account.id, push)]))
 
     async def held(self) -> Any:
-        """What the platform holds of the customer."""
+        """Return the customer's resources in the emulator."""
         return await self.emulator.account(self.customer.account_id)
 
     async def token_names(self) -> list[str]:
-        """The names of the working tokens at the platform."""
-        return names_of_working_tokens(await self.held())
+        """Return the names of the working tokens in the emulator."""
+        return working_token_names(await self.held())
 
     async def as_platform(self, method: str, path: str, token: str, **more: Any) -> httpx.Response:
-        """A call of the customer's own hand on the platform."""
+        """Call the emulated Cloudflare API as the customer."""
         async with httpx.AsyncClient(base_url=self.emulator.api, trust_env=False, verify=NO_TLS) as client:
             headers = {"Authorization": f"Bearer {token}"}
             answer = await client.request(method, path, headers=headers, **more)
@@ -194,7 +194,7 @@ class Service:
 
 @dataclass
 class Place:
-    """Where a service can run, more than once: what stays when it ends is here."""
+    """Everything that outlives a service, so that a test can run several services one after the other."""
 
     store: Store
     clock: FrozenClock
@@ -210,16 +210,16 @@ class Place:
     _owner: tuple[User, dict[str, str]] | None = None
 
     def upgrade(self) -> None:
-        """The service comes with another worker from the next start on."""
+        """Give the next service a newer worker bundle."""
         self.bundle = replace(self.bundle, module=self.bundle.module + b"\n// newer", sha256="newer")
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:
-        """The service, until the block ends; work under way is then cut short."""
-        # In settling_in_connect_s also a slow machine has to be done with its look at a new token.
+        """Run a service until the block ends; work that is still running is then cancelled."""
+        # settling_in_connect_s must be long enough for the check of a new token on a slow machine.
         polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
-        # A worker's push makes no difference to when its account is looked at, unless the test is about that.
+        # Pushes do not extend the interval between health checks, unless a test is about that.
         often_s = self.timing.get("health_every_s", 3_600)
         quick = {"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, "health_well_every_s": often_s}
         config = Config(
@@ -260,55 +260,55 @@ class Place:
 
 @pytest.fixture
 def place(store: Store, emulator: Emulator, customer: Customer, tmp_path: Path) -> Place:
-    """On one of the stores."""
+    """A place with one of the stores."""
     return Place(store, FrozenClock(system_clock()), emulator, customer, tmp_path)
 
 
 @pytest.fixture
 async def service(place: Place) -> AsyncIterator[Service]:
-    """One that runs for the whole test."""
+    """A service that runs for the whole test."""
     async with place.running() as running:
         yield running
 
 
 @pytest.fixture
-async def every_state_is_told(store: Store) -> AsyncIterator[None]:
-    """Whatever the test does to accounts: the states that the database has seen are those of their users' events."""
-    for statement in _WITNESS[type(store)]:
-        await store.run(_done(statement))
+async def every_state_is_logged(store: Store) -> AsyncIterator[None]:
+    """Check at the end of the test that every state change in the database is in the audit log."""
+    for statement in _TRIGGERS[type(store)]:
+        await store.run(_execute(statement))
     yield
-    seen, told = await store.read(_witnessed())
+    seen, logged = await store.read(_read_states())
     assert seen
-    assert told == seen
+    assert logged == seen
 
 
-_NOTED = "insert into witnessed (account_id, state) values (new.id, new.state)"
-_WITNESS: Mapping[type, Sequence[str]] = {
+_INSERT_STATE = "insert into recorded_states (account_id, state) values (new.id, new.state)"
+_TRIGGERS: Mapping[type, Sequence[str]] = {
     SqliteStore: (
-        "create table witnessed (n integer primary key, account_id text, state text)",
-        f"create trigger first_state after insert on accounts begin {_NOTED}; end",
-        f"create trigger other_state after update on accounts when old.state <> new.state begin {_NOTED}; end",
+        "create table recorded_states (n integer primary key, account_id text, state text)",
+        f"create trigger first_state after insert on accounts begin {_INSERT_STATE}; end",
+        f"create trigger other_state after update on accounts when old.state <> new.state begin {_INSERT_STATE}; end",
     ),
     PostgresStore: (
-        "create table witnessed (n bigserial, account_id text, state text)",
-        f"create function noted() returns trigger language plpgsql as 'begin {_NOTED}; return null; end'",
-        "create trigger first_state after insert on accounts for each row execute function noted()",
+        "create table recorded_states (n bigserial, account_id text, state text)",
+        f"create function record_state() returns trigger language plpgsql as 'begin {_INSERT_STATE}; return null; end'",
+        "create trigger first_state after insert on accounts for each row execute function record_state()",
         """create trigger other_state after update on accounts for each row when (old.state <> new.state)
-        execute function noted()""",
+        execute function record_state()""",
     ),
 }
 
 
-def _done(statement: str) -> Tx[None]:
+def _execute(statement: str) -> Tx[None]:
     yield sql(statement)
 
 
-def _witnessed() -> Tx[tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
-    """Accounts and the states that they came to, of each in their order: as the database saw it, and as it was told."""
-    seen = yield sql("select account_id, state from witnessed order by account_id, n")
-    told = yield sql(
+def _read_states() -> Tx[tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
+    """Return the (account id, state) pairs in order of time per account: from the triggers, and from the audit log."""
+    seen = yield sql("select account_id, state from recorded_states order by account_id, n")
+    logged = yield sql(
         "select target as account_id, outcome as state from events where action = 'account.state'"
         " order by target, user_id, number"
     )
-    in_pairs = [[(row["account_id"], row["state"]) for row in rows] for rows in (seen, told)]
+    in_pairs = [[(row["account_id"], row["state"]) for row in rows] for rows in (seen, logged)]
     return in_pairs[0], in_pairs[1]

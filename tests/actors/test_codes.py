@@ -1,4 +1,4 @@
-"""Every code that an account, an operation, a site, a link or a link host can show: a table, walked row by row."""
+"""Every error code of an account, an operation, a site, a link or a link host: plays each row of a table."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ from tests.actors.codes.case import ROWS, Case
 from tests.clock import FrozenClock
 from tests.emulated import POLITE
 
-_ANY_REQUEST = "a matter of the request or its credential, whatever it asks for: tests/http"
-# What none of them can show.
+_NOT_ACCOUNT_SPECIFIC = "concerns the request or its credential: tests/http"
+# Codes without a row, with the reason.
 ELSEWHERE = {
-    "invalid_request": _ANY_REQUEST,
-    "unauthorized": _ANY_REQUEST,
-    "scope_required": _ANY_REQUEST,
-    "session_required": _ANY_REQUEST,
-    "not_found": _ANY_REQUEST,
-    "method_not_allowed": _ANY_REQUEST,
-    "payload_too_large": _ANY_REQUEST,
-    "rate_limited": _ANY_REQUEST,
-    "invalid_password": "of what asks for the password again: tests/http/resources/test_sessions.py",
-    "cross_origin": _ANY_REQUEST,
-    "key_already_issued": "of POST /v1/keys",
-    "busy": "the service's own store or end, whatever is asked: tests/journeys/test_store_away.py",
-    "internal": "a bug, which no customer can bring about: tests/actors/test_supervisor.py",
-    "credentials_missing": "nothing takes an account's token away; before it has one, it is pending or bootstrap_lost",
+    "invalid_request": _NOT_ACCOUNT_SPECIFIC,
+    "unauthorized": _NOT_ACCOUNT_SPECIFIC,
+    "scope_required": _NOT_ACCOUNT_SPECIFIC,
+    "session_required": _NOT_ACCOUNT_SPECIFIC,
+    "not_found": _NOT_ACCOUNT_SPECIFIC,
+    "method_not_allowed": _NOT_ACCOUNT_SPECIFIC,
+    "payload_too_large": _NOT_ACCOUNT_SPECIFIC,
+    "rate_limited": _NOT_ACCOUNT_SPECIFIC,
+    "invalid_password": "only where the password is requested again: tests/http/resources/test_sessions.py",
+    "cross_origin": _NOT_ACCOUNT_SPECIFIC,
+    "key_already_issued": "only POST /v1/keys",
+    "busy": "the service's own store or shutdown, for every request: tests/journeys/test_store_away.py",
+    "internal": "a bug, which no customer can cause: tests/actors/test_supervisor.py",
+    "credentials_missing": "an account never loses its token; without one it is pending or bootstrap_lost",
 }
 
 
 class TickingClock(FrozenClock):
-    """One that never tells the same time twice: of two operations the later one is known."""
+    """A clock that never returns the same time twice, so that operations have an order."""
 
     def __call__(self) -> int:
         self.now_ms += 1
         return self.now_ms
 
 
-# On one engine: the rows are about the platform, and tests/store compares the engines.
+# On one engine only: the rows are about Cloudflare, and tests/store covers the engines.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 
 
 @pytest.mark.rule("A2", "A4", "A8", "A11", "A12", "A13", "A16", "A20", "A25", "G8", "S1", "S8", "X6")
 @ON_SQLITE
 @pytest.mark.parametrize("row", [row for row in ROWS if not row.shares], ids=lambda row: row.name)
-async def test_a_trouble_is_shown_until_its_remedy_is_done(row, place, zone, request):
+async def test_each_error_is_shown_until_its_remedy_is_applied(row, place, zone, request):
     place.clock = TickingClock(place.clock())
     place.timing |= row.timing
     place.limits |= row.limits
     case = Case(row, place, zone, lambda: request.getfixturevalue("next_bundle"))
     try:
         await case.start()
-        await case.next(row)
+        await case.play(row)
     finally:
         await case.stop()
 
@@ -64,7 +64,7 @@ async def test_a_trouble_is_shown_until_its_remedy_is_done(row, place, zone, req
 @pytest.mark.rule("A2", "A16", "G8")
 @ON_SQLITE
 async def test_each_error_of_an_installed_account_is_shown_until_its_remedy_is_applied(place, zone, request):
-    """Play the rows that begin and end with an installed account in one: a new account for each would cost more."""
+    """Play the rows that start and end with an installed account in one account, because new accounts cost time."""
     place.clock = TickingClock(place.clock())
     shared = [row for row in ROWS if row.shares]
     case = Case(shared[0], place, zone, lambda: request.getfixturevalue("next_bundle"))
@@ -72,7 +72,7 @@ async def test_each_error_of_an_installed_account_is_shown_until_its_remedy_is_a
         await case.start()
         for row in shared:
             try:
-                await case.next(row)
+                await case.play(row)
             except BaseException as error:
                 error.add_note(f"in the row {row.name}")
                 raise
@@ -88,15 +88,15 @@ def test_rows_that_share_an_account_share_a_service():
 
 
 @pytest.mark.rule("G8")
-def test_every_code_is_in_the_table_or_has_a_reason_not_to_be():
-    assert all((tokens, worker, hosts)), "which fill the table"
-    told = {row.code for row in ROWS}
-    assert told | ELSEWHERE.keys() == CATALOGUE.keys() | set(get_args(AccountWarning))
-    assert not told & ELSEWHERE.keys()
+def test_every_code_is_in_the_table_or_has_a_reason_for_its_absence():
+    assert all((tokens, worker, hosts)), "these modules fill the table"
+    covered = {row.code for row in ROWS}
+    assert covered | ELSEWHERE.keys() == CATALOGUE.keys() | set(get_args(AccountWarning))
+    assert not covered & ELSEWHERE.keys()
 
 
 @pytest.mark.rule("G8")
-def test_every_code_that_an_endpoint_is_declared_with_was_met_as_an_answer():
+def test_every_declared_code_of_an_endpoint_occurs_in_an_answer():
     answered = {row.code for row in ROWS if "answer" in row.shows}
     answered |= {meaning.shown_as for code, meaning in CATALOGUE.items() if meaning.shown_as and code in answered}
     for endpoint in ENDPOINTS:

@@ -1,4 +1,4 @@
-"""What fails in one account ends there and is shown as long as it is true; a store that is away is nobody's crash."""
+"""Faults of one account do not affect others and are shown while they last. A store outage is not a crash."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EDGE_ACCOUNT = "a" * 32
-NOTE = ErrorNote("internal", "The service fails on this account; the operator's log has why.")
+NOTE = ErrorNote("internal", "The service failed repeatedly on this account. The operator's log has the details.")
 
 
 def context_on(store: Store, clock: Clock, crash_backoff_s: float = 0.01) -> Context:
     config = Config(timing=TimingConfig(drain_s=1, crash_backoff_s=crash_backoff_s))
-    none = cast("Any", None)  # no operation of these tests reaches the platform
+    none = cast("Any", None)  # these tests do not call Cloudflare
     return Context(store=store, edge=none, vault=none, config=config, clock=clock, bundle=none, push_url="")
 
 
@@ -63,10 +63,10 @@ def with_state(state: str) -> Tx[str]:
     return account_id
 
 
-async def test_an_account_shows_its_crashes_until_it_runs_well_again(store, clock, expected_errors):
+async def test_account_shows_its_crashes_until_it_recovers(store, clock, expected_errors):
     expected_errors.allow("actor crashed")
     await store.run(with_state("ready"))
-    # The next life comes when it is asked for, not by itself: what an account shows in between can be looked at.
+    # The crashed task restarts only when the test wakes it, so that the account can be checked in between.
     async with open_supervisor(context_on(store, clock, crash_backoff_s=3600)) as supervisor:
         for shown in [None, None, NOTE]:
             await crash_once(supervisor)
@@ -77,7 +77,7 @@ async def test_an_account_shows_its_crashes_until_it_runs_well_again(store, cloc
         assert await store.read(the_error()) is None
 
 
-async def test_an_error_that_is_still_true_is_not_replaced(store, clock, expected_errors):
+async def test_existing_error_is_not_replaced_by_a_crash(store, clock, expected_errors):
     expected_errors.allow("actor crashed")
     other = ErrorNote("resource_drift", "It was deleted outside.")
     account_id = await store.run(with_state("ready"))
@@ -92,18 +92,18 @@ async def test_an_error_that_is_still_true_is_not_replaced(store, clock, expecte
         assert await store.read(the_error()) == other
 
 
-async def test_a_crash_of_an_earlier_process_is_forgotten_when_the_account_runs_well(store, clock):
+async def test_crash_of_an_earlier_process_is_cleared_once_the_account_runs(store, clock):
     await store.run(with_state("ready"))
     await store.run(accounts.note_crash(EDGE_ACCOUNT, NOTE))
     async with open_supervisor(context_on(store, clock)):
 
-        async def look() -> bool | None:
+        async def poll() -> bool | None:
             return True if await store.read(the_error()) is None else None
 
-        await eventually(look)
+        await eventually(poll)
 
 
-async def test_a_crash_is_known_by_its_code_and_not_by_its_text(store):
+async def test_crash_is_recognized_by_its_code_not_its_text(store):
     stored = '{"message": "x", "code": "internal"}'
     other = ErrorNote("resource_drift", '{"code": "internal", "x": 1}')
     account_id = await store.run(with_state("ready"))
@@ -122,23 +122,23 @@ def sql_once(text: str, *parameters: Any) -> Tx[None]:
     yield sql(text, *parameters)
 
 
-async def test_who_is_woken_while_the_crash_is_forgotten_looks_again(store, clock):
+async def test_account_woken_while_its_crash_is_cleared_runs_again(store, clock):
     await store.run(with_state("ready"))
     await store.run(accounts.note_crash(EDGE_ACCOUNT, NOTE))
-    looks: list[str] = []
+    runs: list[str] = []
 
-    async def look(_context: Any, account: Account, _timers: Any) -> float:
-        looks.append(account.edge_account_id)
+    async def duty(_context: Any, account: Account, _timers: Any) -> float:
+        runs.append(account.edge_account_id)
         return math.inf
 
-    waking = Waking(store)
-    async with open_supervisor(context_on(waking, clock), (look,)) as supervisor:
-        waking.wake = supervisor.account(EDGE_ACCOUNT).wake
-        await eventually(has_two(looks))
+    waking_store = WakingStore(store)
+    async with open_supervisor(context_on(waking_store, clock), (duty,)) as supervisor:
+        waking_store.wake = supervisor.account(EDGE_ACCOUNT).wake
+        await eventually(ran_twice(runs))
 
 
-class Waking(Passing):
-    """Wakes an account when its crash is to be forgotten."""
+class WakingStore(Passing):
+    """A store that wakes an account just before its crash is forgotten."""
 
     wake: Callable[[], None]
 
@@ -148,20 +148,20 @@ class Waking(Passing):
         return await super().run(tx)
 
 
-def has_two(looks: list[str]) -> Callable[[], Awaitable[bool | None]]:
-    async def seen() -> bool | None:
-        return True if len(looks) == 2 else None
+def ran_twice(runs: list[str]) -> Callable[[], Awaitable[bool | None]]:
+    async def check() -> bool | None:
+        return True if len(runs) == 2 else None
 
-    return seen
+    return check
 
 
-async def test_a_crash_that_cannot_be_noted_ends_nothing(tmp_path, clock, expected_errors):
-    """The store fails from the third crash on, where the account's note is to be written."""
+async def test_crash_that_cannot_be_recorded_stops_nothing(tmp_path, clock, expected_errors):
+    """The store fails from the third crash on, when the crash should be recorded."""
     expected_errors.allow("actor crashed")
-    expected_errors.allow("the store is lost")
+    expected_errors.allow("store unavailable")
     async with open_store(sqlite_config(tmp_path)) as store:
         await store.run(with_state("ready"))
-        await store.run(no_patience())
+        await store.run(no_busy_timeout())
         async with open_supervisor(context_on(store, clock, crash_backoff_s=3600)) as supervisor:
             with closing(sqlite3.connect(tmp_path / "svc.db", isolation_level=None)) as other:
                 other.execute("begin immediate")
@@ -175,47 +175,47 @@ async def test_a_crash_that_cannot_be_noted_ends_nothing(tmp_path, clock, expect
             assert await store.read(the_error()) == NOTE
 
 
-def no_patience() -> Tx[None]:
-    """The writer's connection does not wait for a lock of another program."""
+def no_busy_timeout() -> Tx[None]:
+    """Do not wait for locks of other programs."""
     yield sql("pragma busy_timeout = 1")
 
 
-async def test_work_that_meets_a_failing_store_is_done_when_it_works_again(tmp_path, clock, caplog, expected_errors):
-    expected_errors.allow("the store is lost")
+async def test_work_is_done_once_a_failing_store_recovers(tmp_path, clock, caplog, expected_errors):
+    expected_errors.allow("store unavailable")
     async with open_store(sqlite_config(tmp_path)) as store:
         account_id = await store.run(with_state("ready"))
-        await store.run(was_installed_long_ago(account_id))
-        await store.run(no_patience())
+        await store.run(silent_since_long_ago(account_id))
+        await store.run(no_busy_timeout())
         with closing(sqlite3.connect(tmp_path / "svc.db", isolation_level=None)) as other:
             other.execute("begin immediate")
             async with open_supervisor(context_on(store, clock)) as supervisor:
                 supervisor.account(EDGE_ACCOUNT).wake()
                 while store.condition.trouble is None:
                     await trio.lowlevel.checkpoint()
-                for _ in range(5):  # it tries again by itself, and its failures count as nobody's crash
+                for _ in range(5):  # it retries automatically, and the failures do not count as crashes
                     supervisor.account(EDGE_ACCOUNT).wake()
                     await idle(supervisor)
                 assert supervisor.stats()["scheduled"] == 1
                 other.execute("rollback")
 
-                async def look() -> bool | None:
+                async def poll() -> bool | None:
                     account = accounts.present(await store.read(accounts.account_by_edge_id(EDGE_ACCOUNT)))
                     return True if account.state == "no_connection" else None
 
-                await eventually(look)
-        assert (await store.read(the_error())).code == "worker_silent"  # and not that of a crash
+                await eventually(poll)
+        assert (await store.read(the_error())).code == "worker_silent"  # not the error of a crash
     assert "actor crashed" not in caplog.text
 
 
-def was_installed_long_ago(account_id: str) -> Tx[None]:
-    """So long that the account's silence is due to be noted."""
+def silent_since_long_ago(account_id: str) -> Tx[None]:
+    """Let the account be silent for so long that it is due to be marked."""
     yield sql("update accounts set heard_at = 1 where id = $1", account_id)
 
 
-async def test_a_call_that_meets_a_failing_store_is_told_so(tmp_path, clock, expected_errors):
-    expected_errors.allow("the store is lost")
+async def test_call_during_a_store_failure_raises_store_unavailable(tmp_path, clock, expected_errors):
+    expected_errors.allow("store unavailable")
     async with open_store(sqlite_config(tmp_path)) as store:
-        await store.run(no_patience())
+        await store.run(no_busy_timeout())
 
         async def write() -> None:
             await store.run(with_state("ready"))
@@ -223,12 +223,12 @@ async def test_a_call_that_meets_a_failing_store_is_told_so(tmp_path, clock, exp
         with closing(sqlite3.connect(tmp_path / "svc.db", isolation_level=None)) as other:
             other.execute("begin immediate")
             async with open_supervisor(context_on(store, clock)) as supervisor:
-                with pytest.raises(StoreUnavailable, match="Another program holds"):
+                with pytest.raises(StoreUnavailable, match="Another program has locked"):
                     await supervisor.account(EDGE_ACCOUNT).ask(write)
 
 
-async def test_the_accounts_are_loaded_when_the_store_answers(server, clock, expected_errors):
-    expected_errors.allow("the store is lost")
+async def test_accounts_are_loaded_once_the_store_is_available(server, clock, expected_errors):
+    expected_errors.allow("store unavailable")
     with postgres_config(server.url) as config:
         async with open_store(config, serving=True) as store, trio.open_nursery() as nursery:
             await store.run(with_state("ready"))

@@ -1,4 +1,4 @@
-"""What was due before a restart is due after it; routes are made and removed, whatever was heard of them."""
+"""Duties that were due before a restart are due after it; routes are created and removed despite lost responses."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ ROUTES = "/zones/*/workers/routes"
 
 
 async def patterns(service):
-    """The routes at the platform."""
+    """Return the route patterns in the emulator."""
     zones = (await service.held())["zones"].values()
     return sorted(route["pattern"] for zone in zones for route in zone["routes"])
 
 
 async def routes_are(service, *expected):
-    async def look():
+    async def poll():
         return await patterns(service) == sorted(expected) or None
 
-    await eventually(look)
+    await eventually(poll)
 
 
 async def put_link_host(service, host):
@@ -29,15 +29,15 @@ async def put_link_host(service, host):
 
 
 async def in_state(service, state):
-    async def look():
+    async def poll():
         shown = await service.shown()
         return shown if shown["state"] == state else None
 
-    return await eventually(look)
+    return await eventually(poll)
 
 
 @pytest.mark.rule("A19")
-async def test_a_replaced_link_hosts_route_is_removed_though_its_making_was_never_heard_of(place, zone):
+async def test_route_of_a_replaced_link_host_is_removed_after_a_lost_response(place, zone):
     place.edge["retries"] = 0
     async with place.running() as service:
         await service.ready()
@@ -52,21 +52,21 @@ async def test_a_replaced_link_hosts_route_is_removed_though_its_making_was_neve
 
 
 @pytest.mark.rule("A19")
-async def test_a_route_to_another_worker_is_left_in_place(service, zone):
+async def test_route_to_another_worker_is_left_in_place(service, zone):
     await service.ready()
     await put_link_host(service, f"a.{zone}")
     host = await eventually(lambda: active_link_host(service))
     zone_id = service.customer.zones[zone]
-    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["Workers Routes Write"])
+    _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["Workers Routes Write"])
     body = {"pattern": f"a.{zone}/*"}
-    await service.as_platform("PUT", f"/zones/{zone_id}/workers/routes/{host.route_id}", hand, json=body)
+    await service.as_platform("PUT", f"/zones/{zone_id}/workers/routes/{host.route_id}", api_token, json=body)
     await put_link_host(service, f"b.{zone}")
     await routes_are(service, f"a.{zone}/*", f"b.{zone}/*")
 
 
 @pytest.mark.rule("S3", "A19")
 @pytest.mark.parametrize("what", ["site", "link host", "replaced link host"])
-async def test_a_route_that_waited_is_made_right_after_a_restart(place, zone, what):
+async def test_pending_route_is_created_right_after_a_restart(place, zone, what):
     async with place.running() as service:
         account_id = await service.ready()
         await service.confirmed()
@@ -78,10 +78,10 @@ async def test_a_route_that_waited_is_made_right_after_a_restart(place, zone, wh
             await service.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})
         else:
             await put_link_host(service, f"b.{zone}")
-        # The worker knows of the change, so that nothing but the route is left to do.
+        # Sync first, so that only the route remains to be created.
         await eventually(lambda: nothing_to_sync(service))
     await place.emulator.clear_faults()
-    # By itself nothing of these comes within the test.
+    # No retry or health check during the test.
     place.timing |= {"route_retry_s": 3600, "health_every_s": 86_400}
     async with place.running() as service:
         if what == "site":
@@ -102,7 +102,7 @@ async def nothing_to_sync(service):
 
 
 @pytest.mark.rule("A15")
-async def test_a_silence_that_began_before_a_restart_is_noticed_at_its_time(place):
+async def test_silence_that_began_before_a_restart_is_noticed_on_time(place):
     async with place.running() as service:
         await service.ready()
         await service.confirmed()
@@ -117,20 +117,20 @@ async def test_a_silence_that_began_before_a_restart_is_noticed_at_its_time(plac
 
 
 @pytest.mark.rule("A11")
-async def test_a_self_check_that_began_before_a_restart_ends_at_its_time(place):
+async def test_self_check_that_began_before_a_restart_ends_on_time(place):
     async with place.running() as service:
         await service.ready()
     place.timing |= {"selfcheck_window_s": 1, "health_every_s": 86_400}
     place.clock.advance_s(2)
     async with place.running() as service:
-        shown = await eventually(lambda: warned(service))
+        shown = await eventually(lambda: has_warning(service))
         assert shown["state"] == "ready"
         assert shown["operation"]["error"]["code"] == "self_check_timeout"
-        await service.confirmed()  # the first report comes after the window
+        await service.confirmed()  # the first push comes after the window
         shown = await service.shown()
         assert (shown["state"], shown["error"]) == ("ready", None)
 
 
-async def warned(service):
+async def has_warning(service):
     shown = await service.shown()
     return shown if shown["error"] and "not_confirmed" in shown["error"]["warnings"] else None

@@ -1,4 +1,4 @@
-"""What an account's task logs says which account, which operation, and for whose request."""
+"""Log lines of an account's task contain the account, the operation and the request."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.secrecy import log_lines
 
 
 @pytest.mark.rule("X14")
-async def test_lines_tell_the_account_the_operation_and_the_request_that_asked(service):
-    # A first upload is not taken, and the bootstrap token stays.
+async def test_log_lines_contain_account_operation_and_request(service):
+    # The first upload gets no answer, and the bootstrap token cannot be deleted.
     await service.emulator.fault("drop_before", "*/workers/scripts/svc-edge", method="PUT", times=2)
     await service.emulator.fault("refuse", "*/tokens/*", method="DELETE", times=None)
     with log_lines() as lines:
@@ -20,7 +20,7 @@ async def test_lines_tell_the_account_the_operation_and_the_request_that_asked(s
         shown = await service.settled("ready")
     found = [json.loads(text) for text in lines]
     edge = service.customer.account_id
-    [waits, *_] = [one for one in found if one["message"] == "operation waits"]
+    [waits, *_] = [one for one in found if one["message"] == "operation delayed"]
     assert (waits["account"], waits["operation"]) == (shown["id"], (await service.account()).install_id)
     assert (waits["edge_account"], "request" in waits) == (edge, False)
     [kept, *_] = [one for one in found if one["message"] == "bootstrap token not deleted"]

@@ -1,4 +1,4 @@
-"""The mailbox: bounded, and no caller waits for ever."""
+"""The mailbox is bounded, and no caller waits forever."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def nothing() -> None:
     return None
 
 
-def test_a_full_mailbox_says_busy():
+def test_full_mailbox_raises_busy():
     mailbox = Mailbox(2)
     mailbox.put(Ask(nothing))
     mailbox.put(Ask(nothing))
@@ -25,7 +25,7 @@ def test_a_full_mailbox_says_busy():
     assert refused.value.retry_after_s
 
 
-def test_questions_leave_in_the_order_of_their_arrival():
+def test_requests_are_popped_in_order_of_arrival():
     mailbox = Mailbox(3)
     asks = [Ask(nothing) for _ in range(3)]
     for ask in asks:
@@ -33,7 +33,7 @@ def test_questions_leave_in_the_order_of_their_arrival():
     assert [mailbox.pop() for _ in range(4)] == [*asks, None]
 
 
-def test_a_closed_mailbox_serves_what_is_queued_and_takes_nothing_new():
+def test_closed_mailbox_serves_queued_requests_and_rejects_new_ones():
     mailbox = Mailbox(3)
     queued = Ask(nothing)
     mailbox.put(queued)
@@ -43,7 +43,7 @@ def test_a_closed_mailbox_serves_what_is_queued_and_takes_nothing_new():
     assert mailbox.pop() is queued
 
 
-async def test_whoever_is_still_queued_at_the_end_hears_it():
+async def test_queued_callers_get_stopping_at_the_end():
     mailbox = Mailbox(3)
     asks = [Ask(nothing) for _ in range(2)]
     for ask in asks:
@@ -60,18 +60,18 @@ async def test_whoever_is_still_queued_at_the_end_hears_it():
         for ask in asks:
             nursery.start_soon(wait, ask)
         await trio.testing.wait_all_tasks_blocked()
-        mailbox.refuse_rest()
+        mailbox.refuse_queued()
     assert heard == [Stopping, Stopping]
 
 
-async def test_the_first_answer_wins():
+async def test_first_result_wins():
     ask: Ask[int] = Ask(nothing)  # type: ignore[arg-type]
     ask.resolve(outcome.Value(1))
     ask.resolve(outcome.Error(NotFound()))
     assert await ask.answer() == 1
 
 
-async def test_a_caller_who_leaves_does_not_stop_the_work():
+async def test_cancelled_caller_does_not_stop_the_work():
     ask: Ask[int] = Ask(nothing)  # type: ignore[arg-type]
     with trio.move_on_after(0):
         await ask.answer()

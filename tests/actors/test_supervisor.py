@@ -1,7 +1,7 @@
-"""The kernel: one call at a time per account, crashes stay where they are, nobody waits for ever at the end.
+"""The supervisor: one call at a time per account, isolated crashes, and no caller that waits forever at shutdown.
 
-The real store is below it (where there is an account in it, its duties are the test's); real time passes, but no test
-waits for any: order is made by events.
+The store is real; in tests with an account, the duties are the test's. Time is real, but no test waits for it: events
+determine the order.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ A, B = "a" * 32, "b" * 32
 @pytest.fixture
 def context(store, clock):
     config = Config(timing=TimingConfig(drain_s=1, crash_backoff_s=0.01), limits=LimitsConfig(mailbox_depth=3))
-    none = cast("Any", None)  # no operation of these tests reaches the platform
+    none = cast("Any", None)  # these tests do not call Cloudflare
     return Context(store=store, edge=none, vault=none, config=config, clock=clock, bundle=none, push_url="")
 
 
 @pytest.mark.rule("A10")
-async def test_an_account_serves_one_call_at_a_time_and_in_order(context):
+async def test_account_serves_one_call_at_a_time_in_order(context):
     order: list[str] = []
 
     async def work(name: str) -> str:
@@ -69,7 +69,7 @@ async def test_two_accounts_do_not_wait_for_each_other(context):
         await supervisor.account(B).ask(meet)
 
 
-async def test_a_caller_who_leaves_does_not_stop_the_work(context):
+async def test_cancelled_caller_does_not_stop_the_work(context):
     begun, go_on, done = trio.Event(), trio.Event(), trio.Event()
 
     async def work() -> None:
@@ -91,7 +91,7 @@ async def test_a_caller_who_leaves_does_not_stop_the_work(context):
         await done.wait()
 
 
-async def test_a_refusal_is_an_answer(context):
+async def test_refusal_is_raised_to_the_caller(context):
     async def work() -> None:
         raise NotFound
 
@@ -100,7 +100,7 @@ async def test_a_refusal_is_an_answer(context):
             await supervisor.account(A).ask(work)
 
 
-async def test_a_crash_is_answered_logged_and_leaves_the_rest_alone(context, expected_errors):
+async def test_crash_is_answered_and_logged_and_affects_nothing_else(context, expected_errors):
     expected_errors.allow("actor crashed")
 
     async def crash() -> None:
@@ -117,7 +117,7 @@ async def test_a_crash_is_answered_logged_and_leaves_the_rest_alone(context, exp
         assert await supervisor.account(B).ask(fine) == "fine"
 
 
-async def test_more_than_the_mailbox_holds_is_busy(context):
+async def test_calls_beyond_the_mailbox_depth_raise_busy(context):
     begun, go_on = trio.Event(), trio.Event()
 
     async def block() -> None:
@@ -140,7 +140,7 @@ async def test_more_than_the_mailbox_holds_is_busy(context):
         go_on.set()
 
 
-async def test_at_the_end_running_work_is_finished_and_queued_work_is_served(context):
+async def test_shutdown_finishes_running_work_and_serves_queued_work(context):
     done: list[str] = []
     begun = trio.Event()
 
@@ -160,17 +160,17 @@ async def test_at_the_end_running_work_is_finished_and_queued_work_is_served(con
     assert sorted(done) == ["1", "2"]
 
 
-async def test_what_the_drain_did_not_finish_is_cancelled_and_its_callers_hear_it(context):
+async def test_work_not_finished_by_the_drain_is_cancelled_and_its_callers_get_stopping(context):
     begun = trio.Event()
     heard: list[str] = []
 
-    async def for_ever() -> None:
+    async def forever() -> None:
         begun.set()
         await trio.sleep_forever()
 
     async def ask(actor: Any, name: str) -> None:
         try:
-            await actor.ask(for_ever)
+            await actor.ask(forever)
         except Stopping:
             heard.append(name)
 
@@ -184,7 +184,7 @@ async def test_what_the_drain_did_not_finish_is_cancelled_and_its_callers_hear_i
     assert sorted(heard) == ["queued", "running"]
 
 
-async def test_an_idle_account_costs_nothing(context):
+async def test_idle_account_has_no_actor(context):
     async def nothing() -> None:
         return None
 
@@ -195,64 +195,64 @@ async def test_an_idle_account_costs_nothing(context):
         assert supervisor.stats() == {"known": 0, "running": 0, "scheduled": 0}
 
 
-class Looks:
-    """A duty that counts how often it is done, and waits for the test each time."""
+class CountingDuty:
+    """A duty that counts its runs and waits for the test in each."""
 
     def __init__(self) -> None:
         self.count = 0
         self.begun = trio.Event()
-        self.go_on = trio.Event()
+        self.released = trio.Event()
 
     async def __call__(self, _context: Any, _account: Any, _timers: Any) -> float:
         self.count += 1
         self.begun.set()
-        await self.go_on.wait()
+        await self.released.wait()
         return math.inf
 
 
-async def test_a_change_that_comes_while_the_duties_run_is_not_missed(context):
-    looks = Looks()
+async def test_change_while_the_duties_run_is_not_missed(context):
+    runs = CountingDuty()
     account_id = await context.store.run(an_account(edge_account_id=A))
-    async with open_supervisor(context, (looks,)) as supervisor:
-        # The account is due at the start, by itself: its connect was cut short.
-        await looks.begun.wait()
+    async with open_supervisor(context, (runs,)) as supervisor:
+        # The account is due at the start, because its connect was interrupted.
+        await runs.begun.wait()
         await context.store.run(bump_version(account_id))
-        looks.go_on.set()
+        runs.released.set()
         await idle(supervisor)
-    assert looks.count == 2
+    assert runs.count == 2
 
 
-async def test_a_change_wakes_its_account_and_no_other(context):
-    looks: list[str] = []
+async def test_change_wakes_its_account_and_no_other(context):
+    runs: list[str] = []
 
-    async def look(_context: Any, account: Account, _timers: Any) -> float:
-        looks.append(account.edge_account_id)
+    async def duty(_context: Any, account: Account, _timers: Any) -> float:
+        runs.append(account.edge_account_id)
         return math.inf
 
     account_id = await context.store.run(an_account(edge_account_id=A))
     await context.store.run(an_account(edge_account_id=B))
-    async with open_supervisor(context, (look,)) as supervisor:
+    async with open_supervisor(context, (duty,)) as supervisor:
         while supervisor.stats()["scheduled"] or supervisor.stats()["running"]:
             await trio.lowlevel.checkpoint()
-        looks.clear()
+        runs.clear()
         await context.store.run(bump_version(account_id))
         await idle(supervisor)
-        assert looks == [A]
+        assert runs == [A]
 
 
-async def test_a_change_whose_caller_hung_up_wakes_its_account_all_the_same(context):
+async def test_change_wakes_its_account_after_its_caller_was_cancelled(context):
     woken = trio.Event()
-    looks = 0
+    runs = 0
 
-    async def look(_context: Any, _account: Any, _timers: Any) -> float:
-        nonlocal looks
-        looks += 1
-        if looks > 1:
+    async def duty(_context: Any, _account: Any, _timers: Any) -> float:
+        nonlocal runs
+        runs += 1
+        if runs > 1:
             woken.set()
         return math.inf
 
     account_id = await context.store.run(an_account(edge_account_id=A))
-    async with open_supervisor(context, (look,)) as supervisor:
+    async with open_supervisor(context, (duty,)) as supervisor:
         while supervisor.stats()["scheduled"] or supervisor.stats()["running"]:
             await trio.lowlevel.checkpoint()
         late = Late(bump_version(account_id))

@@ -1,4 +1,4 @@
-"""The patterns of single fields, which clients read in the OpenAPI document: what is right fits, nothing else does."""
+"""The validation of single fields, and their patterns in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ networks = st.tuples(nearly_ipv6 | nearly_ipv4 | st.ip_addresses().map(str), st.
 )
 
 
-def takes(adapter: TypeAdapter[str], text: str) -> bool:
+def accepts(adapter: TypeAdapter[str], text: str) -> bool:
     try:
         adapter.validate_python(text, strict=True)
     except ValidationError:
@@ -44,20 +44,20 @@ def takes(adapter: TypeAdapter[str], text: str) -> bool:
 
 
 @given(networks)
-def test_a_network_is_what_the_standard_library_takes_for_one(text):
+def test_network_is_accepted_if_the_standard_library_accepts_it(text):
     try:
         ipaddress.ip_network(text, strict=False)
         right = True
     except ValueError:
         right = False
-    assert takes(NETWORK, text) == right
+    assert accepts(NETWORK, text) == right
 
 
 @pytest.mark.parametrize(
     "text", ["10.0.0.0/255.0.0.0", "fe80::1%eth0", "010.0.0.1", "::1/129", "1.2.3.4/33", " ::1", "::1\n", ""]
 )
-def test_a_network_has_one_form(text):
-    assert not takes(NETWORK, text)
+def test_other_notations_of_networks_are_refused(text):
+    assert not accepts(NETWORK, text)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_network_has_one_form(text):
         "https://192.0.2.1/",
     ],
 )
-def test_these_are_https_addresses(url):
+def test_https_urls_are_accepted(url):
     assert URL.validate_python(url) == url
 
 
@@ -106,7 +106,7 @@ def test_these_are_https_addresses(url):
         "https://example.com/" + "x" * 2_029,
     ],
 )
-def test_these_are_none(url):
+def test_other_urls_are_refused(url):
     with pytest.raises(Invalid) as refused:
         parse_body(NewLink, json.dumps({"account_id": "acc_a", "url": url}).encode())
     [issue] = refused.value.details["issues"]  # type: ignore[index,misc]  # they are there
@@ -117,7 +117,7 @@ def test_these_are_none(url):
 @pytest.mark.parametrize(
     "host", ["example.com", "Shop.Example.COM.", "xn--bcher-kva.example", "a-b.c1.de", "1.example.com"]
 )
-def test_a_host_is_kept_in_lower_case_without_its_last_dot(host):
+def test_host_is_stored_in_lower_case_without_trailing_dot(host):
     assert HOST.validate_python(host) == host.lower().removesuffix(".")
 
 
@@ -134,28 +134,28 @@ def test_a_host_is_kept_in_lower_case_without_its_last_dot(host):
         "a" * 64 + ".example",
     ],
 )
-def test_these_are_no_hosts(host):
-    assert not takes(HOST, host)
+def test_invalid_hosts_are_refused(host):
+    assert not accepts(HOST, host)
 
 
-# What people paste, and the ASCII form of it; None: it has none.
+# Hosts as people paste them, and their ASCII form; None: invalid.
 PASTED_HOSTS = {
     "münchen.example": "xn--mnchen-3ya.example",
     "MÜNCHEN.Example.": "xn--mnchen-3ya.example",
-    "straße.example": "xn--strae-oqa.example",  # another host than strasse.example since IDNA 2008
+    "straße.example": "xn--strae-oqa.example",  # not the same host as strasse.example since IDNA 2008
     "faß\N{IDEOGRAPHIC FULL STOP}example\N{FULLWIDTH FULL STOP}": "xn--fa-hia.example",
     "ｗｗｗ．ｅｘａｍｐｌｅ．ｃｏｍ": "www.example.com",
     "ma\N{SOFT HYPHEN}il.example": "mail.example",
     "ma\N{ZERO WIDTH SPACE}il.example": "mail.example",
-    "mu\N{COMBINING DIAERESIS}nchen.example": "xn--mnchen-3ya.example",  # as a Mac writes it
+    "mu\N{COMBINING DIAERESIS}nchen.example": "xn--mnchen-3ya.example",  # decomposed, as macOS writes it
     "例え.テスト": "xn--r8jz45g.xn--zckzah",
     "пример.example": "xn--e1afmkfd.example",
     "אב.example": "xn--4dbc.example",
     "Ⅷ.example": "viii.example",
-    "1אב.example": None,  # no label of a right-to-left script begins with a digit
+    "1אב.example": None,  # labels of right-to-left scripts must not begin with a digit
     "a\N{RIGHT-TO-LEFT OVERRIDE}b.example": None,
     "a\N{ZERO WIDTH JOINER}b.example": None,
-    "i❤.example": None,  # no rule allows it; who has such a host gives its ASCII form
+    "i❤.example": None,  # not allowed by IDNA; owners of such a host can enter its ASCII form
     "ü..example": None,
     ".ü.example": None,
     "\N{SOFT HYPHEN}.example": None,
@@ -175,9 +175,9 @@ PASTED_HOSTS = {
 
 
 @pytest.mark.parametrize(("pasted", "kept"), PASTED_HOSTS.items())
-def test_a_host_is_taken_as_people_write_it_and_kept_in_its_ascii_form(pasted, kept):
-    assert (HOST.validate_python(pasted) if takes(HOST, pasted) else None) == kept
-    assert kept is None or published(HOST, pasted)
+def test_international_host_is_stored_in_ascii(pasted, kept):
+    assert (HOST.validate_python(pasted) if accepts(HOST, pasted) else None) == kept
+    assert kept is None or matches_published(HOST, pasted)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_host_is_taken_as_people_write_it_and_kept_in_its_ascii_form(pasted, k
         ("https://example.com/" + "ü" * 338, "https://example.com/" + "%C3%BC" * 338),
         ("https://example.com/" + "ü" * 339, None),  # 2,054 characters
         ("https://i❤.example/", None),
-        # A sign that becomes a slash, an at-sign or a question mark would make it another host's address.
+        # Characters that normalize to "/", "@" or "?" would change the host.
         ("https://example.com／.go.example.org/", None),
         ("https://example.com？.ü.example/", None),
         ("https://example.com＠ü.example/", None),
@@ -211,13 +211,13 @@ def test_a_host_is_taken_as_people_write_it_and_kept_in_its_ascii_form(pasted, k
         ("https://ü.example/\x00", None),
     ],
 )
-def test_an_address_is_taken_as_people_paste_it_and_kept_in_its_ascii_form(pasted, kept):
-    assert (URL.validate_python(pasted) if takes(URL, pasted) else None) == kept
-    assert kept is None or published(URL, pasted)
+def test_international_url_is_stored_in_ascii(pasted, kept):
+    assert (URL.validate_python(pasted) if accepts(URL, pasted) else None) == kept
+    assert kept is None or matches_published(URL, pasted)
 
 
-def published(adapter: TypeAdapter[str], text: str) -> bool:
-    """Whether the pattern in the OpenAPI document takes it."""
+def matches_published(adapter: TypeAdapter[str], text: str) -> bool:
+    """Return True if the pattern in the OpenAPI document matches the text."""
     return re.search(adapter.json_schema()["pattern"], text) is not None
 
 
@@ -227,18 +227,18 @@ odd = st.text(
 
 
 @given(odd | st.text(max_size=20))
-def test_whatever_is_pasted_is_refused_or_comes_out_in_one_form_that_fits_the_published_pattern(text):
+def test_any_text_is_refused_or_stored_in_a_form_that_matches_the_published_pattern(text):
     for adapter, pasted in ((HOST, f"{text}.example"), (URL, f"https://{text}.example/{text}"), (URL, text)):
-        if takes(adapter, pasted):
+        if accepts(adapter, pasted):
             kept = adapter.validate_python(pasted)
             assert kept.isascii()
             assert adapter.validate_python(kept) == kept
-            assert published(adapter, pasted)
-            assert published(adapter, kept)
+            assert matches_published(adapter, pasted)
+            assert matches_published(adapter, kept)
 
 
-def as_a_browser_reads(texts: list[str]) -> list[Any]:
-    """What the URL standard makes of each address, by Node: its href and its hostname, or null."""
+def parsed_by_node(texts: list[str]) -> list[Any]:
+    """Return href and hostname of each text as Node's URL parser reads it, or None if it is not a URL."""
     program = (
         "const texts = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
         "const read = (t) => { try { const u = new URL(t); return [u.href, u.hostname]; } catch { return null; } };"
@@ -250,7 +250,7 @@ def as_a_browser_reads(texts: list[str]) -> list[Any]:
     return found
 
 
-def test_an_address_leads_where_a_browser_would_have_gone_with_what_was_pasted():
+def test_stored_url_leads_where_the_pasted_one_would():
     chance = random.Random(7)
     signs = "abzAZ019-_.。üßÜéİıſΣς例え한글אבⅧ①ﬁ／＠？％\N{SOFT HYPHEN}\N{COMBINING DIAERESIS}\N{ZERO WIDTH JOINER}"
     paths = "aZ09-._~!$&'()*+,;=:@%/?#üß例😀\N{RIGHT-TO-LEFT OVERRIDE}"
@@ -258,26 +258,26 @@ def test_an_address_leads_where_a_browser_would_have_gone_with_what_was_pasted()
     for _ in range(20_000):
         host = "".join(chance.choices(signs, k=chance.randint(1, 8)))
         pasted.append(f"https://{host}.example/" + "".join(chance.choices(paths, k=chance.randint(0, 10))))
-    taken = [text for text in pasted if takes(URL, text) and not text.isascii()]
-    kept = [URL.validate_python(text) for text in taken]
-    assert len(taken) > 2_000
-    wanted, found = as_a_browser_reads(taken), as_a_browser_reads(kept)
-    differing = [each for each in zip(taken, kept, wanted, found, strict=True) if each[2] != each[3]]
+    accepted = [text for text in pasted if accepts(URL, text) and not text.isascii()]
+    kept = [URL.validate_python(text) for text in accepted]
+    assert len(accepted) > 2_000
+    wanted, found = parsed_by_node(accepted), parsed_by_node(kept)
+    differing = [each for each in zip(accepted, kept, wanted, found, strict=True) if each[2] != each[3]]
     assert not differing
-    for text, read in zip(taken, wanted, strict=True):
+    for text, read in zip(accepted, wanted, strict=True):
         host = text.split("/")[2]
-        if takes(HOST, host):
+        if accepts(HOST, host):
             assert HOST.validate_python(host) == read[1]
 
 
 @pytest.mark.rule("S4")
-def test_excluded_path_is_encoded_as_a_browser_encodes_it():
+def test_excluded_path_is_encoded_as_by_a_browser():
     chance = random.Random(7)
-    # Without a dot: browsers resolve the segments `.` and `..`, which no page's path has.
+    # No dots: browsers resolve the segments `.` and `..`, so no page's path has them.
     signs = "aZ09-_~!$&'()*+,;=:@%/|[]^`{}\"<> üß例😀\x80\N{RIGHT-TO-LEFT OVERRIDE}"
     pasted = ["/a" + "".join(chance.choices(signs, k=chance.randint(0, 12))) for _ in range(5_000)]
     kept = [PATH.validate_python(text) for text in pasted]
     origin = "https://a.example"
-    wanted = [read[0].removeprefix(origin) for read in as_a_browser_reads([origin + text for text in pasted])]
+    wanted = [read[0].removeprefix(origin) for read in parsed_by_node([origin + text for text in pasted])]
     assert kept == wanted
-    assert all(published(PATH, text) and PATH.validate_python(text) == text for text in kept)
+    assert all(matches_published(PATH, text) and PATH.validate_python(text) == text for text in kept)

@@ -1,1 +1,1 @@
-"""What is installed elsewhere, run as it is run there: one journey, whatever the artefact."""
+"""Tests of the installed artefacts: binary, package, image and wheel."""

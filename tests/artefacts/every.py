@@ -1,5 +1,7 @@
-"""`make artefacts`: each artefact through the journey where it is installed, as its document says; and all of it is the
-same bytes wherever it is built. Root trees, mounts, a container take root: `make test` runs the binary alone."""
+"""`make artefacts`: install and test each artefact as documented, and check that builds are reproducible.
+
+Root file systems, mounts and containers need root, so `make test` tests only the binary.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ import pytest
 from edge_worker.emulator.process import open_emulator
 from edge_worker.harness.service import Program
 from tests.artefacts.journey import Place, journey
-from tests.artefacts.places import PLACES, ROOT, container, in_tree, new_tree, run, shell, stand_in, what_lacks
+from tests.artefacts.places import PLACES, ROOT, container, in_tree, missing_tools, new_tree, run, shell, stand_in
 from tests.operate.documents import blocks
 
 if TYPE_CHECKING:
@@ -30,22 +32,22 @@ if TYPE_CHECKING:
 
 DIST = ROOT / "dist"
 BLOCKS = {block.name: block.text for name in ("install.md", "first-start.md") for block in blocks(name)}
-# Two minutes at the most where there is nothing else to do.
+# Each test takes up to two minutes on an idle machine.
 pytestmark = pytest.mark.timeout(1_800)
-# What the binary may ask of the system that it runs on.
-_NEWEST_GLIBC = (2, 34)
+# The newest version of glibc that the binary may require.
+_MAX_GLIBC = (2, 34)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def second_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
-    """All artefacts are there. They are built once more from nothing beside the journeys, as that waits for packages.
+    """Build all artefacts, then build them again from a clean checkout while the tests run.
 
-    Its folder, and the process; what it says is in the folder's `said`.
+    Yields the folder of the second build, which has its output in `output`, and the process.
     """
-    if lacks := what_lacks():
-        pytest.exit(lacks, returncode=1)
-    for made in DIST.glob("svc[-_]*"):
-        made.unlink()
+    if problem := missing_tools():
+        pytest.exit(problem, returncode=1)
+    for artefact in DIST.glob("svc[-_]*"):
+        artefact.unlink()
     run(*build(ROOT), **_images())
     folder = tmp_path_factory.mktemp("second") / "another-name"
     folder.mkdir()
@@ -55,8 +57,8 @@ def second_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pat
     subprocess.run(["tar", "--extract", "--directory", folder], input=packed.stdout, check=True)
     environ = {**os.environ, **_images(), "SOURCE_DATE_EPOCH": run("git", "log", "-1", "--format=%ct").strip()}
     with (
-        (folder / "said").open("w") as said,
-        subprocess.Popen(build(folder), env=environ, stdout=said, stderr=said, start_new_session=True) as process,
+        (folder / "output").open("w") as output,
+        subprocess.Popen(build(folder), env=environ, stdout=output, stderr=output, start_new_session=True) as process,
     ):
         yield folder, process
         if process.poll() is None:
@@ -72,7 +74,7 @@ async def emulator() -> AsyncIterator[Emulator]:
 
 @pytest.fixture
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for what is installed: the test's own is searched for secrets, and documents have made-up ones."""
+    """A folder for installations. The test's own folder is searched for secrets, and documents contain fake ones."""
     folder = tmp_path_factory.mktemp("installed")
     yield folder
     shutil.rmtree(folder)
@@ -80,21 +82,21 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def tree(installed: Path) -> Path:
-    """The root of a fresh Debian."""
+    """The root file system of a fresh Debian."""
     return new_tree(installed / "root")
 
 
 def build(folder: Path) -> list[str | Path]:
-    """The command that makes every artefact of a checkout."""
+    """Return the command that builds all artefacts of a checkout."""
     return ["make", f"PYTHON={sys.executable}", "--directory", folder, "binary", "wheel", "deb", "image"]
 
 
 def _images() -> dict[str, str]:
-    """The image is made on images that this machine makes."""
+    """Return the settings that make the build use local base images."""
     return {"SVC_IMAGE_PYTHON": stand_in("python"), "SVC_IMAGE_SYSTEM": stand_in("system")}
 
 
-async def test_the_binary_on_a_tree_without_python(tree: Path, emulator: Emulator) -> None:
+async def test_binary_runs_on_debian_without_python(tree: Path, emulator: Emulator) -> None:
     assert not list(tree.glob("usr/bin/python*"))
     shutil.copy(DIST / "svc", tree / "root/svc")
     assert shell(tree, BLOCKS["sudo install -m 755 svc /usr/local/bin/svc"]).startswith("svc 0.")
@@ -106,15 +108,15 @@ async def test_the_binary_on_a_tree_without_python(tree: Path, emulator: Emulato
     inside = ("sqlite:////home/somebody/svc.db", "/home/somebody/vault.key", "/home/somebody/mail")
     program = in_tree(tree, "1000:1000", "/usr/local/bin/svc", "serve")
     await journey(emulator, Place(program, folder, dict(zip(PLACES, inside, strict=True))))
-    assert not list((tree / "tmp").iterdir())  # neither the end nor the kill left what was unpacked
+    assert not list((tree / "tmp").iterdir())  # unpacked files are removed after the stop and the kill
 
 
-def test_a_temporary_folder_that_will_not_do_is_told_in_words_that_the_document_has(tree: Path) -> None:
+def test_unusable_temporary_folder_fails_with_documented_message(tree: Path) -> None:
     shutil.copy(DIST / "svc", tree / "usr/local/bin/svc")
     rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs/operate/install.md").read_text(), re.MULTILINE)
-    told = [[*re.findall("`(.+?)`", row)] for row in rows]
+    documented = [[*re.findall("`(.+?)`", row)] for row in rows]
     remedy = BLOCKS["mkdir -p ~/svc/run && cd ~/svc"].replace("svc serve", "svc --version")
-    for options, words in (("noexec", told[0]), ("size=8m", told[1])):
+    for options, words in (("noexec", documented[0]), ("size=8m", documented[1])):
         mounted = f"mount -t tmpfs -o {options} tmpfs {tree}/tmp; exec chroot {tree} env HOME=/root sh -c"
         isolated = ("unshare", "--mount", "sh", "-euc", mounted + ' "$1"', "sh")
         refused = subprocess.run([*isolated, "svc --version"], capture_output=True, text=True, check=False)
@@ -123,13 +125,13 @@ def test_a_temporary_folder_that_will_not_do_is_told_in_words_that_the_document_
         assert run(*isolated, remedy).startswith("svc 0.")
 
 
-async def test_the_package_on_a_fresh_debian(tree: Path, emulator: Emulator) -> None:
+async def test_package_runs_on_fresh_debian(tree: Path, emulator: Emulator) -> None:
     [package] = DIST.glob("*.deb")
     shutil.copy(package, tree / "root")
     shell(tree, BLOCKS["sudo apt-get install ./svc_*.deb"])
     licences = shell(tree, "svc licences")
     assert licences == (tree / "usr/share/doc/svc/copyright").read_text()
-    assert "of the system that this was built on" not in licences
+    assert "library of the build system" not in licences
     assert (tree / "usr/share/doc/svc/operate/README.md").exists()
     shell(tree, BLOCKS["sudo svc init --yes --replace --config /etc/svc/config.toml \\"])
     assert "FAIL" not in shell(tree, BLOCKS["sudo -u svc svc check --config /etc/svc/config.toml"])
@@ -141,11 +143,11 @@ async def test_the_package_on_a_fresh_debian(tree: Path, emulator: Emulator) -> 
     owners = shell(tree, "stat -c '%U:%G %a' /etc/svc/config.toml /var/lib/svc /var/lib/svc/svc.db").splitlines()
     assert owners[:2] == ["root:svc 640", "svc:svc 700"]
     assert owners[2].startswith("svc:svc ")
-    # As the unit starts it. Where it keeps its files its configuration tells it.
-    away = [word for name in PLACES for word in ("-u", name)]
+    # Start the service with the command of the unit, and with the paths of the package's configuration.
+    unset = [word for name in PLACES for word in ("-u", name)]
     unit = (tree / "usr/lib/systemd/system/svc.service").read_text()
     [serve] = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)
-    program = in_tree(tree, "svc:svc", "env", *away, *serve.split())
+    program = in_tree(tree, "svc:svc", "env", *unset, *serve.split())
     await journey(emulator, Place(program, tree / "var/lib/svc", {}))
     shell(tree, "apt-get purge --yes svc")
     assert (tree / "var/lib/svc/svc.db").exists()
@@ -153,17 +155,17 @@ async def test_the_package_on_a_fresh_debian(tree: Path, emulator: Emulator) -> 
     assert not (tree / "usr/lib/svc").exists()
 
 
-async def test_the_image_under_a_real_runtime(installed: Path, tmp_path: Path, emulator: Emulator) -> None:
+async def test_image_runs_under_runc(installed: Path, tmp_path: Path, emulator: Emulator) -> None:
     place = container(installed, tmp_path / "data")
-    told = (installed / "bundle/rootfs/usr/lib/svc/_internal/svc/licences.txt").read_text()
-    assert re.findall("^(?:svc|Python|pyinstaller|preact) [0-9.]+\n=", told, re.MULTILINE)
+    licences = (installed / "bundle/rootfs/usr/lib/svc/_internal/svc/licences.txt").read_text()
+    assert re.findall("^(?:svc|Python|pyinstaller|preact) [0-9.]+\n=", licences, re.MULTILINE)
     await journey(emulator, place)
 
 
-async def test_the_wheel_in_an_empty_environment(installed: Path, tmp_path: Path, emulator: Emulator) -> None:
+async def test_wheel_runs_in_empty_environment(installed: Path, tmp_path: Path, emulator: Emulator) -> None:
     [wheel] = DIST.glob("*.whl")
     shutil.copy(wheel, installed)
-    # Only what the image is built from: nothing that this environment happens to have.
+    # Only the packages of the image's wheelhouse, so that nothing comes from this environment.
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(ROOT / "build/image/wheelhouse")}
     script = BLOCKS["python3 -m venv svc-environment"].replace("python3", sys.executable, 1)
     assert run("sh", "-euc", f"cd {installed}\n{script}", **offline).splitlines()[-1].startswith("svc 0.")
@@ -171,25 +173,25 @@ async def test_the_wheel_in_an_empty_environment(installed: Path, tmp_path: Path
     await journey(emulator, Place(program, tmp_path / "svc", {}))
 
 
-def test_no_file_asks_for_a_newer_glibc() -> None:
-    asked: dict[tuple[int, int], list[str]] = {}
+def test_no_file_requires_newer_glibc() -> None:
+    required: dict[tuple[int, int], list[str]] = {}
     for path in [DIST / "svc", *(ROOT / "build/svc").rglob("*")]:
-        if path.is_file() and _begins(path) == b"\x7fELF":
+        if path.is_file() and _magic(path) == b"\x7fELF":
             for version in re.findall(r"GLIBC_(\d+)\.(\d+)", run("objdump", "-T", path)):
-                asked.setdefault((int(version[0]), int(version[1])), []).append(path.name)
-    assert asked
-    assert {version: set(names) for version, names in asked.items() if version > _NEWEST_GLIBC} == {}
+                required.setdefault((int(version[0]), int(version[1])), []).append(path.name)
+    assert required
+    assert {version: set(names) for version, names in required.items() if version > _MAX_GLIBC} == {}
 
 
-def _begins(path: Path) -> bytes:
+def _magic(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(4)
 
 
-def test_two_builds_in_two_folders_are_the_same_bytes(second_build: tuple[Path, subprocess.Popen[bytes]]) -> None:
-    """The second has another name, another environment, and nothing that the first one has made."""
+def test_builds_in_two_folders_are_identical(second_build: tuple[Path, subprocess.Popen[bytes]]) -> None:
+    """The second folder has another name, its own environment and no files of the first build."""
     folder, process = second_build
-    assert process.wait() == 0, (folder / "said").read_text()
+    assert process.wait() == 0, (folder / "output").read_text()
     first, second = digests(DIST), digests(folder / "dist")
     for name in sorted(first):
         print(f"{first[name]}  {name}  {'same' if second.get(name) == first[name] else 'DIFFERS'}")
@@ -197,7 +199,7 @@ def test_two_builds_in_two_folders_are_the_same_bytes(second_build: tuple[Path, 
 
 
 def digests(dist: Path) -> dict[str, str]:
-    """The files, and the image's layers, which registries know them by."""
+    """Return the digests of the files, and of the layers of the image."""
     found = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in dist.iterdir() if path.suffix != ".tar"
     }

@@ -1,4 +1,4 @@
-"""The one journey: from the ready line to a report, through a kill, to an orderly end."""
+"""The workflow that each artefact must pass: start, connect, count, kill, restart, report, stop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko
 
 @dataclass(frozen=True)
 class Place:
-    """Where an artefact works. `folder`: what it keeps, as this machine sees it; `settings`: what it is told."""
+    """An installed artefact. `folder`: its data folder on this machine. `settings`: its environment."""
 
     program: Program
     folder: Path
@@ -33,10 +33,10 @@ class Place:
 
 
 async def journey(emulator: Emulator, place: Place) -> None:
-    """Raises AssertionError where anything is not as with the program of these sources."""
+    """Run the workflow. Raises AssertionError if a step fails."""
     await emulator.set_rudeness(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0)
     customer = await emulator.create_account([proxied_zone(HOST)])
-    # One port for both lives: the worker pushes to where it was installed.
+    # Both runs use the same port, because the worker keeps its push URL.
     bind = free_port()
     settings = {
         "SVC_HTTP_BIND": bind,
@@ -60,7 +60,7 @@ async def journey(emulator: Emulator, place: Place) -> None:
         await service.kill()
 
     async def all_gone() -> bool | None:
-        return True if not any(_lives(process) for process in started) else None
+        return True if not any(_is_running(process) for process in started) else None
 
     await eventually(all_gone)
     async with open_service(place.folder, settings, program=place.program) as service:
@@ -72,11 +72,11 @@ async def journey(emulator: Emulator, place: Place) -> None:
 
 
 async def _serves_everything(service: Service) -> None:
-    """What lies beside the code is there: the pages, what they load, the API's description."""
+    """Check that the data files are included: pages, their scripts, and the API description."""
     page = await service.client.get(service.url, headers={"Accept": "text/html"})
     assert page.is_success
-    for wanted in [each.split('"')[0] for each in page.text.split('src="')[1:]]:
-        script = await service.client.get(service.url + wanted)
+    for path in [each.split('"')[0] for each in page.text.split('src="')[1:]]:
+        script = await service.client.get(service.url + path)
         assert script.is_success
         assert "javascript" in script.headers["content-type"]
     assert (await service.call("GET", "/openapi.json"))["openapi"] == "3.1.0"
@@ -85,7 +85,7 @@ async def _serves_everything(service: Service) -> None:
 
 
 async def _view(emulator: Emulator, path: str) -> None:
-    """One view of an hour that is over by now."""
+    """Send one view in the previous hour."""
     hour_at = _now_ms() // _HOUR_MS * _HOUR_MS - _HOUR_MS
     await emulator.clock((hour_at + 20 * _MINUTE_MS - _now_ms()) / 1000)
     headers = {"User-Agent": _CHROME, "Content-Type": "text/plain"}
@@ -96,7 +96,7 @@ async def _view(emulator: Emulator, path: str) -> None:
 
 
 async def _push(emulator: Emulator, customer: Customer) -> None:
-    """The worker's next hour: it folds, closes and sends what it has."""
+    """Run the worker's cron trigger for an hour, so that it aggregates and pushes its counts."""
     now = _now_ms()
     for minute in range(60):
         run = await emulator.cron(customer.account_id, "svc-edge", at=now + minute * _MINUTE_MS)
@@ -108,14 +108,14 @@ def _now_ms() -> int:
 
 
 def _processes_of(process: int) -> list[int]:
-    """A process and all that it has started."""
+    """Return the ids of a process and its descendants."""
     found = [process]
     for each in found:
         found += [int(child) for child in Path(f"/proc/{each}/task/{each}/children").read_text().split()]
     return found
 
 
-def _lives(process: int) -> bool:
+def _is_running(process: int) -> bool:
     try:
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except FileNotFoundError:

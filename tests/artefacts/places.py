@@ -1,4 +1,4 @@
-"""Where artefacts are put to work: fresh Debian trees, and a container under a real runtime. All of it takes root."""
+"""Environments for artefacts: fresh Debian root file systems, and a container under runc. All need root."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from edge_worker.harness.service import Program
 from tests.artefacts.journey import Place
 
 ROOT = Path(__file__).parents[2]
-# Made once: each takes half a minute, and is the same every time.
+# Cached, since each takes half a minute to build.
 _TREES = ROOT / "build/trees"
 _TOOLS = ("mmdebstrap", "buildah", "umoci", "runc", "dpkg-deb", "objdump")
-# What the image is built on where no registry can be asked: the packages beside Debian's smallest set.
+# Packages of local base images that replace the public ones, so that no registry is needed.
 IMAGES = {"python": ("python3", "python3-venv", "libpython3-stdlib", "libpython3-dev", "binutils"), "system": ()}
-# The settings by which a test says where a service keeps its files; what is installed knows it by itself.
+# Settings that tests use for the paths of a service. Installed artefacts have their own defaults.
 PLACES = ("SVC_STORE_URL", "SVC_VAULT_KEY_FILE", "SVC_MAIL_FOLDER")
 _APT = Path("/etc/apt")
 
 
 def run(*command: str | Path, **environ: str) -> str:
-    """Run a command to its end; what it printed. Raises AssertionError, with what it said, when it fails."""
+    """Run a command and return its output. Raises AssertionError with the output if it fails."""
     ended = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **environ}, capture_output=True, text=True, check=False
     )
@@ -32,24 +32,24 @@ def run(*command: str | Path, **environ: str) -> str:
     return ended.stdout
 
 
-def what_lacks() -> str:
-    """What this machine has not that `make artefacts` needs, and how to get it; empty: nothing."""
+def missing_tools() -> str:
+    """Return an error message if this machine lacks what `make artefacts` needs, or ""."""
     if os.geteuid() or "debian" not in platform.freedesktop_os_release()["ID"]:
-        return "make artefacts makes root trees of this machine's own Debian: it needs a Debian, and root"
+        return "make artefacts needs Debian and root, because it builds root file systems of the same release"
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
-    lacks = f"make artefacts needs {', '.join(missing)}: apt-get install mmdebstrap buildah umoci runc binutils"
-    return lacks if missing else ""
+    problem = f"make artefacts needs {', '.join(missing)}; run: apt-get install mmdebstrap buildah umoci runc binutils"
+    return problem if missing else ""
 
 
 def new_tree(folder: Path) -> Path:
-    """An empty folder becomes the root of a freshly installed Debian, the smallest that there is."""
+    """Create the root file system of a minimal fresh Debian in a new folder."""
     folder.mkdir()
     run("tar", "--extract", "--file", _tree("system"), "--directory", folder)
     return folder
 
 
 def stand_in(name: str) -> str:
-    """The name of a local image that is used in place of a public one, one of IMAGES."""
+    """Build a local image that replaces a public one, if necessary. Return its name. `name` is a key of IMAGES."""
     image = f"localhost/svc-test-{name}"
     if not run("buildah", "images", "--noheading", "--quiet", "--filter", f"reference={image}"):
         container = run("buildah", "from", "scratch").strip()
@@ -64,10 +64,10 @@ def _tree(name: str) -> Path:
     if not archive.exists():
         _TREES.mkdir(parents=True, exist_ok=True)
         include = [f"--include={','.join(IMAGES[name])}"] if IMAGES[name] else []
-        making = archive.with_suffix(".new.tar")
-        command: list[str | Path] = ["mmdebstrap", "--quiet", "--variant=minbase", *include, _release(), making, "-"]
+        temporary = archive.with_suffix(".new.tar")
+        command: list[str | Path] = ["mmdebstrap", "--quiet", "--variant=minbase", *include, _release(), temporary, "-"]
         subprocess.run(command, input=_sources(), text=True, check=True)
-        making.rename(archive)
+        temporary.rename(archive)
     return archive
 
 
@@ -76,7 +76,7 @@ def _release() -> str:
 
 
 def _sources() -> str:
-    """Where this machine has its own Debian from: the project names no mirror."""
+    """Return this machine's APT sources, so that the project does not need a mirror."""
     lists = [*_APT.glob("sources.list.d/*.list"), *_APT.glob("sources.list")]
     lines = [line for each in lists for line in each.read_text().splitlines() if f" {_release()}" in line]
     stanzas = [
@@ -97,18 +97,18 @@ _SUDO = """sudo() {
 
 
 def shell(tree: Path, script: str) -> str:
-    """Run shell commands as root of a tree, in its /root; what they printed. It has no `sudo`, so it gets one."""
+    """Run shell commands as root in a tree, in /root, and return their output. A function replaces `sudo`."""
     path = "PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin"
     return run("chroot", tree, "env", "-i", path, "sh", "-euc", f"{_SUDO}cd /root\n{script}")
 
 
 def in_tree(tree: Path, user: str, *serve: str) -> Program:
-    """A program of a tree, run by a user of it; `serve`: the command, as it is given there."""
+    """Return a program that runs in a tree as one of its users. `serve`: the command."""
     return Program(lambda environ: ["chroot", f"--userspec={user}", tree, *serve])
 
 
 def container(folder: Path, data: Path) -> Place:
-    """The image, unpacked into `folder`, under runc: a root that is read only, no capability, and `data` mounted."""
+    """Unpack the image into `folder` and run it under runc, read-only, without capabilities, with `data` mounted."""
     archive, bundle = ROOT / "dist/svc-image.tar", folder / "bundle"
     image = run("buildah", "pull", "--quiet", f"docker-archive:{archive}").strip()
     run("buildah", "push", "--quiet", image, f"oci:{folder / 'oci'}:svc")
@@ -121,20 +121,20 @@ def container(folder: Path, data: Path) -> Place:
     config["root"]["readonly"] = True
     process |= {"terminal": False, "noNewPrivileges": True, "capabilities": {}}
     spaces = config["linux"]["namespaces"]
-    # The platform, and who asks the service, are on this machine's loopback.
+    # The emulated platform and the clients use this machine's loopback interface.
     config["linux"]["namespaces"] = [space for space in spaces if space["type"] != "network"]
     mount = {"destination": "/var/lib/svc", "type": "bind", "source": str(data), "options": ["bind", "rw"]}
     config["mounts"] = [each for each in config["mounts"] if each["destination"] != "/var/lib/svc"] + [mount]
-    told, name = process["env"], f"svc-test-{os.getpid()}"
+    image_environ, name = process["env"], f"svc-test-{os.getpid()}"
 
     def command(environ: dict[str, str]) -> list[str]:
-        # Where it keeps its files, and that it is to serve, is the image's own affair.
-        process["env"] = told + [f"{key}={value}" for key, value in environ.items() if _is_told(key)]
+        # The image itself sets its paths and the command.
+        process["env"] = image_environ + [f"{key}={value}" for key, value in environ.items() if _is_passed(key)]
         file.write_text(json.dumps(config))
         return ["sh", "-c", f"exec runc run --bundle '{bundle}' {name}"]
 
     return Place(Program(command, kill=("runc", "kill", name, "KILL")), data, {})
 
 
-def _is_told(setting: str) -> bool:
+def _is_passed(setting: str) -> bool:
     return setting.startswith("SVC_") and setting not in PLACES

@@ -1,4 +1,4 @@
-"""Fixtures of the backups' tests."""
+"""Fixtures for the backup tests."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def source(tmp_path: Path, store_config: StoreConfig) -> Config:
-    """A service whose store is empty."""
+    """The configuration of a service with an empty store."""
     return config_of(tmp_path / "source", None if store_config.engine == "sqlite" else store_config)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Config]:
-    """Another one, on another machine."""
+    """The configuration of a service on another machine."""
     if request.param == "sqlite":
         yield config_of(tmp_path / "target")
     else:

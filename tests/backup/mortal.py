@@ -1,14 +1,13 @@
-"""`python -m tests.backup.mortal FOLDER [URL [SEED]]`: a restore that is killed at each of its steps, in a process of
-one thread.
+"""`python -m tests.backup.mortal FOLDER [URL [SEED]]`: kill a restore at each of its steps. Runs in a single thread.
 
-FOLDER holds the backup `backup.tar`, and the folder `old` of an SQLite store and its key. Each life restores the backup
-over a copy of `old`, with URL over one in a schema of the PostgreSQL server there. It is killed, by SIGKILL, right
-before its n-th call that changes something on disk, and right before or after its n-th message to the server; with a
-SEED not at all of these moments, but around the commit and at some that it draws.
+FOLDER contains the backup `backup.tar` and the folder `old` with a SQLite store and its key. Each run restores the
+backup over a copy of `old`, with URL over a copy in a schema of that PostgreSQL server. The run is killed with SIGKILL
+before its n-th system call that changes the disk, and before or after its n-th message to the server. With SEED, only
+the steps around the commit and a random sample of the others are run.
 
-Prints as JSON what was there then, life by life: the moment; the store that a command or a start found at once, or null
-where a second restore came at once; the store after a second restore; all stores aside; and what was left in the
-folder. A store is "old" or "new" if every row of it is, and its tokens are opened by the keys that are there.
+Prints the results of the runs as JSON: the step; the store that a command or a service found directly after the kill,
+or null if a second restore came first; the store after a second restore; all stores that were moved aside; and the
+remaining files. A store is "old" or "new" if all of its rows are, and the existing keys open its tokens.
 """
 
 from __future__ import annotations
@@ -45,26 +44,24 @@ if TYPE_CHECKING:
 
 NOW = 1_763_790_000_000
 _DISK = ("fsync", "replace", "rename", "unlink", "mkdir", "rmdir")
-# Of the moments of a restore into PostgreSQL, some six hundred.
-_DRAWN = 1
+# The number of sampled steps. A restore to PostgreSQL has about 600 steps.
+_SAMPLED = 1
 
 
 def main(folder: Path, server_url: str | None = None, seed: str | None = None) -> None:
-    """Every life in turn, or some."""
-    mortals = Mortals(folder, server_url)
-    moments = mortals.moments()
-    steps = list(range(1, len(moments) + 1))
+    """Run all steps, or with a seed a sample of them."""
+    restores = KilledRestores(folder, server_url)
+    names = restores.step_names()
+    steps = list(range(1, len(names) + 1))
     if seed is not None:
-        commit = [step for step in steps if "COMMIT" in moments[step - 1]]
-        steps = commit + random.Random(seed).sample([step for step in steps if step not in commit], _DRAWN)
-    lives = [
-        {"step": step, "moment": moments[step - 1], **mortals.life(step, number)} for number, step in enumerate(steps)
-    ]
-    print(json.dumps(sorted(lives, key=lambda life: life["step"])))
+        commit = [step for step in steps if "COMMIT" in names[step - 1]]
+        steps = commit + random.Random(seed).sample([step for step in steps if step not in commit], _SAMPLED)
+    runs = [{"step": step, "name": names[step - 1], **restores.kill_at(step, n)} for n, step in enumerate(steps)]
+    print(json.dumps(sorted(runs, key=lambda one: one["step"])))
 
 
-class Mortals:
-    """The lives of a restore."""
+class KilledRestores:
+    """The runs of a restore."""
 
     def __init__(self, folder: Path, server_url: str | None) -> None:
         self._backup = folder / "backup.tar"
@@ -74,20 +71,20 @@ class Mortals:
         self._names: dict[str, str] = {}
         tempfile.tempdir = str(self._place)
 
-    def moments(self) -> list[str]:
-        """The moments of a life that is not killed; which stores are the old one and the new one is known then."""
+    def step_names(self) -> list[str]:
+        """Return the names of the steps of a restore that is not killed. Records the rows of the old and new store."""
         with self._prepared() as config:
-            self._names[_told(config, partial(_rows, config))] = "old"
-            moments: list[str] = _told(config, lambda: _restore_until(0, partial(self._restore, config, NOW)))
-            self._names[_told(config, partial(_rows, config))] = "new"
-        return moments
+            self._names[_result_in_child(config, partial(_rows, config))] = "old"
+            names: list[str] = _result_in_child(config, lambda: _restore_until(0, partial(self._restore, config, NOW)))
+            self._names[_result_in_child(config, partial(_rows, config))] = "new"
+        return names
 
-    def life(self, step: int, number: int) -> dict[str, Any]:
-        """A restore that is killed at this moment, and what was there then."""
+    def kill_at(self, step: int, number: int) -> dict[str, Any]:
+        """Kill a restore at this step and return the result."""
         with self._prepared() as config:
             killed = _in_child(lambda: _restore_until(step, partial(self._restore, config, NOW)))
-            look_first = number % 3  # by a start, by a command, or nobody
-            found = self._name_of(config, serving=look_first == 0) if look_first < 2 else None
+            open_first = number % 3  # 0: open the store as a service; 1: open it as a command; 2: do not open it
+            found = self._name_of(config, serving=open_first == 0) if open_first < 2 else None
             _in_child(partial(self._restore, config, NOW + 1))
             after = self._name_of(config)
             left = [path.name for path in self._place.iterdir() if ".restor" in path.name]
@@ -96,7 +93,7 @@ class Mortals:
 
     @contextmanager
     def _prepared(self) -> Iterator[Config]:
-        """A place where the old store is."""
+        """Yield the configuration of a copy of the old store."""
         shutil.rmtree(self._place, ignore_errors=True)
         shutil.copytree(self._old, self._place)
         if self._server_url is None:
@@ -110,7 +107,7 @@ class Mortals:
         run.restore(config, self._backup, now, replace=True)
 
     def _name_of(self, config: Config, *, serving: bool = False) -> str:
-        return self._names.get(_told(config, partial(_rows, config, serving=serving)), "neither")
+        return self._names.get(_result_in_child(config, partial(_rows, config, serving=serving)), "neither")
 
     def _aside(self, config: Config) -> list[StoreConfig]:
         if self._server_url is not None:
@@ -120,7 +117,7 @@ class Mortals:
 
 
 def _rows(config: Config, *, serving: bool = False) -> str:
-    """All rows of a store, apart from those that each start and each restore changes. Its tokens can be opened."""
+    """Return all rows of a store, without values that each start or restore changes. Checks that its tokens open."""
 
     async def read() -> Any:
         async with open_store(config.store, serving=serving) as store:
@@ -132,58 +129,58 @@ def _rows(config: Config, *, serving: bool = False) -> str:
 
 
 def _restore_until(kill_at: int, restore: Callable[[], None]) -> list[str]:
-    """Restore, and be killed at the moment of this number, counted from 1 (0: never). Returns the moments."""
-    moments: list[str] = []
+    """Restore and kill this process at step `kill_at`, counted from 1 (0: never). Returns the names of the steps."""
+    names: list[str] = []
 
-    def moment(name: str) -> None:
-        moments.append(name)
-        if len(moments) == kill_at:
+    def count_step(name: str) -> None:
+        names.append(name)
+        if len(names) == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*arguments: Any, **more: Any) -> Any:
-            moment(name)
+    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def call_counted(*arguments: Any, **more: Any) -> Any:
+            count_step(name)
             return call(*arguments, **more)
 
-        return counted
+        return call_counted
 
     for name in _DISK:
-        setattr(os, name, mortal(name, getattr(os, name)))
+        setattr(os, name, counted(name, getattr(os, name)))
     to_server = socket.socket.send
 
     def send(self: socket.socket, data: Any, *flags: int) -> int:
         name = "".join(chr(byte) for byte in bytes(data[:60]) if 32 <= byte < 127)
-        moment(f"before {name}")
+        count_step(f"before {name}")
         sent = to_server(self, data, *flags)
-        moment(f"after {name}")
+        count_step(f"after {name}")
         return sent
 
     socket.socket.send = send  # type: ignore[method-assign, assignment]
     restore()
-    return moments
+    return names
 
 
 def _in_child(work: Callable[[], Any]) -> bool:
-    """Work in a process of its own; whether that was killed."""
+    """Run `work` in a child process. Returns True if it was killed."""
     pid = os.fork()
     if pid == 0:
         try:
             work()
             os._exit(0)
-        finally:  # a child that fails does not go on as its parent would
+        finally:  # a failed child must not continue with the parent's code
             traceback.print_exc()
             os._exit(1)
     _, status = os.waitpid(pid, 0)
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
-        raise RuntimeError("a life failed")
+        raise RuntimeError("a run failed")
     return os.WIFSIGNALED(status)
 
 
-def _told(config: Config, look: Callable[[], Any]) -> Any:
-    """What a process of its own finds."""
-    told = config.vault.key_file.with_name("told")
-    _in_child(lambda: told.write_text(json.dumps(look())))
-    return json.loads(told.read_text())
+def _result_in_child(config: Config, read: Callable[[], Any]) -> Any:
+    """Return the result of `read` in a child process."""
+    result = config.vault.key_file.with_name("result")
+    _in_child(lambda: result.write_text(json.dumps(read())))
+    return json.loads(result.read_text())
 
 
 if __name__ == "__main__":

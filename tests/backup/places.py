@@ -1,4 +1,4 @@
-"""Stores to be backed up and restored, filled and read outside of Trio."""
+"""Stores to back up and restore. These functions fill and read them outside Trio."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def config_of(folder: Path, store: StoreConfig | None = None) -> Config:
-    """A service's configuration: its key in the folder, and its store, unless another one is given."""
+    """Return the configuration of a service with its key in the folder, and its store too unless one is given."""
     folder.mkdir(exist_ok=True)
     return Config(store=store or sqlite_config(folder), vault=VaultConfig(key_file=folder / "vault.key"))
 
@@ -40,7 +40,7 @@ def done(config: Config, tx: Tx[T]) -> T:
 
 
 def fill(config: Config) -> Rows:
-    """A user with rows in every table, whose accounts' tokens the key opens; returns all rows."""
+    """Add a user with rows in every table and tokens that the key opens. Returns all rows."""
     vault = open_vault(config.vault, {})
 
     def filled() -> Tx[None]:
@@ -49,7 +49,7 @@ def fill(config: Config) -> Rows:
         for row in (yield sql("select id from accounts")):
             yield sql("update accounts set sealed_token = $2 where id = $1", row["id"], vault.seal("cfat_x", row["id"]))
         yield sql("insert into departures (user_id, email, access_digest, began_at) select id, 'x', 'y', 1 from users")
-        # A number that was given, and is not to be given again.
+        # An id that was used and must not be used again.
         yield sql(
             "insert into users (email, password_hash, email_confirmed, plan, created_at)"
             " values ('gone@example.com', 'h', 0, 'free', 1)"
@@ -61,12 +61,12 @@ def fill(config: Config) -> Rows:
 
 
 def rows_of(config: Config) -> Rows:
-    """All rows of the store."""
+    """Return all rows of the store."""
     return done(config, all_rows())
 
 
 def add_user(config: Config, email: str) -> int:
-    """A user's id."""
+    """Add a user and return the id."""
 
     def added() -> Tx[int]:
         rows = yield sql(
@@ -80,7 +80,7 @@ def add_user(config: Config, email: str) -> int:
 
 
 def emails_of(config: Config) -> set[str]:
-    """The addresses of all users."""
+    """Return the addresses of all users."""
 
     def read() -> Tx[set[str]]:
         return {row["email"] for row in (yield sql("select email from users"))}
@@ -89,7 +89,7 @@ def emails_of(config: Config) -> set[str]:
 
 
 def without(rows: Rows, table: str, *columns: str) -> Rows:
-    """The rows, of one table without these columns."""
+    """Return the rows, but without these columns of one table."""
     kept = dict(rows)
     kept[table] = type(rows[table])(tuple(pair for pair in row if pair[0] not in columns) for row in rows[table])
     return kept

@@ -1,4 +1,4 @@
-"""The file of a backup: whole or not there; and what is no good backup changes nothing and is told why."""
+"""The backup file is complete or missing. Invalid backups are rejected with a reason and change nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.clock import START_MS
 
 @pytest.fixture
 def good(tmp_path, expected_leaks):
-    """A backup with tokens and their key."""
+    """Return the path of a backup with tokens and their key."""
     expected_leaks.allow("vault key")
     config = config_of(tmp_path / "source")
     fill(config)
@@ -63,28 +63,28 @@ def written(file, *members):
 
 
 def with_manifest(found, **changes):
-    told = {**json.loads(found["manifest.json"]), **changes}
-    return [member_of(name, data) for name, data in {**found, "manifest.json": json.dumps(told).encode()}.items()]
+    manifest = {**json.loads(found["manifest.json"]), **changes}
+    return [member_of(name, data) for name, data in {**found, "manifest.json": json.dumps(manifest).encode()}.items()]
 
 
 def with_store(parts, *statements):
-    """The parts with a store that these statements changed, and a manifest that fits it."""
+    """Return the parts with a store that these statements changed, and a matching manifest."""
     changed = sqlite3.connect(":memory:")
     changed.deserialize(parts["store.db"])
     for statement in statements:
         changed.execute(statement)
     changed.commit()
     data = bytes(changed.serialize())
-    told = json.loads(parts["manifest.json"])
-    told["parts"]["store.db"] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-    return with_manifest({**parts, "store.db": data}, parts=told["parts"])
+    manifest = json.loads(parts["manifest.json"])
+    manifest["parts"]["store.db"] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    return with_manifest({**parts, "store.db": data}, parts=manifest["parts"])
 
 
 def another_key(parts):
     key = base64.b64encode(bytes(32)) + b"\n"
-    told = json.loads(parts["manifest.json"])
-    told["parts"]["vault.key"] = {"sha256": hashlib.sha256(key).hexdigest(), "bytes": len(key)}
-    return with_manifest({**parts, "vault.key": key}, parts=told["parts"])
+    manifest = json.loads(parts["manifest.json"])
+    manifest["parts"]["vault.key"] = {"sha256": hashlib.sha256(key).hexdigest(), "bytes": len(key)}
+    return with_manifest({**parts, "vault.key": key}, parts=manifest["parts"])
 
 
 def flipped(data):
@@ -95,7 +95,7 @@ def wrong_members(how, parts):
     manifest, store = member_of("manifest.json", parts["manifest.json"]), member_of("store.db", parts["store.db"])
     key = member_of("vault.key", parts["vault.key"])
     return {
-        "a path out of the folder": [manifest, member_of("../../store.db", parts["store.db"]), key],
+        "a path outside the folder": [manifest, member_of("../../store.db", parts["store.db"]), key],
         "an absolute path": [manifest, member_of("/etc/store.db", parts["store.db"]), key],
         "a link": [manifest, member_of("store.db", type=tarfile.SYMTYPE, linkname="/etc/passwd"), key],
         "a hard link": [manifest, member_of("store.db", type=tarfile.LNKTYPE, linkname="manifest.json"), key],
@@ -104,13 +104,13 @@ def wrong_members(how, parts):
         "another order": [store, manifest, key],
         "no manifest": [store, key],
         "no key": [manifest, store],
-        "a part more": [manifest, store, key, member_of("notes.txt", b"hello")],
+        "an additional part": [manifest, store, key, member_of("notes.txt", b"hello")],
         "the store twice": [manifest, store, store, key],
         "a digest": [manifest, member_of("store.db", flipped(parts["store.db"])), key],
-        "no JSON": [member_of("manifest.json", b"{"), store, key],
+        "invalid JSON": [member_of("manifest.json", b"{"), store, key],
         "a list": [member_of("manifest.json", b"[1]"), store, key],
         "a huge manifest": [member_of("manifest.json", b" " * 2_000_000), store, key],
-        "a part of another name": with_manifest(parts, parts={"../store.db": {"sha256": "", "bytes": 1}}),
+        "a part with another name": with_manifest(parts, parts={"../store.db": {"sha256": "", "bytes": 1}}),
         "no store": with_manifest(parts, parts={}),
         "a newer format": with_manifest(parts, format=2),
         "other rows": with_manifest(parts, rows={"users": 7}),
@@ -125,23 +125,23 @@ def wrong_members(how, parts):
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ("a path out of the folder", "something else"), ("an absolute path", "something else"),
+        ("a path outside the folder", "something else"), ("an absolute path", "something else"),
         ("a link", "something else"), ("a hard link", "something else"), ("a device", "something else"),
         ("a folder", "something else"), ("another order", "something else"), ("no manifest", "something else"),
-        ("no key", "missing"), ("a part more", "more parts"), ("the store twice", "something else"),
-        ("a digest", "digest"), ("no JSON", "manifest"), ("a list", "manifest"), ("a huge manifest", "too large"),
-        ("a part of another name", "manifest"), ("no store", "no store"), ("a newer format", "newer program"),
-        ("other rows", "other rows"), ("another key", "opens 0 tokens"), ("a newer schema", "newer program"),
-        ("another database", "no store of this service"), ("orphans", "refer to others"),
+        ("no key", "missing"), ("an additional part", "more parts"), ("the store twice", "something else"),
+        ("a digest", "digest"), ("invalid JSON", "manifest"), ("a list", "manifest"), ("a huge manifest", "too large"),
+        ("a part with another name", "manifest"), ("no store", "no store"), ("a newer format", "newer program"),
+        ("other rows", "rows do not match"), ("another key", "opens 0 tokens"), ("a newer schema", "newer program"),
+        ("another database", "not a store of this service"), ("orphans", "refer to missing rows"),
     ],
 )  # fmt: skip
-def test_what_is_no_good_backup_changes_nothing(good, tmp_path, how, why):
+def test_invalid_backup_is_rejected_and_changes_nothing(good, tmp_path, how, why):
     bad = written(tmp_path / "bad.tar", *wrong_members(how, parts_of(good)))
     check_refused(bad, tmp_path, why)
 
 
 @pytest.mark.rule("X17")
-def test_a_file_that_was_cut_short_is_refused_wherever(good, tmp_path):
+def test_truncated_backup_is_rejected(good, tmp_path):
     whole = good.read_bytes()
     bad = tmp_path / "bad.tar"
     in_key = whole.rindex(parts_of(good)["vault.key"]) + 20
@@ -151,7 +151,7 @@ def test_a_file_that_was_cut_short_is_refused_wherever(good, tmp_path):
             run.verify(bad)
     for content in (b"a letter\n" * 1_000, b"SQLite format 3\0" + bytes(5_000)):
         bad.write_bytes(content)
-        check_refused(bad, tmp_path, "damaged one")
+        check_refused(bad, tmp_path, "or it is damaged")
 
 
 def check_refused(bad, tmp_path, why):
@@ -168,7 +168,7 @@ def check_refused(bad, tmp_path, why):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.tar", "good.tar", "here", "source"]
 
 
-def test_keys_that_are_there_stay_and_the_backups_own_is_added(good, tmp_path):
+def test_restore_adds_the_backups_key_to_the_existing_keys(good, tmp_path):
     here = config_of(tmp_path / "here")
     write_keys(here.vault.key_file, [b"n" * 32])
     run.restore(here, good, START_MS, replace=False)
@@ -178,7 +178,7 @@ def test_keys_that_are_there_stay_and_the_backups_own_is_added(good, tmp_path):
     assert here.vault.key_file.read_bytes().split() == keys
 
 
-def test_a_backup_without_its_key_needs_the_key_file(tmp_path):
+def test_backup_without_key_needs_the_key_file(tmp_path):
     config = config_of(tmp_path / "source")
     fill(config)
     manifest = run.backup(config, tmp_path / "bare.tar", START_MS, with_key=False, replace=False)
@@ -195,7 +195,7 @@ def test_a_backup_without_its_key_needs_the_key_file(tmp_path):
     assert not (tmp_path / "other.tar").exists()
 
 
-def test_nothing_is_overwritten_and_a_killed_one_is_cleared_away(tmp_path):
+def test_existing_file_is_kept_and_files_of_a_killed_backup_are_removed(tmp_path):
     config = config_of(tmp_path / "source")
     file = tmp_path / "backup.tar"
     with pytest.raises(ConfigError, match="cannot be copied"):
@@ -206,8 +206,8 @@ def test_nothing_is_overwritten_and_a_killed_one_is_cleared_away(tmp_path):
     left = tmp_path / "backup.tar.part"
     assert not left.exists()
     left.mkdir()
-    (left / "store.db").write_text("of one that was killed")
-    with holding(left, wait=True), pytest.raises(ConfigError, match="under way"):
+    (left / "store.db").write_text("from a killed backup")
+    with holding(left, wait=True), pytest.raises(ConfigError, match="in progress"):
         run.backup(config, file, START_MS, with_key=True, replace=False)
     run.backup(config, file, START_MS, with_key=True, replace=False)
     assert not left.exists()
@@ -229,8 +229,8 @@ def test_nothing_is_overwritten_and_a_killed_one_is_cleared_away(tmp_path):
 
 
 @pytest.mark.rule("X17")
-def test_it_takes_the_place_of_another_backup_alone(tmp_path):
-    """FILE is easily taken for what is to be backed up: the store must not be lost to that."""
+def test_only_a_backup_is_overwritten(tmp_path):
+    """FILE is easily mistaken for the source of the backup. That must not destroy the store."""
     config = config_of(tmp_path / "var")
     fill(config)
     key, rows = config.vault.key_file.read_bytes(), rows_of(config)
@@ -239,13 +239,13 @@ def test_it_takes_the_place_of_another_backup_alone(tmp_path):
     (tmp_path / "link").symlink_to("nothing")
     mistaken = [config.store.path, config.vault.key_file, *(tmp_path / name for name in ("config.toml", "fifo", "var"))]
     for file in mistaken:
-        with pytest.raises(ConfigError, match="is no backup: it is left alone"):
+        with pytest.raises(ConfigError, match="exists and is not a backup"):
             run.backup(config, file, START_MS, with_key=True, replace=True)
     with pytest.raises(ConfigError, match="already"):
         run.backup(config, tmp_path / "link", START_MS, with_key=True, replace=False)
     assert (config.vault.key_file.read_bytes(), rows_of(config)) == (key, rows)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.toml", "fifo", "link", "var"]
-    (tmp_path / "made.tar").touch()  # as mktemp makes one
+    (tmp_path / "made.tar").touch()  # as mktemp does
     for _ in range(2):
         run.backup(config, tmp_path / "made.tar", START_MS, with_key=False, replace=True)
     assert run.verify(tmp_path / "made.tar").contents.rows["users"]
@@ -270,15 +270,15 @@ def environment():
 
 
 @pytest.mark.rule("X17")
-def test_the_commands_tell_what_they_did(tmp_path):
+def test_commands_print_their_results(tmp_path):
     config = config_of(tmp_path / "var")
     add_user(config, "one@example.com")
     streamed = svc(tmp_path, "backup", "-")
-    assert (streamed.returncode, b"1 users" in streamed.stderr) == (0, True)
+    assert (streamed.returncode, b"1 user," in streamed.stderr) == (0, True)
     assert sorted(path.name for path in (tmp_path / "var").iterdir()) == ["svc.db"]
     (tmp_path / "backup.tar").write_bytes(streamed.stdout)
     answer = svc(tmp_path, "verify", "backup.tar")
-    assert (answer.returncode, b"It is whole" in answer.stdout) == (0, True)
+    assert (answer.returncode, b"It is complete" in answer.stdout) == (0, True)
     add_user(config, "two@example.com")
     answer = svc(tmp_path, "restore", "backup.tar")
     assert (answer.returncode, b"--replace" in answer.stderr) == (1, True)
@@ -292,7 +292,7 @@ def test_the_commands_tell_what_they_did(tmp_path):
 
 
 def piped(folder, raw, *arguments, **settings):
-    """Run a command whose standard input is a pipe with these bytes."""
+    """Run a command with these bytes on a pipe as standard input."""
     command = [sys.executable, "-m", "svc", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environment() | settings, input=raw, capture_output=True, timeout=60, check=False
@@ -300,14 +300,14 @@ def piped(folder, raw, *arguments, **settings):
 
 
 @pytest.mark.rule("X17")
-def test_a_backup_is_verified_and_restored_from_a_pipe(tmp_path):
+def test_backup_is_verified_and_restored_from_a_pipe(tmp_path):
     config = config_of(tmp_path / "var")
     add_user(config, "one@example.com")
     raw = svc(tmp_path, "backup", "-").stdout
     answer = piped(tmp_path, raw, "verify", "-")
-    assert (answer.returncode, b"1 users" in answer.stdout) == (0, True), answer.stderr
+    assert (answer.returncode, b"1 user," in answer.stdout) == (0, True), answer.stderr
     answer = piped(tmp_path, raw, "verify", "/dev/stdin")
-    assert (answer.returncode, b"It is whole" in answer.stdout) == (0, True), answer.stderr
+    assert (answer.returncode, b"It is complete" in answer.stdout) == (0, True), answer.stderr
     add_user(config, "two@example.com")
     answer = piped(tmp_path, raw, "restore", "-", "--replace")
     assert (answer.returncode, b"Restored." in answer.stdout) == (0, True), answer.stderr
@@ -322,8 +322,8 @@ def test_a_backup_is_verified_and_restored_from_a_pipe(tmp_path):
 
 
 @pytest.mark.rule("X17")
-def test_a_pipe_that_does_not_fit_on_the_disk_says_so_and_leaves_nothing(tmp_path):
-    """A limit on the size of files is what a full disk is to a writer."""
+def test_backup_from_a_pipe_reports_a_full_disk_and_leaves_no_files(tmp_path):
+    """A limit on the file size simulates a full disk."""
     config = config_of(tmp_path / "var")
     add_user(config, "one@example.com")
     raw = svc(tmp_path, "backup", "-").stdout
@@ -354,7 +354,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({len(raw) // 2}, {len(raw) // 2}))
     ],
     ids=["gzip", "bzip2", "xz", "zstd", "age"],
 )
-def test_a_packed_backup_is_refused_with_the_way_to_unpack_it(tmp_path, packed, why):
+def test_compressed_or_encrypted_backup_is_rejected_with_the_unpack_command(tmp_path, packed, why):
     (tmp_path / "backup").write_bytes(packed(b"manifest.json"))
     with pytest.raises(BadBackup, match=re.escape(why)):
         run.verify(tmp_path / "backup")

@@ -1,4 +1,4 @@
-"""`svc store copy`: a store moves to another place, of either engine, with every row."""
+"""`svc store copy` copies a store with every row, within or between the engines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.backup.test_archive import svc
 
 
 @pytest.mark.rule("X17")
-def test_everything_is_equal_on_the_other_side(source, target):
+def test_store_copy_has_all_rows(source, target):
     rows = fill(source)
     assert transfer(source.store, target.store) == {table: counted.total() for table, counted in rows.items()}
     assert rows_of(source) == rows
@@ -22,7 +22,7 @@ def test_everything_is_equal_on_the_other_side(source, target):
         transfer(source.store, target.store)
 
 
-def test_a_store_that_is_served_is_not_copied(tmp_path):
+def test_store_in_use_is_not_copied(tmp_path):
     here, there = config_of(tmp_path / "here"), config_of(tmp_path / "there")
     add_user(here, "one@example.com")
     with lock(here.store.path), pytest.raises(ConfigError, match="Another svc serve uses"):
@@ -34,7 +34,7 @@ def test_a_store_that_is_served_is_not_copied(tmp_path):
     assert emails_of(there) == {"one@example.com"}
 
 
-def test_the_command_tells_what_is_next(tmp_path):
+def test_copy_command_prints_the_next_step(tmp_path):
     add_user(config_of(tmp_path / "var"), "one@example.com")
     answer = svc(tmp_path, "store", "copy", "--to", "sqlite:///var/other.db")
     assert (answer.returncode, b"set [store] url" in answer.stdout) == (0, True), answer.stderr

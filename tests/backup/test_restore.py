@@ -1,4 +1,4 @@
-"""A backup comes back whole, on either engine, whatever was there before and whenever it is cut short."""
+"""A backup is restored completely on either engine, over any earlier store and after any interruption."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from svc.config import Config
     from svc.store.tx import Tx
 
-# Writes to the store in the folder, and ends without closing it: what is new is in SQLite's log alone.
-DIES = """
+# Writes to the store in the folder and ends without closing it, so the new rows are only in SQLite's log.
+DIE_WITHOUT_CLOSING = """
 import os, sys
 from pathlib import Path
 from svc.store.engines.sqlite import connect
@@ -46,14 +46,14 @@ os._exit(0)
 """
 
 
-def die_with_a_log(folder: Path) -> None:
-    """Leave a store with a log that was not taken into it."""
-    assert trio.run(run_program, ["-c", DIES, str(folder)]).returncode == 0
+def die_without_closing(folder: Path) -> None:
+    """Leave a store with commits that are only in its log."""
+    assert trio.run(run_program, ["-c", DIE_WITHOUT_CLOSING, str(folder)]).returncode == 0
     assert (folder / "svc.db-wal").stat().st_size > 0
 
 
 @pytest.mark.rule("X17")
-def test_every_row_comes_back_on_either_engine(source, target, tmp_path, expected_leaks):
+def test_restore_brings_back_every_row_on_either_engine(source, target, tmp_path, expected_leaks):
     expected_leaks.allow("backup.tar: vault key")
     rows = fill(source)
     file = tmp_path / "backup.tar"
@@ -65,8 +65,8 @@ def test_every_row_comes_back_on_either_engine(source, target, tmp_path, expecte
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("backup")] == ["backup.tar"]
     assert run.verify(file).manifest == manifest
 
-    looked, aside = run.restore(target, file, START_MS, replace=False)
-    assert (looked.manifest, aside) == (manifest, None)
+    verified, aside = run.restore(target, file, START_MS, replace=False)
+    assert (verified.manifest, aside) == (manifest, None)
     restored = rows_of(target)
     changed = ("accounts", "suspected_at", "restored_as_of", "last_part"), ("serving", "epoch")
     for table, *columns in changed:
@@ -79,12 +79,12 @@ def test_every_row_comes_back_on_either_engine(source, target, tmp_path, expecte
     assert open_vault(target.vault, {account["id"]: account["sealed_token"]}).opens(
         account["sealed_token"], account["id"]
     )
-    # No id of a deleted user is given again.
+    # Ids of deleted users are not reused.
     assert add_user(target, "next@example.com") == add_user(source, "next@example.com")
 
 
 @pytest.mark.rule("X17")
-def test_the_store_that_was_there_is_kept(target, tmp_path):
+def test_replaced_store_is_kept(target, tmp_path):
     source = config_of(tmp_path / "source")
     add_user(source, "new@example.com")
     run.backup(source, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
@@ -104,7 +104,7 @@ def test_the_store_that_was_there_is_kept(target, tmp_path):
             assert kept.execute("select email from users").fetchall() == [("old@example.com",)]
 
 
-def test_a_store_that_is_served_is_not_replaced(tmp_path):
+def test_store_in_use_is_not_replaced(tmp_path):
     config = config_of(tmp_path / "here")
     add_user(config, "old@example.com")
     run.backup(config, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
@@ -112,7 +112,7 @@ def test_a_store_that_is_served_is_not_replaced(tmp_path):
         run.restore(config, tmp_path / "backup.tar", START_MS, replace=True)
 
 
-def test_a_store_that_is_served_is_not_replaced_in_postgres(postgres_url, tmp_path):
+def test_store_in_use_is_not_replaced_in_postgres(postgres_url, tmp_path):
     with postgres_config(postgres_url) as store:
         config = config_of(tmp_path / "here", store)
         add_user(config, "old@example.com")
@@ -129,11 +129,11 @@ def test_a_store_that_is_served_is_not_replaced_in_postgres(postgres_url, tmp_pa
         assert emails_of(config) == {"old@example.com"}
 
 
-def test_a_log_that_was_left_is_not_played_into_the_restored_store(tmp_path):
+def test_remaining_log_is_not_applied_to_the_restored_store(tmp_path):
     config = config_of(tmp_path / "here")
     add_user(config, "old@example.com")
     run.backup(config, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
-    die_with_a_log(tmp_path / "here")
+    die_without_closing(tmp_path / "here")
     _, aside = run.restore(config, tmp_path / "backup.tar", START_MS, replace=True)
     assert emails_of(config) == {"old@example.com"}
     assert aside is not None
@@ -141,49 +141,49 @@ def test_a_log_that_was_left_is_not_played_into_the_restored_store(tmp_path):
         assert kept.execute("select count(*) from users where email like 'late%'").fetchone() == (200,)
 
 
-def lives_of_a_restore(folder, *arguments):
-    """What `tests.backup.mortal` tells of a restore over a store that has rows, and commits in its log alone."""
+def killed_restores(folder, *arguments):
+    """Return the results of `tests.backup.mortal` for a restore over a store with rows, some only in its log."""
     old = config_of(folder / "old")
     fill(old)
     add_user(old, "old@example.com")
-    die_with_a_log(folder / "old")
+    die_without_closing(folder / "old")
     new = config_of(folder / "new")
     fill(new)
     run.backup(new, folder / "backup.tar", START_MS, with_key=True, replace=False)
-    told = trio.run(run_program, ["-m", "tests.backup.mortal", str(folder), *arguments])
-    assert told.returncode == 0, told.stderr.decode()
-    lives = json.loads(told.stdout)
-    found = [life["found"] for life in lives if life["found"] is not None]
+    done = trio.run(run_program, ["-m", "tests.backup.mortal", str(folder), *arguments])
+    assert done.returncode == 0, done.stderr.decode()
+    runs = json.loads(done.stdout)
+    found = [one["found"] for one in runs if one["found"] is not None]
     assert set(found) == {"old", "new"}
-    assert found == sorted(found, reverse=True), "a later kill left an older store"
-    for life in lives:
-        assert life["killed"], life
-        assert life["after"] == "new", life
-        assert life["aside"][0] == "old", life  # the first that was moved
-        assert set(life["aside"]) <= {"old", "new"}, life
-        assert life["left"] == [], life
-    return lives
+    assert found == sorted(found, reverse=True), "a kill at a later step left an older store"
+    for one in runs:
+        assert one["killed"], one
+        assert one["after"] == "new", one
+        assert one["aside"][0] == "old", one  # the first store that was moved aside
+        assert set(one["aside"]) <= {"old", "new"}, one
+        assert one["left"] == [], one
+    return runs
 
 
 @pytest.mark.rule("X17")
-def test_killed_at_any_step_it_leaves_the_old_store_or_the_new_one(tmp_path, expected_leaks):
+def test_restore_killed_at_any_step_leaves_the_old_or_the_new_store(tmp_path, expected_leaks):
     expected_leaks.allow("backup.tar: vault key")
-    assert len(lives_of_a_restore(tmp_path)) > 10
+    assert len(killed_restores(tmp_path)) > 10
 
 
 @pytest.mark.rule("X17")
 @pytest.mark.timeout(1_800)
-def test_killed_at_any_step_it_leaves_the_old_store_or_the_new_one_in_postgres(postgres_url, tmp_path, expected_leaks):
+def test_restore_killed_at_any_step_leaves_the_old_or_the_new_store_in_postgres(postgres_url, tmp_path, expected_leaks):
     expected_leaks.allow("backup.tar: vault key")
     if EVERYTHING:
-        assert len(lives_of_a_restore(tmp_path, postgres_url)) > 300
+        assert len(killed_restores(tmp_path, postgres_url)) > 300
         return
-    lives = lives_of_a_restore(tmp_path, postgres_url, str(SEED))
-    assert [life["found"] for life in lives if "COMMIT" in life["moment"]] == ["old", "new"]
+    runs = killed_restores(tmp_path, postgres_url, str(SEED))
+    assert [one["found"] for one in runs if "COMMIT" in one["name"]] == ["old", "new"]
 
 
 def locked(text: str) -> Tx[bool | None]:
-    """Whether such a lock is held, for `eventually`."""
+    """Return True if a lock that meets this condition is held, otherwise None, for `eventually`."""
     [row] = yield sql(
         "select count(*) as n from pg_locks where granted and "
         "database = (select oid from pg_database where datname = current_database()) and " + text
@@ -191,7 +191,7 @@ def locked(text: str) -> Tx[bool | None]:
     return row["n"] > 0 or None
 
 
-def test_nobody_waits_for_ever_for_a_restore_that_has_stopped(postgres_url, tmp_path, monkeypatch):
+def test_restore_and_service_time_out_behind_a_hanging_restore(postgres_url, tmp_path, monkeypatch):
     file = tmp_path / "backup.tar"
     source = config_of(tmp_path / "source")
     add_user(source, "new@example.com")
@@ -227,12 +227,12 @@ def test_nobody_waits_for_ever_for_a_restore_that_has_stopped(postgres_url, tmp_
 
 
 async def within(scope: trio.CancelScope, call: Callable[..., Awaitable[object]], *arguments: object) -> None:
-    """Call it until the scope is cancelled."""
+    """Await the call in a cancel scope."""
     with scope:
         await call(*arguments)
 
 
-def test_what_postgres_does_not_take_changes_nothing(postgres_url, tmp_path):
+def test_restore_that_postgres_rejects_changes_nothing(postgres_url, tmp_path):
     source = config_of(tmp_path / "source")
     add_user(source, "nul\0@example.com")
     run.backup(source, tmp_path / "backup.tar", START_MS, with_key=True, replace=False)
@@ -244,11 +244,11 @@ def test_what_postgres_does_not_take_changes_nothing(postgres_url, tmp_path):
         assert emails_of(config) == {"old@example.com"}
 
 
-def test_a_copy_of_a_store_alone_can_be_restored(tmp_path):
+def test_plain_copy_of_a_store_can_be_restored(tmp_path):
     config = config_of(tmp_path / "here")
     add_user(config, "old@example.com")
     sqlite_file.copy(config.store.path, tmp_path / "svc.db.schema-1.backup")
     add_user(config, "later@example.com")
-    looked, _ = run.restore(config, tmp_path / "svc.db.schema-1.backup", START_MS, replace=True)
-    assert looked.manifest is None
+    verified, _ = run.restore(config, tmp_path / "svc.db.schema-1.backup", START_MS, replace=True)
+    assert verified.manifest is None
     assert emails_of(config) == {"old@example.com"}

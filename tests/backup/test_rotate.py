@@ -1,4 +1,4 @@
-"""`svc vault rotate`: every token under a new key, beside a running service; old ones go when nothing needs them."""
+"""`svc vault rotate` seals all tokens with a new key while a service runs, and drops old keys that are not needed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def put(account_id, box):
 
 
 @pytest.mark.rule("A4")
-def test_commands_that_change_the_key_file_take_turns_and_none_takes_anothers_key_away(tmp_path):
+def test_concurrent_key_rotations_run_in_turn_and_keep_the_keys_in_use(tmp_path):
     config = config_of(tmp_path / "var")
     fill(config)
     path = config.vault.key_file
@@ -47,21 +47,21 @@ def test_commands_that_change_the_key_file_take_turns_and_none_takes_anothers_ke
 
 
 def waiting_for_locks() -> set[int]:
-    """The processes that wait until another lets go of a lock."""
+    """Return the ids of the processes that wait for a file lock."""
     lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
     return {int(fields[5]) for fields in lines if fields[1] == "->"}
 
 
 @pytest.mark.rule("A4")
-def test_tokens_move_to_the_new_key_and_the_old_one_can_go(tmp_path):
+def test_rotation_seals_tokens_with_the_new_key_and_drops_the_old_key(tmp_path):
     config = config_of(tmp_path / "var")
     fill(config)
     [(account_id, before)] = sealed(config).items()
     [old] = read_keys(config.vault.key_file)
-    service = open_vault(config.vault, {})  # of a service that goes on
+    service = open_vault(config.vault, {})  # of a running service
 
     answer = svc(tmp_path, "vault", "rotate")
-    assert (answer.returncode, b"1 tokens were sealed" in answer.stdout) == (0, True), answer.stderr
+    assert (answer.returncode, b"Re-encrypted 1 token " in answer.stdout) == (0, True), answer.stderr
     new, second = read_keys(config.vault.key_file)
     assert second == old != new
     box = sealed(config)[account_id]
@@ -69,7 +69,7 @@ def test_tokens_move_to_the_new_key_and_the_old_one_can_go(tmp_path):
     assert service.open(box, account_id) == "cfat_x"
     assert service.open(before, account_id) == "cfat_x"
 
-    # One that was sealed with the old key after all, and one whose key is lost.
+    # A token that was sealed with the old key after the rotation; below, a token whose key is lost.
     done(config, put(account_id, Vault([old]).seal("cfat_y", account_id)))
 
     async def refused() -> None:
@@ -80,16 +80,16 @@ def test_tokens_move_to_the_new_key_and_the_old_one_can_go(tmp_path):
     trio.run(refused)
     assert read_keys(config.vault.key_file) == [new, old]
     answer = svc(tmp_path, "vault", "rotate", "--drop-old")
-    assert (answer.returncode, b"1 tokens were sealed" in answer.stdout) == (0, True), answer.stderr
+    assert (answer.returncode, b"Re-encrypted 1 token " in answer.stdout) == (0, True), answer.stderr
     assert read_keys(config.vault.key_file) == [new]
     assert open_vault(config.vault, sealed(config)).open(sealed(config)[account_id], account_id) == "cfat_y"
 
     write_keys(config.vault.key_file, [old])
     answer = svc(tmp_path, "vault", "rotate")
-    assert (answer.returncode, b"1 tokens open with no key" in answer.stdout) == (0, True), answer.stderr
+    assert (answer.returncode, b"No key decrypts 1 token." in answer.stdout) == (0, True), answer.stderr
 
 
-async def test_a_token_that_was_renewed_meanwhile_is_left_alone(store):
+async def test_reseal_keeps_a_token_that_was_renewed_concurrently(store):
     from tests.store.makers import an_account
 
     account_id = await store.run(an_account())

@@ -1,7 +1,7 @@
-"""Backed up under load, changed at random, restored: every worker is as the store says, no day's total is lost.
+"""A backup under load, random changes, and a restore: workers match the store, and no daily totals are lost.
 
-All parts are real: the service and its commands are processes, the workers run in their runtime. What the totals must
-be is counted beside them, visit by visit.
+The service and its commands run as processes and the workers in their runtime. The test counts each visit itself to
+check the totals.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LINK_HOST = f"go.{ZONE}"
 
 
 class Shop:
-    """A customer whose pages and links are visited, and whose user changes things at random."""
+    """A customer with visits to pages and links, and a user who makes random changes."""
 
     def __init__(self, seed, emulator, customer, service, real):
         self.chance = random.Random(seed)
@@ -60,7 +60,7 @@ class Shop:
         self.links[code] = (await self.service.call("POST", "/v1/links", body, expect=201))["link"]
 
     async def change(self):
-        """One thing that a user may do."""
+        """Make one random change."""
         code = self.chance.choice(sorted(self.links))
         match self.chance.choice(("add", "add", "change", "delete", "rotate", "exclude")):
             case "add":
@@ -105,32 +105,32 @@ class Shop:
 
 
 async def command(folder, settings, *arguments):
-    """A command of the operator, beside the service or without it."""
+    """Run a command of the operator, with or without a running service."""
     done = await run_program(["-m", "svc", *arguments], environ=environment(folder, settings))
     assert done.returncode == 0, done.stderr.decode()
 
 
 async def worker_config(shop, database_id):
-    """What the worker's database has, by key."""
-    _, hand = await shop.emulator.create_token(shop.customer.account_id, rights=["D1 Write"], expires_in_s=None)
+    """Return the configuration in the worker's database, by key."""
+    _, token = await shop.emulator.create_token(shop.customer.account_id, rights=["D1 Write"], expires_in_s=None)
     path = f"{shop.emulator.api}/accounts/{shop.customer.account_id}/d1/database/{database_id}/query"
     async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
         answer = await client.post(
             path, json={"sql": "select key, body from config where body is not null", "params": []},
-            headers={"Authorization": f"Bearer {hand}"},
+            headers={"Authorization": f"Bearer {token}"},
         )  # fmt: skip
     return {row["key"]: json.loads(row["body"]) for row in answer.json()["result"][0]["results"]}
 
 
 def rows(text, *parameters):
-    """What a query of the store gives, its rows as tuples."""
+    """Return the rows of a query as tuples."""
     found = yield sql(text, *parameters)
     return [tuple(row.values()) for row in found]
 
 
 @pytest.mark.rule("X17", "W3", "S7", "A13")
 @pytest.mark.timeout(600)
-async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, store_config, expected_leaks):
+async def test_workers_match_the_store_after_a_restore_and_no_totals_are_lost(tmp_path, store_config, expected_leaks):
     expected_leaks.allow("backup.tar: vault key")
     folder, file = tmp_path / "svc", str(tmp_path / "backup.tar")
     async with open_emulator(local_egress=True, **POLITE) as emulator:
@@ -146,7 +146,7 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
             await shop.begin()
             for hour, pushed in ((3, False), (23, True), (24 + 9, True)):
                 await shop.visits((today - 4) * DAY_MS + hour * HOUR_MS, 12, pushed=pushed)
-            # Under load: what was committed before it began is in it.
+            # Back up under load. The backup has everything that was committed before it began.
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(command, folder, settings, "backup", file)
                 for _ in range(6):
@@ -188,7 +188,7 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
             await service.account_in(shop.account_id, "ready")
             [(database_id, install_id)] = await store.read(rows("select database_id, install_id from accounts"))
 
-            # The worker has what the store has, and nothing else.
+            # The worker has exactly the store's configuration.
             there = await worker_config(shop, database_id)
             links = dict(await store.read(rows("select code, url from links where state = 'active'")))
             assert {key[5:]: body["url"] for key, body in there.items() if key.startswith("link:")} == links
@@ -201,7 +201,7 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
             [active] = [one for one in held["versions"] if one["id"] == held["active_version_id"]]
             assert {one["name"]: one.get("text") for one in active["bindings"]}["INSTALL"] == install_id
 
-            # Each day of each target that the store knows, visit by visit.
+            # The totals of each day of each target in the store equal the visits.
             known = {target for (target,) in await store.read(rows("select id from links union select id from sites"))}
             assert shop.site["id"] in known
             counted = 0
@@ -212,12 +212,14 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
                         rows("select target, views, bots, visitors, final from days where day = $1", day)
                     )
                 }
-                wanted = {target: [*shop.expected.of(target, range(day * 24, day * 24 + 24)), 1] for target in known}
+                wanted = {
+                    target: [*shop.expected.counts(target, range(day * 24, day * 24 + 24)), 1] for target in known
+                }
                 assert stored == {target: counts for target, counts in wanted.items() if any(counts[:3])}
                 counted += sum(counts[0] + counts[1] for counts in stored.values())
             assert counted > 40
 
-            # What is made now reaches the worker, also under a code that was lost; and what is visited is counted.
+            # New links reach the worker, even with a code that was lost in the restore, and visits are counted.
             shop.site = (await service.call("GET", f"/v1/sites/{shop.site['id']}"))["site"]
             found = (await service.call("GET", f"/v1/links?account_id={shop.account_id}&limit=100"))["links"]
             shop.links = {one["code"]: one for one in found}
@@ -230,5 +232,7 @@ async def test_after_a_restore_workers_are_in_line_and_no_day_is_lost(tmp_path, 
             again = await emulator.visit(LINK_HOST, f"/code{shop.made}", headers={"User-Agent": "curl/8"})
             assert again.headers["location"] == f"https://a.example/{shop.made}"
             views = dict(await store.read(rows("select target, views from days where day = $1", today)))
-            assert views == {target: shop.expected.of(target, range(today * 24, today * 24 + 2))[0] for target in views}
+            assert views == {
+                target: shop.expected.counts(target, range(today * 24, today * 24 + 2))[0] for target in views
+            }
             assert sum(views.values()) > 0

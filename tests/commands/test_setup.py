@@ -1,4 +1,4 @@
-"""`svc init`, as a process: what it asks, tries and writes; and the first start that follows."""
+"""Tests of `svc init`, run as a process, and of the first start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from edge_worker.harness.service import environment
 from edge_worker.programs import open_program
-from svc.commands.config_file import Answers, filled, write
+from svc.commands.config_file import Answers, render, write
 from svc.commands.welcome import welcome
 from svc.config import Config, HttpConfig, MailConfig, StoreConfig, load
 from tests.command_runs import ROOT, svc, svc_async
@@ -31,22 +31,22 @@ def mode(path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_without_questions_the_options_and_defaults_are_written_and_nothing_is_overwritten(tmp_path):
+def test_init_yes_writes_options_and_defaults_and_overwrites_nothing(tmp_path):
     base = ("init", "--yes", "--data", "data")
     answer = svc(tmp_path, *base, "--base-url", "https://svc.example.com/", SVC_HTTP_BASE_URL="")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     path = tmp_path / "config.toml"
     assert mode(path) == 0o600
-    assert f"Keep copies of {tmp_path}/data" in answer.stdout
+    assert f"Copy {tmp_path}/data, which contains vault.key" in answer.stdout
     config, data = load(path, {}), tmp_path / "data"
     assert (config.http.base_url, config.http.trusted_proxies) == ("https://svc.example.com", ("127.0.0.1", "::1"))
     assert config.store.url.get_secret_value() == f"sqlite:///{data}/svc.db"
     assert (config.vault.key_file, config.mail.folder) == (data / "vault.key", data / "mail")
     assert config.store.copies == str(data)
     assert (config.edge, config.limits, config.timing) == (Config().edge, Config().limits, Config().timing)
-    assert (data / "svc.db").exists()  # it was tried
+    assert (data / "svc.db").exists()  # `svc init` has opened the store
     assert not (data / "vault.key").exists()
-    # Each line that is a comment says the default: without its mark all of them are a good configuration.
+    # Commented settings have their defaults, so removing the # results in a valid configuration.
     uncommented = re.sub(r"^#(\w+ = )", r"\1", path.read_text(), flags=re.MULTILINE)
     assert Config.model_validate(tomllib.loads(uncommented)).edge == Config().edge
 
@@ -54,7 +54,7 @@ def test_without_questions_the_options_and_defaults_are_written_and_nothing_is_o
     answer = svc(tmp_path, *base)
     assert (answer.returncode, answer.stderr) == (
         1,
-        f"svc: {path} is there already; --replace writes it anew, with its settings\n",
+        f"svc: {path} already exists; use --replace to rewrite it and keep its settings\n",
     )
     assert path.read_bytes() == before
     answer = svc(tmp_path, *base, "--replace", "--bind", "127.0.0.1:1", "--unchecked")
@@ -65,23 +65,23 @@ def test_without_questions_the_options_and_defaults_are_written_and_nothing_is_o
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (("--base-url", "svc.example"), "must be an http or https address"),
+        (("--base-url", "svc.example"), "must be an http or https URL"),
         (("--bind", "8080"), "must be an address and a port"),
         (("--base-url", "https://a.example", "--trusted-proxies", "::1,proxy"), "[http] trusted_proxies.1: 'proxy'"),
-        (("--data", "/proc/none"), "/proc/none cannot be made"),
+        (("--data", "/proc/none"), "/proc/none cannot be created"),
         (("--store", "mysql://x"), "[store] url must begin with sqlite:/// or postgresql://"),
         (("--smtp-url", "smtp://127.0.0.1:1"), "connect ConnectionRefusedError"),
-        (("--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "nobody"), "must be an e-mail address"),
+        (("--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "no-address"), "must be an e-mail address"),
     ],
 )
-def test_an_option_that_cannot_be_is_told_and_nothing_is_written(tmp_path, options, why):
+def test_init_rejects_invalid_option_and_writes_nothing(tmp_path, options, why):
     answer = svc(tmp_path, "init", "--yes", *options)
     assert (answer.returncode, why in answer.stderr) == (1, True), answer.stderr
     assert "Traceback" not in answer.stderr
     assert not (tmp_path / "config.toml").exists()
 
 
-def test_who_answers_badly_is_asked_again_and_what_is_written_carries_an_email(tmp_path):
+def test_init_repeats_question_after_invalid_answer_and_result_can_send_email(tmp_path):
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -95,7 +95,7 @@ def test_who_answers_badly_is_asked_again_and_what_is_written_carries_an_email(t
             *("yes", "svc.example", "https://svc.example.com", "proxy", "10.0.0.0/8, ::1", str(tmp_path / "data")),
             *("sqlite:////proc/none/svc.db", "no", ""),
             *(f"smtps://user@127.0.0.1:{server.port}", "wrong", "", "no"),
-            *(f"smtps://user@127.0.0.1:{server.port}", PASSWORD, "nobody", "mail@example.com"),
+            *(f"smtps://user@127.0.0.1:{server.port}", PASSWORD, "no-address", "mail@example.com"),
         ]
         answer = svc(
             *(tmp_path, "init", "--config", "etc/config.toml"),
@@ -103,35 +103,35 @@ def test_who_answers_badly_is_asked_again_and_what_is_written_carries_an_email(t
             SVC_HTTP_BASE_URL="",
             SSL_CERT_FILE=str(tmp_path / "ca.pem"),
         )
-    said = answer.stdout
-    assert answer.returncode == 0, said + answer.stderr
-    for told in (
-        "must be an http or https address",
+    stdout = answer.stdout
+    assert answer.returncode == 0, stdout + answer.stderr
+    for expected in (
+        "must be an http or https URL",
         "[http] trusted_proxies.0: 'proxy'",
         "FAIL: sqlite: ",
         "[mail] from: must be an e-mail address",
-        "FAIL: smtp: the mail server takes nothing (AUTH 535",
+        "FAIL: smtp: the mail server does not accept emails (AUTH 535",
         "ok: transport smtp is ready",
         "svc serve --config etc/config.toml",
     ):
-        assert told in said, told
-    assert PASSWORD not in said
+        assert expected in stdout, expected
+    assert PASSWORD not in stdout
     config = load(path, {})
     assert config.http.trusted_proxies == ("10.0.0.0/8", "::1")
     assert config.mail.sender == "mail@example.com"
     assert config.mail.smtp_url.get_secret_value().endswith(f"@127.0.0.1:{server.port}")
-    assert mode(path) == 0o640  # its group could read the one before
+    assert mode(path) == 0o640  # the group could read the previous file
 
 
 def another(value):
-    """Another value of a setting, of the same kind."""
+    """Return a different value of the same type."""
     if isinstance(value, bool):
         return not value
     return [*value, "::1"] if isinstance(value, list) else value + 1
 
 
 def every_setting_changed(data: Path) -> dict[str, dict[str, Any]]:
-    """A configuration in which no setting has its default, and some lie in a folder of their own."""
+    """Return a configuration in which no setting has its default, with paths in different folders."""
     changed = {
         section: {name: value if isinstance(value, str) else another(value) for name, value in settings.items()}
         for section, settings in tomllib.loads((ROOT / "config.toml").read_text()).items()
@@ -149,11 +149,11 @@ def every_setting_changed(data: Path) -> dict[str, dict[str, Any]]:
 
 
 def written(settings: dict[str, dict[str, Any]]) -> str:
-    return filled({(section, name): value for section, of in settings.items() for name, value in of.items()})
+    return render({(section, name): value for section, of in settings.items() for name, value in of.items()})
 
 
 @pytest.mark.parametrize("asked", [False, True])
-def test_every_setting_of_a_configuration_that_is_there_survives(tmp_path, asked):
+def test_init_keeps_all_settings_of_existing_configuration(tmp_path, asked):
     before = every_setting_changed(tmp_path / "data")
     path = tmp_path / "config.toml"
     path.write_text(written(before))
@@ -165,7 +165,7 @@ def test_every_setting_of_a_configuration_that_is_there_survives(tmp_path, asked
     assert "a:b@" not in answer.stdout
 
 
-def test_an_answer_changes_its_setting_and_no_other(tmp_path):
+def test_init_changes_only_answered_settings(tmp_path):
     before = every_setting_changed(tmp_path / "data")
     path = tmp_path / "config.toml"
     path.write_text(written(before))
@@ -174,14 +174,14 @@ def test_an_answer_changes_its_setting_and_no_other(tmp_path):
     answer = svc(tmp_path, "init", "--yes", "--replace", "--unchecked", *options)
     assert answer.returncode == 0, answer.stderr
     before["http"] |= {"base_url": "https://new.example.com", "trusted_proxies": []}
-    # What was in the folder of the data moves with it; the key file was not.
+    # Paths in the data folder move with it. The key file is in another folder.
     before["store"] |= {"url": f"sqlite:///{new}/kept.db", "copies": f"{new}/copies"}
     before["mail"] |= {"transport": "file", "smtp_url": "", "folder": f"{new}/letters"}
     assert tomllib.loads(path.read_text()) == before
 
 
-def test_the_configuration_of_the_package_keeps_its_places(tmp_path):
-    """As the package's first start has it: what is not asked about, such as the copies of a store, stays."""
+def test_init_keeps_paths_of_packaged_configuration(tmp_path):
+    """Settings without a question, such as the folder for copies of the store, are kept."""
     text = (ROOT / "packaging/debian/config.toml").read_text().replace("/var/lib/svc", f"{tmp_path}/data")
     path = tmp_path / "config.toml"
     path.write_text(text)
@@ -193,39 +193,42 @@ def test_the_configuration_of_the_package_keeps_its_places(tmp_path):
     assert {section: of for section, of in after.items() if of} == before
 
 
-def test_a_configuration_that_cannot_be_kept_is_left_alone(tmp_path):
+def test_init_does_not_replace_invalid_configuration(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text("[http]\nbnid = 1\n")
     answer = svc(tmp_path, "init", "--yes", "--replace")
     assert (answer.returncode, path.read_text()) == (1, "[http]\nbnid = 1\n")
     assert "fix it, or move it aside" in answer.stderr
-    assert "the nearest is bind" in answer.stderr
+    assert "did you mean bind?" in answer.stderr
 
 
-def test_nobody_who_answers_is_no_answer(tmp_path):
+def test_init_writes_nothing_if_input_ends(tmp_path):
     answer = svc(tmp_path, "init", text="https://svc.example.com\n")
-    assert (answer.returncode, answer.stderr) == (1, "svc: no answer, so nothing was written; --yes asks nothing\n")
+    assert (answer.returncode, answer.stderr) == (
+        1,
+        "svc: no answer, nothing was written; use --yes to run without questions\n",
+    )
     assert not (tmp_path / "config.toml").exists()
 
 
-def test_what_root_writes_belongs_to_who_owns_the_data(tmp_path):
+def test_configuration_written_by_root_belongs_to_owner_of_data(tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
     is_root = os.geteuid() == 0
     if is_root:
         os.chown(folder, 65_534, 65_534)
-    write(tmp_path / "config.toml", filled({}), folder.stat())
+    write(tmp_path / "config.toml", render({}), folder.stat())
     written = (tmp_path / "config.toml").stat()
     assert (written.st_uid, written.st_gid) == ((65_534, 65_534) if is_root else (os.getuid(), os.getgid()))
     assert load(tmp_path / "config.toml", {}) == Config()
     with pytest.raises(ValueError, match="no such settings"):
-        filled({("http", "bnid"): "x"})
+        render({("http", "bnid"): "x"})
     odd: Answers = {("mail", "from"): 'a\x7f"\\\n€ <a@b.example>', ("http", "trusted_proxies"): ["::1"]}
-    assert tomllib.loads(filled(odd))["mail"]["from"] == odd["mail", "from"]
+    assert tomllib.loads(render(odd))["mail"]["from"] == odd["mail", "from"]
 
 
 async def log_of_a_start(folder: Path, **settings: str) -> list[dict[str, Any]]:
-    """What a service logs that is stopped as soon as it answers."""
+    """Return the log of a service that is stopped as soon as it is ready."""
     with tempfile.TemporaryFile() as log:
         process = await open_program(
             ["-m", "svc", "serve"], environ=environment(folder, settings), stderr=log.fileno(), folder=folder
@@ -239,21 +242,21 @@ async def log_of_a_start(folder: Path, **settings: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in log]
 
 
-async def test_the_first_start_says_in_four_lines_what_to_do_until_there_is_a_user(tmp_path):
-    """In a terminal they are plain, at every start; here nobody sits at one, so they are lines of the log."""
+async def test_first_start_logs_welcome_until_user_exists(tmp_path):
+    """Without a terminal, the welcome is logged, and only at the first start."""
     store = {"SVC_STORE_URL": f"sqlite:///{tmp_path}/svc.db"}
     log = await log_of_a_start(tmp_path, SVC_MAIL_FOLDER="mail", **store)
     first = [line["message"] for line in log if line["logger"] == "svc.commands.serving"]
-    told = (f"its store is {tmp_path}/svc.db", f"in {tmp_path}/mail); `svc init` asks", "svc user add", "/reference")
+    expected = (f"its store {tmp_path}/svc.db", f"to {tmp_path}/mail); `svc init` asks", "svc user add", "/reference")
     assert len(first) == 4
-    assert all(part in line for part, line in zip(told, first, strict=True)), first
+    assert all(part in line for part, line in zip(expected, first, strict=True)), first
     add = ("user", "add", "a@example.com", "--password-stdin")
     answer = await svc_async(tmp_path, *add, text="long enough\n", **store)
     assert answer.returncode == 0, answer.stderr
     assert not [line for line in await log_of_a_start(tmp_path, **store) if line["logger"] == "svc.commands.serving"]
 
 
-def test_the_four_lines_show_no_password_and_miss_nothing_that_is_set():
+def test_welcome_shows_no_password_and_no_missing_settings():
     config = Config(
         http=HttpConfig(base_url="https://svc.example.com"),
         store=StoreConfig(url=SecretStr("postgresql://svc:hunter2@db:5432/svc?sslmode=require")),
@@ -261,5 +264,5 @@ def test_the_four_lines_show_no_password_and_miss_nothing_that_is_set():
     )
     text = "\n".join(welcome(config, "http://127.0.0.1:1", "https://svc.example.com", web=False, option=" --config x"))
     assert "hunter2" not in text
-    for part in ("store is postgresql://db:5432/svc,", "needs nothing", "--confirmed --config x", "was not built"):
+    for part in ("store postgresql://db:5432/svc ", "needs no further", "--confirmed --config x", "not included"):
         assert part in text

@@ -1,4 +1,4 @@
-"""One emulated edge platform for the whole run; every test has an account of its own in it."""
+"""Fixtures for the API client: one emulator per run, and a separate Cloudflare account per test."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.client import Edge
 
-# The API's calls on an account, or on the platform's zones: method and path, in the order in which they came.
+# API calls as (method, path), in order of arrival.
 Calls = list[tuple[str, str]]
 
 
 @pytest.fixture
 def edge_config(emulator: Emulator) -> EdgeConfig:
-    """The service's own settings, pointed at the emulator."""
+    """The default settings with the emulator's URL."""
     return EdgeConfig(api_base_url=emulator.api, timeout_s=5, concurrency=4, retries=3)
 
 
 @pytest.fixture
 async def edge(edge_config: EdgeConfig) -> AsyncIterator[Edge]:
-    """The client, with short waits before a repeat."""
+    """The API client with short waits between retries."""
     async with open_edge(edge_config, first_wait_s=0.01) as opened:
         yield opened
 
 
 @pytest.fixture
 async def customer(emulator: Emulator, request: pytest.FixtureRequest) -> Customer:
-    """An account with one zone, `<number>.example`, that has used Workers before."""
+    """A Cloudflare account with one zone and a workers.dev subdomain."""
     name = zone_name(request)
     return await emulator.create_account([proxied_zone(name)], subdomain=name.split(".")[0])
 
@@ -51,19 +51,19 @@ def zone(request: pytest.FixtureRequest) -> str:
 
 
 def zone_name(request: pytest.FixtureRequest) -> str:
-    """A name that no other test has: the emulator knows each zone once."""
+    """Return a name that is unique per test, because the emulator allows each zone only once."""
     return f"z{hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:12]}.example"
 
 
 @pytest.fixture
 def bootstrap(edge: Edge, customer: Customer) -> Access:
-    """The account with a bootstrap token."""
+    """API access with a bootstrap token."""
     return edge.access(customer.account_id, customer.bootstrap_token)
 
 
 @pytest.fixture
 async def working_token(emulator: Emulator, customer: Customer) -> str:
-    """A token with the working token's rights."""
+    """A token with the working token's permissions."""
     rights = [right.name for right in WORKING_RIGHTS]
     _, value = await emulator.create_token(customer.account_id, rights=rights)
     return value
@@ -71,15 +71,15 @@ async def working_token(emulator: Emulator, customer: Customer) -> str:
 
 @pytest.fixture
 def access(edge: Edge, customer: Customer, working_token: str) -> Access:
-    """The account with a working token."""
+    """API access with a working token."""
     return edge.access(customer.account_id, working_token)
 
 
 @pytest.fixture
 def calls(emulator: Emulator) -> Callable[[], object]:
-    """`await calls()`: what the platform was asked since the test began."""
+    """A function that returns the API calls received since the test began: `await calls()`."""
 
-    async def asked() -> Calls:
+    async def received_calls() -> Calls:
         return [(call["method"], call["path"]) for call in await emulator.requests()]
 
-    return asked
+    return received_calls

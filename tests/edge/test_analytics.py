@@ -1,4 +1,4 @@
-"""What an account used, as the platform's analytics tell it."""
+"""Reading an account's usage from Cloudflare's analytics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def today() -> int:
 
 
 @pytest.mark.rule("A24")
-async def test_each_day_has_its_use_and_an_unknown_size_stays_unknown(
+async def test_usage_is_returned_per_day_and_unknown_sizes_are_absent(
     access: Access, emulator: Emulator, customer: Customer, today: int
 ) -> None:
     database = await d1.create(access, "svc-edge")
@@ -51,7 +51,9 @@ async def test_each_day_has_its_use_and_an_unknown_size_stays_unknown(
 
 
 @pytest.mark.rule("A24")
-async def test_an_estimate_is_told_as_one(access: Access, emulator: Emulator, customer: Customer, today: int) -> None:
+async def test_sampled_figures_are_returned_as_estimates(
+    access: Access, emulator: Emulator, customer: Customer, today: int
+) -> None:
     await emulator.set_usage(customer.account_id, today - 1, requests=50_000, rows_read=20_000, sample_interval=10)
     [requests] = await analytics.request_days(access, today - 1, today - 1)
     assert (requests.day, requests.value) == (today - 1, 50_000)
@@ -61,7 +63,7 @@ async def test_an_estimate_is_told_as_one(access: Access, emulator: Emulator, cu
 
 
 @pytest.mark.rule("A24")
-async def test_the_platform_tells_as_many_days_as_are_asked_for(access: Access, today: int) -> None:
+async def test_analytics_cover_all_requested_days(access: Access, today: int) -> None:
     assert len(await analytics.request_days(access, today - DAYS_TOLD, today - 1)) == DAYS_TOLD
     assert len((await analytics.database_days(access, "d", today - DAYS_TOLD, today - 1)).writes) == DAYS_TOLD
     with pytest.raises(EdgeRefused, match="older than 4w3d"):
@@ -80,8 +82,8 @@ def interval(estimate: Any, lower: Any = None, upper: Any = None) -> Any:
     }
 
 
-async def answers(emulator: Emulator, **lists: Any) -> None:
-    """What the platform says from now on of the account's use."""
+async def set_response(emulator: Emulator, **lists: Any) -> None:
+    """Let the emulator respond to analytics queries with these lists."""
     await emulator.clear_faults()
     body = json.dumps({"data": {"viewer": {"accounts": [lists]}}, "errors": None})
     await emulator.fault("html", "/graphql", status=200, body=body, times=None)
@@ -89,30 +91,30 @@ async def answers(emulator: Emulator, **lists: Any) -> None:
 
 @pytest.mark.rule("A24")
 @pytest.mark.parametrize("odd", [-1, 1e16, 10**400, 1.7e308, float("inf"), float("nan"), "many", None])
-async def test_a_number_that_can_be_none_is_not_read(access: Access, emulator: Emulator, today: int, odd: Any) -> None:
+async def test_invalid_numbers_are_rejected(access: Access, emulator: Emulator, today: int, odd: Any) -> None:
     counted = row(today - 1, confidence={"sum": {"requests": interval(odd)}})
-    await answers(emulator, workers=[counted, counted], pages=[])
+    await set_response(emulator, workers=[counted, counted], pages=[])
     with pytest.raises((EdgeRefused, EdgeUnavailable)):
         await analytics.request_days(access, today - 1, today - 1)
-    await answers(emulator, rows=[], size=[row(today - 1, max={"databaseSizeBytes": odd})])
+    await set_response(emulator, rows=[], size=[row(today - 1, max={"databaseSizeBytes": odd})])
     with pytest.raises((EdgeRefused, EdgeUnavailable)):
         await analytics.database_days(access, "d", today - 1, today - 1)
 
 
 @pytest.mark.rule("A24", "X5")
-async def test_days_that_were_not_asked_for_are_not_read(access: Access, emulator: Emulator, today: int) -> None:
+async def test_days_outside_the_requested_range_are_ignored(access: Access, emulator: Emulator, today: int) -> None:
     days = [today - 40, today - 1, today, today + 300]
     counted = [row(day, confidence={"sum": {"requests": interval(7)}}) for day in days]
-    await answers(emulator, workers=counted, pages=[])
+    await set_response(emulator, workers=counted, pages=[])
     assert await analytics.request_days(access, today - 1, today - 1) == (Figure.exact(today - 1, 7),)
-    await answers(emulator, workers=counted)
+    await set_response(emulator, workers=counted)
     assert await analytics.script_requests(access, "s", today - 1) == Figure.exact(today - 1, 7)
-    await answers(emulator, rows=[], size=[row(day, max={"databaseSizeBytes": 5}) for day in days])
+    await set_response(emulator, rows=[], size=[row(day, max={"databaseSizeBytes": 5}) for day in days])
     assert (await analytics.database_days(access, "d", today - 1, today - 1)).sizes == (Figure.exact(today - 1, 5),)
 
 
 @pytest.mark.rule("A24")
-async def test_the_size_of_a_database_is_that_of_now(
+async def test_database_size_is_the_current_size(
     access: Access, emulator: Emulator, customer: Customer, today: int
 ) -> None:
     database = await d1.create(access, "svc-edge")
@@ -135,7 +137,9 @@ async def test_the_size_of_a_database_is_that_of_now(
 
 
 @pytest.mark.rule("A24")
-async def test_a_refused_query_gives_no_numbers(edge: Edge, emulator: Emulator, customer: Customer, today: int) -> None:
+async def test_query_without_permission_is_refused(
+    edge: Edge, emulator: Emulator, customer: Customer, today: int
+) -> None:
     _, value = await emulator.create_token(customer.account_id, rights=["D1 Write"])
     access = edge.access(customer.account_id, value)
     with pytest.raises(EdgeRefused, match="not authorized"):
@@ -144,7 +148,7 @@ async def test_a_refused_query_gives_no_numbers(edge: Edge, emulator: Emulator, 
         await analytics.request_days(access, today, today)
 
 
-async def test_a_query_is_repeated_after_a_failure_and_given_up_when_throttled(
+async def test_failed_query_is_retried_and_throttled_query_is_not(
     access: Access, emulator: Emulator, today: int
 ) -> None:
     await emulator.fault("html", "/graphql", method="POST", times=2)
@@ -156,7 +160,7 @@ async def test_a_query_is_repeated_after_a_failure_and_given_up_when_throttled(
 
 
 @pytest.mark.rule("X5")
-async def test_the_requests_of_one_script_are_told_apart_and_what_is_not_told_is_not_known(
+async def test_requests_are_counted_per_script_and_unknown_without_a_row(
     access: Access, edge: Edge, emulator: Emulator, customer: Customer, today: int
 ) -> None:
     await emulator.set_usage(customer.account_id, today - 1, requests=1200)

@@ -1,4 +1,4 @@
-"""What an answer means: no I/O."""
+"""Interpretation of API responses, and the retry policy."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def refusal(code: int, message: str = "no") -> bytes:
         (200, 1, "cloudflare_error", "never"),
     ],
 )
-def test_a_refusal_has_the_services_own_code(status: int, edge_code: int, code: str, repeat: str) -> None:
+def test_refusals_are_mapped_to_error_codes(status: int, edge_code: int, code: str, repeat: str) -> None:
     failed = read(HttpAnswer(status, refusal(edge_code)), repeatable=True)
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, EdgeRefused)
@@ -64,7 +64,7 @@ def test_a_refusal_has_the_services_own_code(status: int, edge_code: int, code: 
 
 
 @pytest.mark.parametrize("body", [refusal(7003), refusal(7000), refusal(10007), b"<html>not here</html>"])
-def test_only_the_products_own_code_says_that_something_is_not_there(body: bytes) -> None:
+def test_only_404_with_the_products_code_means_missing(body: bytes) -> None:
     failed = read(HttpAnswer(404, body), repeatable=True, gone=frozenset({7404}))
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
@@ -77,7 +77,7 @@ def test_only_the_products_own_code_says_that_something_is_not_there(body: bytes
 
 @pytest.mark.parametrize("status", [408, 500, 502, 504, 522])
 @pytest.mark.parametrize("body", [refusal(10013), b"<html>bad gateway</html>", b""])
-def test_after_a_failure_a_change_may_have_happened(status: int, body: bytes) -> None:
+def test_outcome_of_a_change_is_unknown_after_a_server_error(status: int, body: bytes) -> None:
     sure = read(HttpAnswer(status, body), repeatable=True)
     unsure = read(HttpAnswer(status, body), repeatable=False)
     assert isinstance(sure, Failed)
@@ -87,21 +87,21 @@ def test_after_a_failure_a_change_may_have_happened(status: int, body: bytes) ->
     assert sure.repeat == unsure.repeat == "repeatable"
 
 
-def test_a_good_status_with_a_page_says_nothing_about_a_change() -> None:
+def test_outcome_of_a_change_is_unknown_after_200_with_html() -> None:
     failed = read(HttpAnswer(200, b"<html>"), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnknown
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404])
-def test_a_page_of_somebody_else_never_says_that_the_token_is_dead(status: int) -> None:
+def test_html_error_page_does_not_invalidate_the_token(status: int) -> None:
     failed = read(HttpAnswer(status, b"<html>who are you?</html>"), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert failed.repeat == "always"
 
 
-def test_throttling_is_known_by_the_status_alone() -> None:
+def test_throttling_is_detected_by_status_alone() -> None:
     failed = read(HttpAnswer(429, refusal(10000), "7"), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
@@ -109,7 +109,7 @@ def test_throttling_is_known_by_the_status_alone() -> None:
 
 
 @pytest.mark.parametrize("rows", ["read", "write"])
-def test_the_daily_limit_is_known_by_its_text(rows: str) -> None:
+def test_daily_limit_is_detected_by_message(rows: str) -> None:
     text = f"Your account has exceeded D1's free tier daily row {rows} limit. Upgrade to a paid plan or wait."
     failed = read(HttpAnswer(400, refusal(7500, text)), repeatable=True)
     assert isinstance(failed, Failed)
@@ -117,7 +117,7 @@ def test_the_daily_limit_is_known_by_its_text(rows: str) -> None:
     assert (failed.error.rows, failed.repeat) == (rows, "never")
 
 
-def test_a_concurrent_change_did_nothing_and_can_be_repeated() -> None:
+def test_concurrent_change_can_always_be_retried() -> None:
     failed = read(HttpAnswer(409, refusal(10035)), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
@@ -135,14 +135,14 @@ def test_a_concurrent_change_did_nothing_and_can_be_repeated() -> None:
         "D1 DB exceeded its CPU time limit and was reset.",
     ],
 )
-def test_some_refusals_are_transient(text: str) -> None:
+def test_transient_refusals_can_be_retried(text: str) -> None:
     failed = read(HttpAnswer(400, refusal(10021, text)), repeatable=True)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert failed.repeat == "repeatable"
 
 
-def test_what_was_never_sent_was_not_done() -> None:
+def test_failure_before_sending_is_not_unknown() -> None:
     assert type(no_answer("no route", sent=False, repeatable=False).error) is EdgeUnavailable
     assert type(no_answer("closed", sent=True, repeatable=False).error) is EdgeUnknown
     assert type(no_answer("closed", sent=True, repeatable=True).error) is EdgeUnavailable
@@ -156,7 +156,7 @@ def test_what_was_never_sent_was_not_done() -> None:
     retry_after=st.none() | st.text(max_size=8),
     repeatable=st.booleans(),
 )  # fmt: skip
-def test_any_answer_is_either_good_or_a_known_failure(
+def test_any_response_is_an_envelope_or_a_known_failure(
     status: int, body: bytes, retry_after: str | None, repeatable: bool
 ) -> None:
     answer = read(HttpAnswer(status, body, retry_after), repeatable=repeatable)
@@ -166,7 +166,7 @@ def test_any_answer_is_either_good_or_a_known_failure(
 
 
 @given(st.text(min_size=40, max_size=60, alphabet="abcdefXYZ0123456789_-"), st.integers(400, 599))
-def test_a_token_that_the_platform_quotes_is_cut_out(secret: str, status: int) -> None:
+def test_token_quoted_in_a_message_is_removed(secret: str, status: int) -> None:
     body = refusal(6003, f"Invalid header: Bearer {secret}, you see")
     failed = read(HttpAnswer(status, body), repeatable=True, secret=secret)
     assert isinstance(failed, Failed)
@@ -177,11 +177,11 @@ def test_a_token_that_the_platform_quotes_is_cut_out(secret: str, status: int) -
     ("text", "value"),
     [("5", 5.0), ("0", 0.0), (None, None), ("", None), ("soon", None), ("-1", None), ("nan", None), ("inf", None)],
 )
-def test_retry_after_is_read_as_seconds(text: str | None, value: float | None) -> None:
+def test_retry_after_is_parsed_as_seconds(text: str | None, value: float | None) -> None:
     assert seconds(text) == value
 
 
-def test_times_need_their_zone() -> None:
+def test_times_without_time_zone_are_rejected() -> None:
     moment = TypeAdapter(Moment)
     assert moment.validate_python("2026-11-21T04:00:00Z") == 1_795_233_600_000
     assert moment.validate_python("2026-11-21T04:00:00.123456Z") == 1_795_233_600_123
@@ -195,7 +195,7 @@ def failed(repeat: Repeat, wait_s: float | None = None) -> Failed:
 
 
 def waits(retry: Retry, failure: Failed, *, repeatable: bool = True, settling_s: float = 0) -> list[float]:
-    """The waits between the tries of a call that fails in this way every time."""
+    """Return the waits between the attempts of a call that always fails in this way."""
     found: list[float] = []
     while (wait_s := retry.wait_s(failure, repeatable=repeatable, settling_s=settling_s, jitter=1)) is not None:
         found.append(wait_s)
@@ -218,35 +218,33 @@ def waits(retry: Retry, failure: Failed, *, repeatable: bool = True, settling_s:
         ("credential", False, len(CREDENTIAL_WAITS)),
     ],
 )
-def test_what_failed_and_whether_it_can_be_repeated_decide_about_another_try(
-    repeat: Repeat, repeatable: bool, tries: int
-) -> None:
+def test_number_of_retries_by_kind_of_failure_and_idempotency(repeat: Repeat, repeatable: bool, tries: int) -> None:
     assert len(waits(Retry(3, 0.25), failed(repeat), repeatable=repeatable)) == tries
     assert len(waits(Retry(0, 0.25), failed(repeat), repeatable=repeatable)) == (tries if repeat == "credential" else 0)
 
 
-def test_waits_double_up_to_their_limit_and_are_spread() -> None:
+def test_waits_double_up_to_the_limit_with_jitter() -> None:
     assert waits(Retry(6, 0.25), failed("always")) == [0.25, 0.5, 1, 2, LONGEST_WAIT_S, LONGEST_WAIT_S]
     assert Retry(6, 0.25).wait_s(failed("always"), repeatable=True, settling_s=0, jitter=0.5) == 0.125
 
 
-def test_the_platforms_own_wait_is_kept_exactly_or_not_at_all() -> None:
+def test_requested_wait_is_followed_exactly_or_not_at_all() -> None:
     assert waits(Retry(2, 0.25), failed("always", LONGEST_THROTTLE_S)) == [LONGEST_THROTTLE_S] * 2
     assert Retry(2, 0.25).wait_s(failed("always", 1), repeatable=True, settling_s=0, jitter=0.5) == 1
     assert waits(Retry(2, 0.25), failed("always", LONGEST_THROTTLE_S + 1)) == []
 
 
-def test_a_refused_credential_is_asked_about_for_a_quarter_of_a_minute() -> None:
+def test_refused_credential_is_retried_for_fifteen_seconds() -> None:
     assert waits(Retry(3, FIRST_WAIT_S), failed("credential")) == [1, 4, 10]
 
 
-def test_a_new_token_is_tried_for_as_long_as_it_settles() -> None:
+def test_new_token_is_retried_until_it_has_settled() -> None:
     tried = waits(Retry(3, 0.25), failed("credential"), settling_s=60)
     assert tried == [0.25, 0.5, 1, 2, 4, 8, LONGEST_SETTLING_WAIT_S, LONGEST_SETTLING_WAIT_S, 14.25]
     assert sum(tried) == 60
 
 
-def test_failures_and_refusals_of_one_call_are_counted_apart() -> None:
+def test_failures_and_refusals_are_counted_separately() -> None:
     retry = Retry(1, 0.25).counted(failed("credential"))
     assert retry.wait_s(failed("always"), repeatable=True, settling_s=0, jitter=1) == 0.25
     retry = retry.counted(failed("always"))

@@ -1,4 +1,4 @@
-"""Tokens, zones, workers, databases, routes: each function against the platform."""
+"""The functions for tokens, zones, workers, databases and routes, against the emulator."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ GROUPS = [
 
 
 @pytest.mark.rule("A4")
-async def test_a_minted_token_carries_exactly_the_rights_and_works(
+async def test_created_token_has_exactly_the_requested_permissions(
     bootstrap: Access, edge: Edge, customer: Customer, zone: str
 ) -> None:
-    asked = tokens.policies_for(customer.account_id, await tokens.permission_groups(bootstrap))
+    policies = tokens.policies_for(customer.account_id, await tokens.permission_groups(bootstrap))
     expires_at = system_clock() // 1000 * 1000 + 86_400_000
-    made = await tokens.create(bootstrap, "svc-op_1", asked, expires_at)
+    made = await tokens.create(bootstrap, "svc-op_1", policies, expires_at)
     assert (made.name, made.expires_at) == ("svc-op_1", expires_at)
-    assert tokens.rights_of(made.policies) == tokens.rights_of(asked)
+    assert tokens.rights_of(made.policies) == tokens.rights_of(policies)
     access = edge.access(customer.account_id, made.value.get_secret_value())
     assert await tokens.verify(access) == tokens.TokenStatus(made.id, "active", expires_at)
     assert await workers.get_script(access, "svc-edge") is None
@@ -40,14 +40,14 @@ async def test_a_minted_token_carries_exactly_the_rights_and_works(
     assert await zones.account_name(access) == "Customer"
     assert (await zones.records_of(access, customer.zones[zone], zone)).proxied
     assert await routes.list_routes(access, customer.zones[zone]) == []
-    with pytest.raises(EdgeRefused) as caught:  # and no more than that
+    with pytest.raises(EdgeRefused) as caught:  # no further permissions
         await tokens.list_all(access)
     assert caught.value.code == "permission_error"
 
 
 @pytest.mark.rule("A4")
-def test_a_catalogue_without_a_needed_right_is_named() -> None:
-    # The name alone is not enough: some names exist twice, with different scopes.
+def test_missing_permission_group_is_reported() -> None:
+    # Some names exist twice, with different scopes.
     elsewhere = [tokens.PermissionGroup("x", "DNS Read", (ACCOUNT,))]
     groups = [group for group in GROUPS if group.name not in ("D1 Write", "DNS Read")] + elsewhere
     with pytest.raises(ServiceError) as caught:
@@ -57,22 +57,25 @@ def test_a_catalogue_without_a_needed_right_is_named() -> None:
 
 
 @pytest.mark.rule("A4")
-def test_rights_are_equal_however_they_are_grouped_and_differ_by_any_one() -> None:
-    asked = tokens.policies_for("a" * 32, GROUPS)
+def test_permissions_are_compared_independently_of_grouping() -> None:
+    policies = tokens.policies_for("a" * 32, GROUPS)
     split = [
         tokens.Policy(policy.effect, frozenset({group_id}), policy.resources)
-        for policy in reversed(asked)
+        for policy in reversed(policies)
         for group_id in policy.group_ids
     ]
-    rights = tokens.rights_of(asked)
+    rights = tokens.rights_of(policies)
     assert tokens.rights_of(split) == rights
     assert tokens.rights_of(split[1:]) < rights
-    assert tokens.rights_of([*split, tokens.Policy("allow", frozenset({"id9"}), asked[0].resources)]) > rights
+    assert tokens.rights_of([*split, tokens.Policy("allow", frozenset({"id9"}), policies[0].resources)]) > rights
     assert tokens.rights_of([*split, tokens.Policy("deny", split[0].group_ids, split[0].resources)]) > rights
-    assert tokens.rights_of([asked[0], tokens.Policy("allow", asked[1].group_ids, frozenset({f"{ZONE}.*"}))]) != rights
+    assert (
+        tokens.rights_of([policies[0], tokens.Policy("allow", policies[1].group_ids, frozenset({f"{ZONE}.*"}))])
+        != rights
+    )
 
 
-async def test_tokens_are_listed_whole_and_deleted_once(
+async def test_all_tokens_are_listed_and_deletion_reports_missing_ones(
     bootstrap: Access, emulator: Emulator, customer: Customer
 ) -> None:
     made = {(await emulator.create_token(customer.account_id, name=f"t{number}"))[0] for number in range(60)}
@@ -84,7 +87,7 @@ async def test_tokens_are_listed_whole_and_deleted_once(
 
 
 @pytest.mark.rule("A3")
-async def test_a_token_of_another_account_is_refused(edge: Edge, emulator: Emulator, customer: Customer) -> None:
+async def test_token_of_another_account_is_refused(edge: Edge, emulator: Emulator, customer: Customer) -> None:
     other = await emulator.create_account()
     with pytest.raises(EdgeRefused) as caught:
         await tokens.verify(edge.access(other.account_id, customer.bootstrap_token))
@@ -116,7 +119,7 @@ async def test_zones_are_listed_by_name_up_to_the_limit(
     assert (len(exactly), truncated) == (56, False)
 
 
-async def test_host_belongs_to_its_closest_active_zone_or_else_to_its_closest_one(
+async def test_host_belongs_to_its_closest_active_zone_else_its_closest_zone(
     access: Access, emulator: Emulator, customer: Customer, zone: str
 ) -> None:
     closer = await emulator.set_zone(customer.account_id, f"eu.{zone}")
@@ -133,7 +136,7 @@ async def test_host_belongs_to_its_closest_active_zone_or_else_to_its_closest_on
     assert await zone_id_of(f"shop.eu.{zone}") == customer.zones[zone]
     await emulator.set_zone(customer.account_id, zone, status="pending")
     assert await zone_id_of(f"a.b.{zone}") == customer.zones[zone]
-    assert await zone_id_of(f"shop.eu.{zone}") == closer  # none is active: the closest one
+    assert await zone_id_of(f"shop.eu.{zone}") == closer  # no zone is active, so the closest one
     assert not (await zones.zone_by_id(access, closer)).is_active
 
 
@@ -153,7 +156,7 @@ async def test_host_belongs_to_its_closest_active_zone_or_else_to_its_closest_on
         ([], "", False),
     ],
 )
-async def test_a_host_needs_a_proxied_record_of_its_own_or_of_the_closest_wildcard(
+async def test_own_records_take_precedence_over_the_closest_wildcard(
     access: Access,
     emulator: Emulator,
     customer: Customer,
@@ -164,21 +167,21 @@ async def test_a_host_needs_a_proxied_record_of_its_own_or_of_the_closest_wildca
 ) -> None:
     zone_id = await emulator.set_zone(customer.account_id, zone, dns=records)
     assert (await zones.records_of(access, zone_id, f"{host}{zone}")).proxied is proxied
-    # Of many hosts the zone's records are listed, and tell the same.
+    # For many hosts the zone's records are listed, with the same result.
     many = {f"{host}{zone}", *(f"{other}.{zone}" for other in ("a.b", "c", "go", "www"))}
     assert await zones.records_of_all(access, zone_id, many) == {
         name: await zones.records_of(access, zone_id, name) for name in many
     }
 
 
-async def test_a_script_is_known_by_its_tag_and_etag(access: Access) -> None:
+async def test_script_has_tags_and_a_stable_etag(access: Access) -> None:
     await upload(access)
     uploaded = await workers.get_script(access, "svc-edge")
     assert uploaded is not None
     assert uploaded.etag
     assert uploaded.tags == ("svc-account:acc_1",)
     await upload(access)
-    assert await workers.get_script(access, "svc-edge") == uploaded  # the same code, the same etag
+    assert await workers.get_script(access, "svc-edge") == uploaded  # same code, same etag
     await workers.disable_subdomain(access, "svc-edge")
     await workers.set_schedules(access, "svc-edge", ["* * * * *"])
     assert await schedules(access) == ["* * * * *"]
@@ -189,7 +192,7 @@ async def test_a_script_is_known_by_its_tag_and_etag(access: Access) -> None:
     assert await workers.get_script(access, "svc-edge") is None
 
 
-async def test_what_is_bound_reaches_the_worker(
+async def test_bindings_are_available_in_the_worker(
     access: Access, emulator: Emulator, customer: Customer, zone: str
 ) -> None:
     database = await d1.create(access, "svc-edge")
@@ -212,10 +215,10 @@ async def test_what_is_bound_reaches_the_worker(
 
 
 @pytest.mark.rule("A12")
-async def test_an_account_that_never_used_workers_gets_its_name_once(edge: Edge, emulator: Emulator) -> None:
+async def test_subdomain_is_registered_for_a_new_workers_account(edge: Edge, emulator: Emulator) -> None:
     taken = f"taken{system_clock()}"
     await emulator.create_account(subdomain=taken)
-    access = await unused(edge, emulator)
+    access = await new_workers_account(edge, emulator)
     with pytest.raises(EdgeRefused) as caught:
         await upload(access)
     assert caught.value.code == "subdomain_required"
@@ -228,15 +231,15 @@ async def test_an_account_that_never_used_workers_gets_its_name_once(edge: Edge,
     await upload(access)
 
 
-async def unused(edge: Edge, emulator: Emulator) -> Access:
-    """A customer's account in which nobody used Workers yet."""
+async def new_workers_account(edge: Edge, emulator: Emulator) -> Access:
+    """Return access to an account that has never used Workers."""
     customer = await emulator.create_account()
     rights = [right.name for right in tokens.WORKING_RIGHTS]
     _, value = await emulator.create_token(customer.account_id, rights=rights)
     return edge.access(customer.account_id, value)
 
 
-async def test_an_account_above_its_limit_of_crons_keeps_those_that_are_right(
+async def test_unchanged_cron_trigger_is_accepted_above_the_limit(
     access: Access, emulator: Emulator, customer: Customer
 ) -> None:
     await upload(access)
@@ -249,26 +252,24 @@ async def test_an_account_above_its_limit_of_crons_keeps_those_that_are_right(
 
 
 @pytest.mark.parametrize("call", ["schedules", "subdomain"])
-async def test_a_worker_that_is_not_known_everywhere_yet_is_asked_for_again(
-    access: Access, emulator: Emulator, call: str
-) -> None:
+async def test_worker_not_found_after_upload_is_retried(access: Access, emulator: Emulator, call: str) -> None:
     await upload(access)
     await emulator.fault("refuse", f"*/scripts/svc-edge/{call}", status=404, code=10007, times=2)
-    await settle(access)
+    await finish_install(access)
     assert await schedules(access) == ["* * * * *"]
     await emulator.fault("refuse", f"*/scripts/svc-edge/{call}", status=404, code=10007, times=None)
-    with pytest.raises(EdgeUnavailable):  # no refusal either way: an install goes on later
-        await settle(access)
+    with pytest.raises(EdgeUnavailable):  # not a refusal, so an install can continue later
+        await finish_install(access)
 
 
-async def settle(access: Access) -> None:
-    """What follows an upload."""
+async def finish_install(access: Access) -> None:
+    """Run the steps of an install after the upload."""
     await workers.set_schedules(access, "svc-edge", ["* * * * *"])
     await workers.disable_subdomain(access, "svc-edge")
 
 
 @pytest.mark.rule("A12")
-async def test_no_cron_slot_left_is_cron_limit(access: Access, emulator: Emulator, customer: Customer) -> None:
+async def test_exceeded_cron_triggers_are_cron_limit(access: Access, emulator: Emulator, customer: Customer) -> None:
     await upload(access)
     await emulator.set_limits(customer.account_id, crons=0)
     with pytest.raises(EdgeRefused) as caught:
@@ -276,7 +277,7 @@ async def test_no_cron_slot_left_is_cron_limit(access: Access, emulator: Emulato
     assert caught.value.code == "cron_limit"
 
 
-async def test_a_database_is_found_by_exactly_its_name(access: Access) -> None:
+async def test_database_is_found_by_exact_name(access: Access) -> None:
     longer = await d1.create(access, "svc-edge-old")
     assert await d1.find(access, "svc-edge") is None
     before = system_clock()
@@ -291,14 +292,14 @@ async def test_a_database_is_found_by_exactly_its_name(access: Access) -> None:
 
 
 @pytest.mark.rule("A12")
-async def test_a_taken_database_name_is_name_taken(access: Access) -> None:
+async def test_existing_database_name_is_name_taken(access: Access) -> None:
     await d1.create(access, "svc-edge")
     with pytest.raises(EdgeRefused) as caught:
         await d1.create(access, "svc-edge")
     assert caught.value.code == "name_taken"
 
 
-async def test_statements_run_as_one_batch_and_say_what_they_cost(access: Access) -> None:
+async def test_statements_run_as_one_transaction_and_report_their_cost(access: Access) -> None:
     database = await d1.create(access, "svc-edge")
     insert = "insert into n (a, b, c) values (cast($1 as integer), $2, $3)"
     made, one, two, read = await d1.query(
@@ -323,10 +324,10 @@ async def test_statements_run_as_one_batch_and_say_what_they_cost(access: Access
         await d1.query(access, database.id, [("delete from n", []), ("select nothing from nowhere", [])])
     assert caught.value.code == "cloudflare_error"
     (left,) = await d1.query(access, database.id, [("select count(*) as n from n", [])])
-    assert left.rows[0]["n"] == 2  # all of a batch or nothing
+    assert left.rows[0]["n"] == 2  # the failed batch was rolled back
 
 
-async def test_a_used_up_day_is_told_apart(access: Access, emulator: Emulator, customer: Customer) -> None:
+async def test_daily_limit_is_reported_and_not_retried(access: Access, emulator: Emulator, customer: Customer) -> None:
     database = await d1.create(access, "svc-edge")
     await d1.query(access, database.id, [("create table n (a)", [])])
     await emulator.set_limits(customer.account_id, rows_written=1)
@@ -340,7 +341,7 @@ async def test_a_used_up_day_is_told_apart(access: Access, emulator: Emulator, c
 
 
 @pytest.mark.rule("S3")
-async def test_a_route_of_anybody_is_a_conflict(access: Access, customer: Customer, zone: str) -> None:
+async def test_existing_pattern_is_route_conflict(access: Access, customer: Customer, zone: str) -> None:
     zone_id = customer.zones[zone]
     await upload(access)
     made = await routes.create(access, zone_id, f"{zone}/x*", "svc-edge", fail_open=True)
@@ -352,7 +353,7 @@ async def test_a_route_of_anybody_is_a_conflict(access: Access, customer: Custom
     assert await routes.delete(access, zone_id, made.id) is False
 
 
-async def test_a_route_tells_what_it_does_past_the_days_requests_unless_the_platform_ignores_it(
+async def test_fail_open_is_reported_unless_the_api_ignores_it(
     access: Access, emulator: Emulator, customer: Customer, zone: str
 ) -> None:
     zone_id = customer.zones[zone]
@@ -383,14 +384,14 @@ async def test_a_route_tells_what_it_does_past_the_days_requests_unless_the_plat
         ([], False),
     ],
 )
-async def test_a_record_to_no_network_is_a_dummy(
+async def test_record_with_unroutable_address_is_a_dummy(
     access: Access, emulator: Emulator, customer: Customer, zone: str, records: list[dict[str, object]], dummy: bool
 ) -> None:
     zone_id = await emulator.set_zone(customer.account_id, zone, dns=[{"name": "go", **one} for one in records])
     assert (await zones.records_of(access, zone_id, f"go.{zone}")).dummy is dummy
 
 
-async def test_the_free_certificate_of_a_full_zone_covers_one_label_below_it(
+async def test_free_certificate_of_a_full_zone_covers_one_label(
     access: Access, emulator: Emulator, customer: Customer, zone: str
 ) -> None:
     for kind, deep in (("full", False), ("partial", True)):
@@ -401,7 +402,7 @@ async def test_the_free_certificate_of_a_full_zone_covers_one_label_below_it(
         assert [found.has_certificate(host) for host in hosts] == [True, True, deep]
 
 
-async def test_a_route_lets_the_page_through_when_the_days_requests_are_used_up(
+async def test_route_with_fail_open_serves_the_page_at_the_request_limit(
     access: Access, emulator: Emulator, customer: Customer, zone: str
 ) -> None:
     await upload(access)
@@ -412,7 +413,7 @@ async def test_a_route_lets_the_page_through_when_the_days_requests_are_used_up(
     assert (await emulator.visit(zone, "/x1")).body == "the customer's own page"
 
 
-async def test_a_zone_that_left_the_account_is_no_place_for_routes(
+async def test_routes_of_a_removed_zone_are_permission_error(
     access: Access, emulator: Emulator, customer: Customer, zone: str
 ) -> None:
     zone_id = customer.zones[zone]
@@ -426,5 +427,5 @@ async def test_a_zone_that_left_the_account_is_no_place_for_routes(
         await routes.delete(access, zone_id, made.id)
     with pytest.raises(EdgeRefused) as caught:
         await zones.records_of(access, zone_id, zone)
-    assert (caught.value.code, caught.value.remote_code) == ("permission_error", 9109)  # the token itself is well
+    assert (caught.value.code, caught.value.remote_code) == ("permission_error", 9109)  # the token itself is valid
     assert await zones.zone_of(access, zone) is None

@@ -1,4 +1,4 @@
-"""Which call is repeated, which is not, and what error comes out: against the platform's faults."""
+"""Retries and errors of API calls under injected faults."""
 
 from __future__ import annotations
 
@@ -32,16 +32,14 @@ LOST = ["drop_before", "drop_after", "html"]
 
 
 @pytest.mark.parametrize("kind", ["drop_before", "drop_after", "html", "throttle"])
-async def test_a_read_is_repeated(access: Access, emulator: Emulator, calls: Calls, kind: str) -> None:
+async def test_failed_read_is_retried(access: Access, emulator: Emulator, calls: Calls, kind: str) -> None:
     await emulator.fault(kind, f"{access.account_path}/workers/*", times=2)
     assert await workers.get_script(access, "svc-edge") is None
     assert len(await calls()) == 3
 
 
 @pytest.mark.parametrize("kind", LOST)
-async def test_a_read_is_given_up_after_its_retries(
-    access: Access, emulator: Emulator, calls: Calls, kind: str
-) -> None:
+async def test_read_fails_after_all_retries(access: Access, emulator: Emulator, calls: Calls, kind: str) -> None:
     await emulator.fault(kind, f"{access.account_path}/workers/*", times=None)
     with pytest.raises(EdgeUnavailable) as caught:
         await workers.get_script(access, "svc-edge")
@@ -50,7 +48,7 @@ async def test_a_read_is_given_up_after_its_retries(
 
 
 @pytest.mark.parametrize(("kind", "made"), [("drop_before", 0), ("drop_after", 1), ("html", 0)])
-async def test_a_create_without_an_answer_is_not_repeated(
+async def test_create_without_response_is_not_retried(
     access: Access, emulator: Emulator, calls: Calls, kind: str, made: int
 ) -> None:
     await emulator.fault(kind, f"{access.account_path}/d1/database", method="POST")
@@ -62,7 +60,7 @@ async def test_a_create_without_an_answer_is_not_repeated(
 
 @pytest.mark.rule("A4")
 @pytest.mark.parametrize(("kind", "made"), [("drop_before", 0), ("drop_after", 1), ("html", 0)])
-async def test_a_token_whose_answer_was_lost_can_be_found_and_deleted(
+async def test_token_created_without_response_can_be_found_and_deleted(
     bootstrap: Access, emulator: Emulator, kind: str, made: int
 ) -> None:
     policies = tokens.policies_for(bootstrap.edge_account_id, await tokens.permission_groups(bootstrap))
@@ -76,7 +74,7 @@ async def test_a_token_whose_answer_was_lost_can_be_found_and_deleted(
     assert "svc-op_1" not in {token.name for token in await tokens.list_all(bootstrap)}
 
 
-async def test_a_route_whose_answer_was_lost_can_be_found(
+async def test_route_created_without_response_can_be_found(
     access: Access, emulator: Emulator, customer: Customer, zone: str
 ) -> None:
     zone_id = customer.zones[zone]
@@ -89,17 +87,17 @@ async def test_a_route_whose_answer_was_lost_can_be_found(
     ]
 
 
-async def test_a_deletion_whose_answer_was_lost_is_repeated(access: Access, emulator: Emulator, calls: Calls) -> None:
+async def test_deletion_without_response_is_retried(access: Access, emulator: Emulator, calls: Calls) -> None:
     database = await d1.create(access, "svc-edge")
     await emulator.forget_requests()
     await emulator.fault("drop_after", f"{access.account_path}/d1/*", method="DELETE")
-    assert await d1.delete(access, database.id) is False  # the second try found it gone
+    assert await d1.delete(access, database.id) is False  # the retry did not find it
     assert len(await calls()) == 2
     assert await d1.get(access, database.id) is None
 
 
 @pytest.mark.parametrize("fault", [{"kind": "refuse", "code": 7003}, {"kind": "html"}])
-async def test_a_404_that_is_not_the_products_own_word_says_nothing(
+async def test_404_without_the_products_code_is_unavailable(
     access: Access, emulator: Emulator, fault: dict[str, Any]
 ) -> None:
     database = await d1.create(access, "svc-edge")
@@ -107,16 +105,14 @@ async def test_a_404_that_is_not_the_products_own_word_says_nothing(
     await emulator.fault(path=path, status=404, times=1, **fault)
     assert await d1.get(access, database.id) == database
     await emulator.fault(path=path, status=404, times=None, **fault)
-    for asked in (d1.get, d1.delete):
+    for function in (d1.get, d1.delete):
         with pytest.raises(EdgeUnavailable):
-            await asked(access, database.id)
+            await function(access, database.id)
     await emulator.clear_faults()
     assert await d1.get(access, database.id) == database
 
 
-async def test_a_token_is_gone_when_the_list_does_not_have_it(
-    bootstrap: Access, emulator: Emulator, customer: Customer
-) -> None:
+async def test_missing_token_is_detected_by_the_list(bootstrap: Access, emulator: Emulator, customer: Customer) -> None:
     token_id, _ = await emulator.create_token(customer.account_id)
     path = f"{bootstrap.account_path}/tokens/{token_id}"
     await emulator.fault("refuse", path, method="DELETE", status=404, code=4711, times=4)
@@ -128,7 +124,7 @@ async def test_a_token_is_gone_when_the_list_does_not_have_it(
 
 
 @pytest.mark.parametrize("kind", LOST)
-async def test_an_upload_and_its_cron_are_repeated(access: Access, emulator: Emulator, kind: str) -> None:
+async def test_failed_upload_and_schedule_are_retried(access: Access, emulator: Emulator, kind: str) -> None:
     await emulator.fault(kind, f"{access.account_path}/workers/scripts/svc-edge", method="PUT")
     await emulator.fault(kind, f"{access.account_path}/workers/scripts/svc-edge/schedules", method="PUT")
     await upload(access)
@@ -137,7 +133,7 @@ async def test_an_upload_and_its_cron_are_repeated(access: Access, emulator: Emu
     assert await schedules(access) == ["* * * * *"]
 
 
-async def test_a_throttled_create_is_repeated_once_its_wait_is_over(
+async def test_throttled_create_is_retried_after_the_requested_wait(
     access: Access, emulator: Emulator, calls: Calls
 ) -> None:
     await emulator.fault("throttle", f"{access.account_path}/d1/*", method="POST", delay_s=1)
@@ -147,7 +143,7 @@ async def test_a_throttled_create_is_repeated_once_its_wait_is_over(
     assert len(await calls()) == 2
 
 
-async def test_a_long_throttling_is_passed_on_at_once(access: Access, emulator: Emulator, calls: Calls) -> None:
+async def test_long_throttling_is_reported_immediately(access: Access, emulator: Emulator, calls: Calls) -> None:
     await emulator.fault("throttle", f"{access.account_path}/*", delay_s=300)
     with trio.fail_after(LONGEST_THROTTLE_S), pytest.raises(EdgeUnavailable) as caught:
         await workers.get_script(access, "svc-edge")
@@ -155,7 +151,7 @@ async def test_a_long_throttling_is_passed_on_at_once(access: Access, emulator: 
     assert len(await calls()) == 1
 
 
-async def test_a_refusal_is_not_repeated(access: Access, emulator: Emulator, calls: Calls) -> None:
+async def test_refusal_is_not_retried(access: Access, emulator: Emulator, calls: Calls) -> None:
     await emulator.fault("refuse", f"{access.account_path}/workers/*", status=400, code=10021)
     with pytest.raises(EdgeRefused) as caught:
         await workers.get_script(access, "svc-edge")
@@ -163,7 +159,7 @@ async def test_a_refusal_is_not_repeated(access: Access, emulator: Emulator, cal
     assert len(await calls()) == 1
 
 
-async def test_a_slow_answer_ends_the_try(emulator: Emulator, customer: Customer, working_token: str) -> None:
+async def test_slow_response_times_out(emulator: Emulator, customer: Customer, working_token: str) -> None:
     config = EdgeConfig(api_base_url=emulator.api, timeout_s=0.3, retries=1)
     async with open_edge(config, first_wait_s=0.01) as edge:
         access = edge.access(customer.account_id, working_token)
@@ -175,7 +171,7 @@ async def test_a_slow_answer_ends_the_try(emulator: Emulator, customer: Customer
             await d1.create(access, "svc-edge")
 
 
-async def test_a_platform_that_is_not_there_did_nothing(unused_port: int) -> None:
+async def test_refused_connection_is_unavailable(unused_port: int) -> None:
     config = EdgeConfig(api_base_url=f"http://127.0.0.1:{unused_port}/client/v4", retries=2)
     async with open_edge(config, first_wait_s=0.01) as edge:
         with pytest.raises(EdgeUnavailable, match=r"cannot be reached \(ConnectError\)") as caught:
@@ -185,14 +181,14 @@ async def test_a_platform_that_is_not_there_did_nothing(unused_port: int) -> Non
 
 @pytest.fixture
 def unused_port() -> Iterator[int]:
-    """A port of this machine that refuses connections, and that no other program gets meanwhile."""
+    """A local port that refuses connections and is reserved for the test."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
 
 
 @pytest.mark.rule("A20")
-async def test_a_missing_right_is_a_permission_error(edge: Edge, emulator: Emulator, customer: Customer) -> None:
+async def test_missing_permission_is_permission_error(edge: Edge, emulator: Emulator, customer: Customer) -> None:
     _, value = await emulator.create_token(customer.account_id, rights=["Zone Read"])
     with pytest.raises(EdgeRefused) as caught:
         await workers.get_script(edge.access(customer.account_id, value), "svc-edge")
@@ -200,7 +196,7 @@ async def test_a_missing_right_is_a_permission_error(edge: Edge, emulator: Emula
 
 
 @pytest.mark.rule("A20")
-async def test_a_dead_token_is_refused_which_is_no_permission_error(
+async def test_deleted_token_is_token_refused(
     edge: Edge, emulator: Emulator, customer: Customer, bootstrap: Access
 ) -> None:
     token_id, value = await emulator.create_token(customer.account_id, rights=["Workers Scripts Write"])
@@ -213,14 +209,14 @@ async def test_a_dead_token_is_refused_which_is_no_permission_error(
 
 
 @pytest.mark.rule("A25")
-async def test_an_expired_token_is_revoked(edge: Edge, emulator: Emulator, customer: Customer) -> None:
+async def test_expired_token_is_revoked(edge: Edge, emulator: Emulator, customer: Customer) -> None:
     _, value = await emulator.create_token(customer.account_id, rights=["D1 Write"], expires_in_s=-1)
     with pytest.raises(EdgeRefused) as caught:
         await d1.find(edge.access(customer.account_id, value), "svc-edge")
     assert caught.value.code == "revoked"
 
 
-async def test_a_refusal_that_cannot_be_judged_accuses_nobody(
+async def test_refusal_is_inconclusive_if_the_token_check_fails(
     edge: Edge, emulator: Emulator, customer: Customer
 ) -> None:
     _, value = await emulator.create_token(customer.account_id, rights=["Zone Read"])
@@ -234,7 +230,7 @@ async def test_a_refusal_that_cannot_be_judged_accuses_nobody(
 @pytest.mark.parametrize(
     ("status", "code"), [(403, 10000), (403, 7403), (403, 10023), (403, 1234), (401, 1000), (403, 9109)]
 )
-async def test_a_stray_refusal_of_the_token_is_asked_about_again_before_it_is_believed(
+async def test_transient_token_refusal_is_retried(
     access: Access, emulator: Emulator, calls: Calls, status: int, code: int
 ) -> None:
     await emulator.fault("refuse", f"{access.account_path}/workers/*", times=2, status=status, code=code)
@@ -245,7 +241,7 @@ async def test_a_stray_refusal_of_the_token_is_asked_about_again_before_it_is_be
 
 
 @pytest.mark.rule("A20")
-async def test_a_stray_refusal_of_the_tokens_own_check_does_not_make_it_revoked(
+async def test_transient_refusal_of_the_token_check_is_retried(
     edge: Edge, emulator: Emulator, customer: Customer
 ) -> None:
     _, value = await emulator.create_token(customer.account_id, rights=["Zone Read"])
@@ -256,7 +252,7 @@ async def test_a_stray_refusal_of_the_tokens_own_check_does_not_make_it_revoked(
     assert caught.value.code == "permission_error"
 
 
-async def test_one_users_slow_calls_leave_places_for_the_others(
+async def test_slow_calls_of_a_user_do_not_block_others(
     emulator: Emulator, customer: Customer, working_token: str
 ) -> None:
     other = await emulator.create_account([])
@@ -274,7 +270,7 @@ async def test_one_users_slow_calls_leave_places_for_the_others(
             nursery.cancel_scope.cancel()
 
 
-async def test_a_new_token_is_waited_for_while_it_settles(
+async def test_new_token_is_retried_while_it_settles(
     edge: Edge, emulator: Emulator, customer: Customer, calls: Calls
 ) -> None:
     rights = ["Workers Scripts Write", "D1 Write"]
@@ -292,13 +288,13 @@ async def test_a_new_token_is_waited_for_while_it_settles(
     assert len(await calls()) == 4
 
 
-async def test_a_create_waits_too_while_the_token_settles(edge: Edge, emulator: Emulator, customer: Customer) -> None:
+async def test_create_is_retried_while_the_token_settles(edge: Edge, emulator: Emulator, customer: Customer) -> None:
     _, value = await emulator.create_token(customer.account_id, rights=["D1 Write"], delay_ms=300)
     made = await d1.create(edge.access(customer.account_id, value).settling(20), "svc-edge")
     assert made.name == "svc-edge"
 
 
-async def test_a_right_that_is_still_missing_when_the_token_has_settled_is_a_permission_error(
+async def test_permission_missing_after_settling_is_permission_error(
     edge: Edge, emulator: Emulator, customer: Customer
 ) -> None:
     _, value = await emulator.create_token(customer.account_id, rights=["Zone Read"])
@@ -308,7 +304,7 @@ async def test_a_right_that_is_still_missing_when_the_token_has_settled_is_a_per
 
 
 @pytest.mark.rule("A2")
-async def test_no_token_shows_anywhere(
+async def test_tokens_appear_neither_in_reprs_nor_errors_nor_logs(
     bootstrap: Access, customer: Customer, emulator: Emulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -333,14 +329,14 @@ async def test_no_token_shows_anywhere(
         assert value not in text
         assert "svcw_key" not in text
     assert "Invalid format for Authorization header: …" in "".join(shown)
-    assert "tokens/verify" in caplog.text  # the log was on
+    assert "tokens/verify" in caplog.text  # debug logging was active
 
 
 @pytest.mark.rule("A3")
 @pytest.mark.parametrize(
     "pasted", ["", "two words", "line\r\nX-Evil: 1", "schlüssel", "\x00" * 40, "\ud800", "t" * 5000]
 )
-async def test_what_is_no_token_is_never_sent(edge: Edge, customer: Customer, calls: Calls, pasted: str) -> None:
+async def test_invalid_token_is_never_sent(edge: Edge, customer: Customer, calls: Calls, pasted: str) -> None:
     with pytest.raises(EdgeRefused) as caught:
         await tokens.verify(edge.access(customer.account_id, pasted))
     assert caught.value.code == "token_refused"
@@ -348,9 +344,9 @@ async def test_what_is_no_token_is_never_sent(edge: Edge, customer: Customer, ca
     assert await calls() == []
 
 
-async def test_a_storm_of_cancels_leaks_no_place(emulator: Emulator, customer: Customer, working_token: str) -> None:
+async def test_cancelled_calls_release_their_slots(emulator: Emulator, customer: Customer, working_token: str) -> None:
     dice = random.Random(2026)
-    # Every second answer comes after all patience.
+    # Every second response arrives after the caller's timeout.
     await emulator.set_rudeness(rate_limit=0, slow_one_in=2, slow_ms=50)
     config = EdgeConfig(api_base_url=emulator.api, timeout_s=5, concurrency=4, retries=0)
     async with open_edge(config, first_wait_s=0.01) as edge:
@@ -381,14 +377,14 @@ async def test_a_storm_of_cancels_leaks_no_place(emulator: Emulator, customer: C
 
 
 async def upload(access: Access) -> None:
-    """The smallest worker."""
+    """Upload a minimal worker."""
     module = b"export default { fetch() { return new Response('hello'); } };"
     content = workers.Upload(module, "svc-edge.js", "2026-04-01", tags=("svc-account:acc_1",))
     await workers.upload(access, "svc-edge", content)
 
 
 async def schedules(access: Access) -> list[str]:
-    """The cron triggers of the smallest worker."""
+    """Return the cron triggers of the minimal worker."""
     found = await access.get(
         dict[str, list[dict[str, str]]], f"{access.account_path}/workers/scripts/svc-edge/schedules"
     )

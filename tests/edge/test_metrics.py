@@ -1,4 +1,4 @@
-"""Calls of the edge platform as the metrics tell them: as many as the platform was asked, each with its outcome."""
+"""Metrics of API calls: the number of calls matches the emulator's, each with its outcome."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def calls_of(found: Scraped) -> dict[tuple[str, ...], float]:
         ("", "other"),
     ],
 )
-def test_a_call_is_of_one_area(path, area):
+def test_area_is_derived_from_the_path(path, area):
     assert area_of(path) == area
     assert area == "other" or area in table.CALL_SECONDS.labels["area"]
 
 
 @pytest.mark.rule("X14")
-async def test_each_call_is_counted_with_its_area_and_its_outcome(emulator: Emulator, customer: Customer, zone: str):
+async def test_calls_are_counted_by_area_and_outcome(emulator: Emulator, customer: Customer, zone: str):
     metrics = Metrics()
     config = EdgeConfig(api_base_url=emulator.api, retries=0, timeout_s=5)
     async with open_edge(config, first_wait_s=0.01, metrics=metrics) as edge:
@@ -75,24 +75,24 @@ async def test_each_call_is_counted_with_its_area_and_its_outcome(emulator: Emul
         refused = edge.access(customer.account_id, "not-a-token")
         with pytest.raises(EdgeRefused):
             await zones.account_name(refused)
-        asked = await emulator.requests()
+        requests_received = await emulator.requests()
         found = scrape(metrics)
-    assert sum(calls_of(found).values()) - metrics_then.total() == len(asked)
-    by_area = Counter(area_of(re.sub(r"^/client/v4", "", each["path"])) for each in asked)
-    told = Counter(calls_of(found)) - metrics_then
-    assert Counter({area: sum(n for of, n in told.items() if of[0] == area) for area, _ in told}) == by_area
-    assert told["workers", "missing"] == 1
-    assert told["workers", "throttled"] == 1
-    assert told["d1", "unknown"] == 1
-    assert told["routes", "ok"] == 1
-    assert told["accounts", "refused"] >= 1
+    assert sum(calls_of(found).values()) - metrics_then.total() == len(requests_received)
+    by_area = Counter(area_of(re.sub(r"^/client/v4", "", each["path"])) for each in requests_received)
+    counted = Counter(calls_of(found)) - metrics_then
+    assert Counter({area: sum(n for of, n in counted.items() if of[0] == area) for area, _ in counted}) == by_area
+    assert counted["workers", "missing"] == 1
+    assert counted["workers", "throttled"] == 1
+    assert counted["d1", "unknown"] == 1
+    assert counted["routes", "ok"] == 1
+    assert counted["accounts", "refused"] >= 1
     assert found.total("svc_platform_wait_seconds_count") == sum(calls_of(found).values())
     for secret in (customer.account_id, customer.bootstrap_token, working, zone, *customer.zones.values()):
         assert secret not in found.text
 
 
 @pytest.mark.rule("X14")
-async def test_a_call_that_is_held_back_is_none(emulator: Emulator, customer: Customer):
+async def test_calls_held_back_are_counted_separately(emulator: Emulator, customer: Customer):
     metrics = Metrics()
     config = EdgeConfig(api_base_url=emulator.api, retries=0, calls_per_token=1, concurrency=1, timeout_s=0.5)
     async with open_edge(config, metrics=metrics) as edge:
@@ -100,7 +100,7 @@ async def test_a_call_that_is_held_back_is_none(emulator: Emulator, customer: Cu
         await zones.account_name(access)
         with pytest.raises(EdgeUnavailable):
             await zones.account_name(access)
-        edge._shares.ask(Turn("another", None))  # which takes the only place
+        edge._shares.ask(Turn("another", None))  # occupies the only slot
         other = edge.access(customer.account_id, customer.bootstrap_token + "x")
         with pytest.raises(EdgeUnavailable):
             await zones.account_name(other)
@@ -111,7 +111,7 @@ async def test_a_call_that_is_held_back_is_none(emulator: Emulator, customer: Cu
 
 
 @pytest.mark.rule("X14")
-async def test_a_call_that_nobody_waits_for_any_more_is_cancelled(emulator: Emulator, customer: Customer):
+async def test_cancelled_call_is_counted_as_cancelled(emulator: Emulator, customer: Customer):
     metrics = Metrics()
     await emulator.fault("slow", "*", delay_s=5, times=1)
     async with open_edge(EdgeConfig(api_base_url=emulator.api), metrics=metrics) as edge:

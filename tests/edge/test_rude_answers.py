@@ -1,4 +1,4 @@
-"""Answers that the emulator is too well-bred for: a server on this machine gives them byte for byte."""
+"""Malformed and unusual responses, which a local server sends byte for byte."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ HUGE = b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n"
 
 
 def answer(result: object, *, headers: str = "", status: str = "200 OK", **info: int) -> bytes:
-    """A whole HTTP answer with the envelope of the API."""
+    """Return an HTTP response with the API's envelope."""
     body = json.dumps({"success": True, "errors": [], "messages": [], "result": result, "result_info": info or None})
     return f"HTTP/1.1 {status}\r\n{headers}content-length: {len(body)}\r\n\r\n{body}".encode()
 
 
 @asynccontextmanager
-async def rude(
+async def open_scripted_server(
     answers: list[bytes], *, retries: int = 3, timeout_s: float = 5
 ) -> AsyncIterator[tuple[Access, list[str]]]:
-    """An Access to a server that gives these answers in turn, one a connection; and what the server was asked."""
-    asked: list[str] = []
+    """Start a server with these responses, one per connection; yield an Access and the requests received."""
+    requests: list[str] = []
 
     async def serve(stream: trio.SocketStream) -> None:
         async with stream:
-            heard = b""
-            while b"\r\n\r\n" not in heard:
+            received = b""
+            while b"\r\n\r\n" not in received:
                 more = await stream.receive_some()
                 if not more:
                     return
-                heard += more
-            asked.append(heard.decode())
+                received += more
+            requests.append(received.decode())
             try:
-                whole = answers.pop(0)
-                await stream.send_all(whole.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
-                while whole.startswith(HUGE):  # it never ends by itself
+                response = answers.pop(0)
+                await stream.send_all(response.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
+                while response.startswith(HUGE):  # never ends
                     await stream.send_all(b" " * 65_536)
             except trio.BrokenResourceError:
                 return
@@ -59,7 +59,7 @@ async def rude(
         nursery.start_soon(trio.serve_listeners, serve, listeners)
         config = EdgeConfig(api_base_url=f"http://127.0.0.1:{port}/client/v4", retries=retries, timeout_s=timeout_s)
         async with open_edge(config, first_wait_s=0.001) as edge:
-            yield edge.access("a" * 32, TOKEN), asked
+            yield edge.access("a" * 32, TOKEN), requests
         nursery.cancel_scope.cancel()
 
 
@@ -67,24 +67,24 @@ RIGHTS = tokens.WORKING_RIGHTS
 ACTIVE = {"id": "tok1", "status": "active"}
 
 
-async def test_cookies_are_not_carried_from_one_call_to_the_next() -> None:
+async def test_cookies_are_not_stored() -> None:
     cookie = "set-cookie: __cf_bm=one-account; path=/\r\n"
-    async with rude([answer(ACTIVE, headers=cookie), answer(ACTIVE)]) as (access, asked):
+    async with open_scripted_server([answer(ACTIVE, headers=cookie), answer(ACTIVE)]) as (access, requests):
         await tokens.verify(access)
         await tokens.verify(access)
-    assert [head.lower().count("\r\ncookie:") for head in asked] == [0, 0]
+    assert [head.lower().count("\r\ncookie:") for head in requests] == [0, 0]
 
 
 async def test_a_redirect_is_not_followed() -> None:
     elsewhere = answer(None, status="302 Found", headers="location: http://127.0.0.1:1/steal\r\n")
-    async with rude([elsewhere], retries=0) as (access, asked):
+    async with open_scripted_server([elsewhere], retries=0) as (access, requests):
         with pytest.raises((EdgeUnavailable, EdgeRefused)):
             await tokens.verify(access)
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
-async def test_an_endless_answer_is_cut_off() -> None:
-    async with rude([HUGE], timeout_s=60) as (access, _):
+async def test_oversized_response_is_aborted() -> None:
+    async with open_scripted_server([HUGE], timeout_s=60) as (access, _):
         with pytest.raises(EdgeRefused, match="too large"):
             await d1.query(access, "db1", [("select 1", [])])
 
@@ -92,80 +92,80 @@ async def test_an_endless_answer_is_cut_off() -> None:
 @pytest.mark.parametrize(
     "half", [b'HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{"success":', b"\r\n\r\n", b"junk\r\n\r\n"]
 )
-async def test_half_an_answer_to_a_create_leaves_it_unknown(half: bytes) -> None:
-    async with rude([half]) as (access, asked):
+async def test_truncated_response_to_a_create_is_unknown(half: bytes) -> None:
+    async with open_scripted_server([half]) as (access, requests):
         with pytest.raises(EdgeUnknown):
             await d1.create(access, "svc-edge")
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
-async def test_an_answer_of_another_shape_names_the_place_and_not_the_value() -> None:
+async def test_unknown_format_is_reported_by_field_without_value() -> None:
     odd = answer({"id": "tok1", "name": "svc-op_1", "value": ["cfat_secret"], "policies": []})
-    async with rude([odd]) as (access, _):
+    async with open_scripted_server([odd]) as (access, _):
         with pytest.raises(EdgeUnknown, match="at value") as caught:
             await tokens.create(access, "svc-op_1", [], 1_900_000_000_000)
     assert "cfat_secret" not in repr(caught.value) + str(caught.value.__context__)
 
 
-async def test_an_id_that_would_change_the_path_is_not_believed() -> None:
+async def test_id_with_path_characters_is_rejected() -> None:
     odd = answer([{"uuid": "../../tokens", "name": "svc-edge", "created_at": "2026-11-21T04:00:00Z"}])
-    async with rude([odd], retries=0) as (access, _):
+    async with open_scripted_server([odd], retries=0) as (access, _):
         with pytest.raises(EdgeUnavailable, match=r"at 0\.uuid"):
             await d1.find(access, "svc-edge")
 
 
 def page(number: int, names: str, total: int) -> bytes:
-    """A page of zones, one letter each."""
+    """Return a page of zones with one-letter names."""
     found = [{"id": name, "name": name, "status": "active"} for name in names]
     return answer(found, page=number, total_count=total, per_page=2, count=len(found))
 
 
-async def test_a_list_that_shifts_between_its_pages_is_read_again() -> None:
-    first_pass = [page(1, "ab", 4), page(2, "bc", 4)]  # a zone was added in front: one is seen twice, one not at all
+async def test_list_that_changes_between_pages_is_read_again() -> None:
+    first_pass = [page(1, "ab", 4), page(2, "bc", 4)]  # an added zone shifts the list: b appears twice, d not at all
     second_pass = [page(1, "ba", 4), page(2, "cd", 4)]
-    async with rude([*first_pass, *second_pass]) as (access, _):
+    async with open_scripted_server([*first_pass, *second_pass]) as (access, _):
         listed, _ = await zones.list_zones(access)
     assert [zone.name for zone in listed] == ["a", "b", "c", "d"]
 
 
-async def test_a_list_that_is_shorter_than_it_says_ends() -> None:
+async def test_list_shorter_than_its_total_ends() -> None:
     once = [page(1, "ab", 9), page(2, "c", 9), page(3, "", 9)]
-    async with rude([*once, *once]) as (access, asked):
+    async with open_scripted_server([*once, *once]) as (access, requests):
         listed, _ = await zones.list_zones(access)
     assert [zone.name for zone in listed] == ["a", "b", "c"]
-    assert len(asked) == 6
+    assert len(requests) == 6
 
 
-async def test_an_endpoint_that_ignores_the_page_asked_for_is_read_once_more_at_the_most() -> None:
+async def test_endpoint_that_ignores_paging_is_read_twice_at_most() -> None:
     zone = [{"id": "a", "name": "a", "status": "active"}]
-    async with rude([answer(zone, per_page=1), answer(zone, per_page=1)]) as (access, asked):
+    async with open_scripted_server([answer(zone, per_page=1), answer(zone, per_page=1)]) as (access, requests):
         listed, _ = await zones.list_zones(access)
     assert [each.name for each in listed] == ["a"]
-    assert len(asked) == 2
+    assert len(requests) == 2
 
 
-async def test_the_rights_come_all_at_once_whatever_the_page_data_say() -> None:
+async def test_permission_groups_are_not_paged() -> None:
     groups = [{"id": right.name.replace(" ", "_"), "name": right.name, "scopes": [right.scope]} for right in RIGHTS]
-    async with rude([answer(groups, page=1, total_pages=9)]) as (access, asked):
+    async with open_scripted_server([answer(groups, page=1, total_pages=9)]) as (access, requests):
         assert len(await tokens.permission_groups(access)) == len(groups)
-    assert len(asked) == 1
-    assert "per_page" not in asked[0]
+    assert len(requests) == 1
+    assert "per_page" not in requests[0]
 
 
-async def test_other_scripts_and_databases_of_the_account_may_look_like_anything() -> None:
+async def test_missing_fields_of_other_scripts_and_databases_are_accepted() -> None:
     nothing = {"id": None, "etag": None, "tags": None, "uuid": None, "name": None, "created_at": None}
     own = {"id": "svc-edge", "etag": None, "tags": ["svc-account:acc_1"]}
-    async with rude([answer([nothing, {}, own])]) as (access, _):
+    async with open_scripted_server([answer([nothing, {}, own])]) as (access, _):
         assert await workers.get_script(access, "svc-edge") == workers.Script("svc-edge", None, ("svc-account:acc_1",))
     made = {"uuid": "0" * 32, "name": "svc-edge", "created_at": "2026-01-01T00:00:00Z"}
-    async with rude([answer([nothing, {}, made]), answer(made)]) as (access, _):
+    async with open_scripted_server([answer([nothing, {}, made]), answer(made)]) as (access, _):
         found = await d1.find(access, "svc-edge")
         assert found is not None
         assert found.id == "0" * 32
 
 
 def graph(data: object) -> bytes:
-    """A whole HTTP answer of the analytics."""
+    """Return an HTTP response of the analytics API."""
     body = json.dumps({"data": data, "errors": None})
     return f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
 
@@ -190,9 +190,9 @@ def requests_row(**more: object) -> object:
         {"viewer": {"accounts": [{"workers": None, "pages": []}]}},
         requests_row(confidence=SURE, dimensions={"date": "yesterday"}),
     ],
-    ids=["an account that is not shown", "no interval", "null", "no bounds", "no number", "no rows", "no day"],
+    ids=["missing account", "no interval", "null", "no bounds", "not a number", "no rows", "invalid day"],
 )
-async def test_figures_that_are_not_told_whole_are_none(data: object) -> None:
-    async with rude([graph(data)], retries=0) as (access, _):
+async def test_incomplete_figures_are_rejected(data: object) -> None:
+    async with open_scripted_server([graph(data)], retries=0) as (access, _):
         with pytest.raises((EdgeRefused, EdgeUnavailable)):
             await analytics.request_days(access, 20_777, 20_777)

@@ -1,4 +1,4 @@
-"""Fair shares of the calls under way: who comes next, who waits, and that no place is lost."""
+"""The limiter for concurrent calls: order, limits and release of slots."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from svc.edge.shares import Shares, Turn
 A, B, C = "a" * 32, "b" * 32, "c" * 32
 
 
-def asked(shares: Shares, *accounts: str, user_id: int | None = None) -> list[Turn]:
+def queue_turns(shares: Shares, *accounts: str, user_id: int | None = None) -> list[Turn]:
     turns = [Turn(account, user_id) for account in accounts]
     for turn in turns:
         shares.ask(turn)
     return turns
 
 
-def given(turns: list[Turn]) -> list[bool]:
+def has_slot(turns: list[Turn]) -> list[bool]:
     return [turn.given.is_set() for turn in turns]
 
 
-def test_an_account_holds_its_part_only_while_others_get_theirs() -> None:
+def test_account_gets_at_most_its_share() -> None:
     shares = Shares(4, per_account=2, per_user=4)
-    many = asked(shares, A, A, A, A)
-    assert given(many) == [True, True, False, False]
-    others = asked(shares, B, C, B)
-    assert given(others) == [True, True, False]
-    shares.leave(many[0])  # A waits longer, and its part has room again
-    assert (given(many[1:]), given(others)) == ([True, True, False], [True, True, False])
+    many = queue_turns(shares, A, A, A, A)
+    assert has_slot(many) == [True, True, False, False]
+    others = queue_turns(shares, B, C, B)
+    assert has_slot(others) == [True, True, False]
+    shares.leave(many[0])  # A has a free share again and has waited longest
+    assert (has_slot(many[1:]), has_slot(others)) == ([True, True, False], [True, True, False])
     shares.leave(others[1])
-    assert given(others) == [True, True, True]
+    assert has_slot(others) == [True, True, True]
 
 
-def test_a_user_holds_no_more_with_many_accounts() -> None:
+def test_user_limit_applies_across_accounts() -> None:
     shares = Shares(4, per_account=4, per_user=2)
-    mine = asked(shares, A, B, C, user_id=1)
-    assert given(mine) == [True, True, False]
-    assert given(asked(shares, "d" * 32, "d" * 32, user_id=2)) == [True, True]
+    mine = queue_turns(shares, A, B, C, user_id=1)
+    assert has_slot(mine) == [True, True, False]
+    assert has_slot(queue_turns(shares, "d" * 32, "d" * 32, user_id=2)) == [True, True]
     shares.leave(mine[0])
-    assert given(mine) == [True, True, True]
+    assert has_slot(mine) == [True, True, True]
 
 
-def test_the_account_that_was_served_longest_ago_comes_first() -> None:
+def test_account_served_longest_ago_comes_first() -> None:
     shares = Shares(1, per_account=1, per_user=1)
-    (first,) = asked(shares, A)
-    queued = asked(shares, A, A, B, A, C)
+    (first,) = queue_turns(shares, A)
+    queued = queue_turns(shares, A, A, B, A, C)
     order = []
     turn = first
     for _ in queued:
@@ -57,15 +57,15 @@ def test_the_account_that_was_served_longest_ago_comes_first() -> None:
     assert [turn.edge_account_id[0] for turn in order] == ["a", "b", "c", "a", "a"]
 
 
-def test_whoever_gives_up_waiting_makes_room() -> None:
+def test_cancelled_wait_leaves_the_queue() -> None:
     shares = Shares(1, per_account=1, per_user=1)
-    held, waiting, last = asked(shares, A, A, A)
+    held, waiting, last = queue_turns(shares, A, A, A)
     shares.leave(waiting)
     shares.leave(held)
-    assert given([held, waiting, last]) == [True, False, True]
+    assert has_slot([held, waiting, last]) == [True, False, True]
 
 
-async def test_no_place_is_lost_and_no_limit_passed_under_cancels() -> None:
+async def test_limits_hold_and_no_slot_leaks_under_cancellation() -> None:
     dice = random.Random(2026)
     shares = Shares(5, per_account=2, per_user=3)
     users = {A: 1, B: 1, C: 2}
@@ -94,4 +94,4 @@ async def test_no_place_is_lost_and_no_limit_passed_under_cancels() -> None:
     free = [Turn(account, None) for account in (A, A, B, B, C)]
     for turn in free:
         shares.ask(turn)
-    assert given(free) == [True] * 5
+    assert has_slot(free) == [True] * 5

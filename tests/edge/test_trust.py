@@ -1,4 +1,4 @@
-"""Over TLS the service talks to nobody whose certificate is not of an authority that it trusts."""
+"""The service sends requests only to servers with a trusted certificate."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ NO_CONTENT = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"
 
 @asynccontextmanager
 async def open_server(authority: trustme.CA) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """A server with a certificate of that authority: its host and port, and what it was asked."""
+    """Start a server with a certificate of this authority; yield its host and port, and the requests received."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("localhost").configure_cert(context)
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     async def serve(stream: trio.SSLStream[trio.SocketStream]) -> None:
         async with stream:
             try:
-                asked.append(bytes(await stream.receive_some()))
+                requests.append(bytes(await stream.receive_some()))
                 await stream.send_all(NO_CONTENT)
             except trio.BrokenResourceError:
                 return
 
     async with trio.open_nursery() as nursery:
         listeners = await nursery.start(trio.serve_ssl_over_tcp, serve, 0, context)
-        yield f"localhost:{listeners[0].transport_listener.socket.getsockname()[1]}", asked
+        yield f"localhost:{listeners[0].transport_listener.socket.getsockname()[1]}", requests
         nursery.cancel_scope.cancel()
 
 
-async def test_a_token_and_a_view_are_sent_to_no_stranger():
-    async with open_server(trustme.CA()) as (host, asked):
+async def test_nothing_is_sent_to_a_server_with_untrusted_certificate():
+    async with open_server(trustme.CA()) as (host, requests):
         config = EdgeConfig(api_base_url=f"https://{host}", retries=1)
         async with open_edge(config, first_wait_s=0) as edge:
             with pytest.raises(EdgeUnavailable):
                 await zones.account_name(edge.access("a" * 32, "t" * 40))
         assert await visits.send_view(host, "/path") is None
-    assert asked == []
+    assert requests == []
 
 
-async def test_who_has_a_certificate_of_a_trusted_authority_is_talked_to(monkeypatch):
+async def test_server_with_trusted_certificate_is_accepted(monkeypatch):
     authority, context = trustme.CA(), ssl.create_default_context()
     authority.configure_trust(context)
     monkeypatch.setattr(visits, "trusted", lambda: context)
-    async with open_server(authority) as (host, asked):
+    async with open_server(authority) as (host, requests):
         assert await visits.send_view(host, "/path") == 204
-    assert asked[0].startswith(b"POST /path ")
+    assert requests[0].startswith(b"POST /path ")
 
 
-def test_the_authorities_are_read_once():
+def test_authorities_are_loaded_once():
     assert trusted() is trusted()

@@ -1,4 +1,4 @@
-"""`svc field-check` as its operator runs it, against the emulated platform; and killed at each of its steps."""
+"""Run `svc field-check` against the emulated platform, also killed at each step."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 ROUTES = "/zones/*/workers/routes"
 DATABASES = "*/d1/database"
-# With a zone, and without using up the day: the lines before the table.
+# The number of lines before the table, with a zone and without using up the day.
 STEPS = 18
-# The steps at which `make test` kills it, others each time.
+# The steps at which the process is killed. `make test` uses a random sample.
 KILLED_AT = range(1, STEPS + 1) if EVERYTHING else sorted(random.Random(SEED).sample(range(1, STEPS + 1), 3))
 
 
 class Site:
-    """A customer with a zone, and a folder where the command is run."""
+    """A customer with a zone, and a folder in which the command runs."""
 
     def __init__(self, emulator: Emulator, customer: Customer, zone: str, folder: Path) -> None:
         self.emulator, self.customer, self.zone, self.folder = emulator, customer, zone, folder
 
     @asynccontextmanager
     async def started(self, *more: str, zone: bool = True) -> AsyncIterator[trio.Process | Fork]:
-        """The command, with the bootstrap token on its standard input."""
+        """Start the command with the bootstrap token on standard input."""
         command = ["-m", "svc", "field-check", self.customer.account_id, *more]
         if zone:
             command += ["--zone", self.zone, "--through", self.emulator.edge]
@@ -69,9 +69,9 @@ class Site:
                 await process.stdout.aclose()
 
     async def run(self, *more: str, zone: bool = True) -> tuple[int, list[str]]:
-        """The command's exit status and lines, none of which may have a token."""
+        """Run the command. Return the exit status and the output lines, which must not contain a token."""
         async with self.started(*more, zone=zone) as process:
-            lines = await told(process)
+            lines = await output(process)
             status = await process.wait()
         text = "\n".join(lines)
         assert "cfat_" not in text
@@ -79,15 +79,15 @@ class Site:
         return status, lines
 
     async def is_empty(self, *own_tokens: str) -> bool:
-        """Whether nothing is left at the platform but the user's own tokens, and nothing in the folder."""
+        """Return True if the platform has no resources except the user's tokens, and the folder is empty."""
         held = (await self.emulator.state())["accounts"][self.customer.account_id]
-        left = [*held["scripts"], *held["databases"], *(r for z in held["zones"].values() for r in z["routes"])]
+        remaining = [*held["scripts"], *held["databases"], *(r for z in held["zones"].values() for r in z["routes"])]
         tokens = held["tokens"].keys() - {self.customer.bootstrap_token_id, *own_tokens}
-        return not left and not tokens and list((self.folder / "var").glob("*")) == []
+        return not remaining and not tokens and list((self.folder / "var").glob("*")) == []
 
 
-async def told(process: trio.Process | Fork, count: int | None = None) -> list[str]:
-    """The lines that it writes: all, or the first `count` of them."""
+async def output(process: trio.Process | Fork, count: int | None = None) -> list[str]:
+    """Read all output lines of a process, or the first `count`."""
     assert process.stdout is not None
     text = b""
     while count is None or text.count(b"\n") < count:
@@ -99,7 +99,7 @@ async def told(process: trio.Process | Fork, count: int | None = None) -> list[s
 
 
 def rows(lines: list[str]) -> dict[str, tuple[str, str]]:
-    """Of the table: by number, how it fits, and what was answered or why it was not asked."""
+    """Parse the table: by number, the mark, and the answer or the reason why the question was skipped."""
     found = {}
     for line, after in itertools.pairwise(lines):
         for number in QUESTIONS:
@@ -116,8 +116,8 @@ async def site(emulator: Emulator, request: pytest.FixtureRequest, tmp_path: Pat
 
 
 @pytest.mark.rule("X8")
-async def test_on_the_emulated_platform_everything_fits_and_nothing_is_left(site):
-    await site.emulator.begin_at_noon()  # the day must not end while it is used up
+async def test_all_answers_of_emulated_platform_fit_and_no_resources_remain(site):
+    await site.emulator.begin_at_noon()  # the day must not end during the test
     try:
         status, lines = await site.run("--use-up-the-day")
     finally:
@@ -128,7 +128,7 @@ async def test_on_the_emulated_platform_everything_fits_and_nothing_is_left(site
     assert await site.is_empty()
 
 
-async def test_without_a_zone_the_rest_is_asked(site):
+async def test_other_questions_are_asked_without_zone(site):
     status, lines = await site.run(zone=False)
     asked = {number for number, (fits, _) in rows(lines).items() if fits != "--"}
     assert QUESTIONS.keys() - asked == {"0.8", "0.9", "job route", "job view", "job report"}
@@ -136,10 +136,10 @@ async def test_without_a_zone_the_rest_is_asked(site):
     assert await site.is_empty()
 
 
-async def test_a_zone_that_is_not_there_is_told(site):
+async def test_missing_zone_is_reported(site):
     site.zone = "elsewhere.example"
     status, lines = await site.run()
-    assert rows(lines)["job route"] == ("--", "the account has no such active zone")
+    assert rows(lines)["job route"] == ("--", "the account has no active zone with this name")
     assert status == 1
     assert await site.is_empty()
 
@@ -149,45 +149,45 @@ async def test_a_zone_that_is_not_there_is_told(site):
     [
         (
             {"path": "*/d1/database", "method": "GET", "after": 1, "times": 3, "status": 403, "code": 10000},
-            "0.5 right",
+            "0.5 permission",
             "refused 403/10000",
         ),
         ({"path": "*/workers/subdomain", "status": 404, "code": 10007}, "0.3", "none, refused 404/10007"),
     ],
 )
-async def test_another_answer_that_the_service_is_built_for_fits(site, fault, number, answer):
+async def test_alternative_known_answer_fits(site, fault, number, answer):
     await site.emulator.fault("refuse", **fault)
     status, lines = await site.run(zone=False)
-    fits, told_of = rows(lines)[number]
-    assert (fits, told_of.split(" (")[0]) == ("fits", answer)
+    fits, shown = rows(lines)[number]
+    assert (fits, shown.split(" (")[0]) == ("fits", answer)
     assert status == 0
     assert await site.is_empty()
 
 
 @pytest.mark.parametrize(("zone_gone", "answer"), [("invalid", "refused 400/1003"), ("unroutable", "refused 404/7003")])
-async def test_a_zone_of_others_may_be_refused_in_any_known_way(site, zone_gone, answer):
+async def test_each_known_refusal_of_foreign_zone_fits(site, zone_gone, answer):
     await site.emulator.set_rudeness(zone_gone=zone_gone)
     try:
         status, lines = await site.run(zone=False)
     finally:
         await site.emulator.set_rudeness(zone_gone="refused")
-    fits, told_of = rows(lines)["0.7"]
-    assert (fits, told_of.split(" (")[0]) == ("fits", answer)
+    fits, shown = rows(lines)["0.7"]
+    assert (fits, shown.split(" (")[0]) == ("fits", answer)
     assert status == 0
 
 
-async def test_routes_that_do_not_tell_what_they_do_past_the_limit_fit(site):
+async def test_route_without_fail_open_field_fits(site):
     await site.emulator.set_rudeness(ignores_fail_open=True)
     try:
         status, lines = await site.run()
     finally:
         await site.emulator.set_rudeness(ignores_fail_open=False)
-    assert rows(lines)["0.8"] == ("fits", "not told")
+    assert rows(lines)["0.8"] == ("fits", "not reported")
     assert status == 0
-    assert lines[STEPS - 1 : STEPS + 1] == ["removing everything", ""]
+    assert lines[STEPS - 1 : STEPS + 1] == ["remove all resources", ""]
 
 
-async def test_analytics_that_do_not_know_what_the_advice_asks_for_are_told(site):
+async def test_refused_analytics_query_is_reported(site):
     await site.emulator.fault("refuse", "/graphql", method="POST", status=400, code=7, message="unknown field")
     status, lines = await site.run(zone=False)
     assert rows(lines)["0.10"] == ("OTHER", "refused 400/7 (unknown field)")
@@ -195,23 +195,23 @@ async def test_analytics_that_do_not_know_what_the_advice_asks_for_are_told(site
     assert await site.is_empty()
 
 
-async def test_an_answer_that_nobody_expects_is_shown_beside_the_emulated_ones(site):
+async def test_unexpected_answer_is_shown_with_expected_ones(site):
     await site.emulator.fault("refuse", ROUTES, method="GET", status=418, code=7)
     status, lines = await site.run(zone=False)
     assert rows(lines)["0.7"][0] == "OTHER"
-    assert any(line.strip() == "emulated: " + ", or ".join(QUESTIONS["0.7"].known) for line in lines)
+    assert any(line.strip() == "expected: " + ", or ".join(QUESTIONS["0.7"].known) for line in lines)
     assert any(QUESTIONS["0.7"].decides in line for line in lines)
     assert status == 1
     assert await site.is_empty()
 
 
-@pytest.mark.parametrize(("minting", "answer"), [("held", "refused 400/1001"), ("silent", "with fewer rights")])
-async def test_where_a_token_cannot_give_what_it_lacks_one_that_holds_it_is_needed(site, minting, answer):
+@pytest.mark.parametrize(("minting", "answer"), [("held", "refused 400/1001"), ("silent", "with fewer permissions")])
+async def test_bootstrap_token_must_hold_permissions_that_it_cannot_otherwise_grant(site, minting, answer):
     await site.emulator.set_rudeness(minting=minting)
     try:
         status, lines = await site.run()
-        fits, told_of = rows(lines)["0.1"]
-        assert (fits, told_of.split(" (")[0]) == ("fits", answer)
+        fits, shown = rows(lines)["0.1"]
+        assert (fits, shown.split(" (")[0]) == ("fits", answer)
         assert rows(lines)["job worker"] == ("--", "not reached")
         assert status == 1
         assert await site.is_empty()
@@ -220,14 +220,14 @@ async def test_where_a_token_cannot_give_what_it_lacks_one_that_holds_it_is_need
         token_id, value = await site.emulator.create_token(site.customer.account_id, rights=rights)
         site.customer = replace(site.customer, bootstrap_token=value)
         status, lines = await site.run()
-        assert rows(lines)["0.1"] == ("fits", "with all rights")
+        assert rows(lines)["0.1"] == ("fits", "with all permissions")
         assert status == 0
         assert await site.is_empty(token_id)
     finally:
         await site.emulator.set_rudeness(minting="all_zones")
 
 
-async def test_an_account_that_never_used_workers_gets_its_name_there(emulator, site):
+async def test_account_without_workers_subdomain_gets_one(emulator, site):
     site.customer = await emulator.create_account([])
     status, lines = await site.run(zone=False)
     assert rows(lines)["0.3"][1].startswith("none, refused 404/")
@@ -236,7 +236,7 @@ async def test_an_account_that_never_used_workers_gets_its_name_there(emulator, 
     assert await site.is_empty()
 
 
-async def test_what_could_not_be_removed_is_removed_at_the_next_start(site):
+async def test_remaining_resources_are_removed_by_next_run(site):
     await site.emulator.fault("refuse", "*/d1/database/*", method="DELETE", times=None, status=400, code=1)
     status, lines = await site.run(zone=False)
     assert rows(lines)["job removal"][0] == "OTHER"
@@ -244,46 +244,46 @@ async def test_what_could_not_be_removed_is_removed_at_the_next_start(site):
     assert not await site.is_empty()
     await site.emulator.clear_faults()
     status, lines = await site.run(zone=False)
-    assert lines[0].startswith("removing what an earlier run left (svc-field-check-")
+    assert lines[0].startswith("removing resources of an earlier run (svc-field-check-")
     assert status == 0
     assert await site.is_empty()
 
 
 @pytest.mark.rule("X8")
 @pytest.mark.parametrize("step", KILLED_AT)
-async def test_killed_at_any_step_it_leaves_nothing_after_the_next_start(site, step):
+async def test_next_run_removes_resources_after_kill_at_any_step(site, step):
     async with site.started() as process:
-        assert len(await told(process, step)) == step
+        assert len(await output(process, step)) == step
         process.kill()
         await process.wait()
     for trace in (site.folder / "var").glob("*"):
         assert "cfat_" not in trace.read_text()
         assert json.loads(trace.read_text())["name"].startswith("svc-field-check-")
-    status, left = await site.run("--only-remove", zone=False)
-    assert (status, left[-1]) == (0, "nothing is left")
+    status, lines = await site.run("--only-remove", zone=False)
+    assert (status, lines[-1]) == (0, "no resources remain")
     assert await site.is_empty()
 
 
 @pytest.mark.rule("X8")
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
-async def test_ended_by_a_signal_it_removes_what_it_made(site, ends):
+async def test_signal_stops_run_and_resources_are_removed(site, ends):
     async with site.started() as process:
-        await told(process, 11)  # the database is made
+        await output(process, 11)  # the database was created
         process.send_signal(ends)
-        rest = await told(process)
+        rest = await output(process)
         assert await process.wait() == 1
-    assert "removing everything" in rest
+    assert "remove all resources" in rest
     assert await site.is_empty()
 
 
-async def test_a_token_that_is_none_is_told_and_nothing_is_made(site):
+async def test_invalid_token_is_reported_and_creates_nothing(site):
     site.customer = replace(site.customer, bootstrap_token="cf_nonsense")
     status, lines = await site.run(zone=False)
     assert status == 1
-    assert any(line.startswith("it ends here: ") for line in lines)
+    assert any(line.startswith("stopped: ") for line in lines)
 
 
-async def test_an_account_that_is_none_is_refused(tmp_path):
+async def test_invalid_account_id_is_rejected(tmp_path):
     answer = await run_program(["-m", "svc", "field-check", "../elsewhere"], folder=tmp_path)
     assert answer.returncode == 2
     assert b"32 hexadecimal digits" in answer.stderr

@@ -1,4 +1,4 @@
-"""A browser with one store of cookies, as far as /auth needs one."""
+"""A minimal browser with a cookie jar, for tests of /auth."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.
 
 @dataclass
 class Browser:
-    """Sends what it keeps, and keeps what answers set."""
+    """Sends its stored cookies, and stores those that answers set."""
 
     world: World
     cookies: dict[str, str] = field(default_factory=dict)
     agent: str = FIREFOX
 
     async def call(self, path: str, json: Any = None, *, cookies: dict[str, str] | None = None, **more: Any) -> Answer:
-        """POST `path`; what the answer sets is not kept. `cookies`: those of an earlier moment."""
+        """POST `path` without storing the answer's cookies. `cookies`: send these instead of the stored ones."""
         sent = "; ".join(f"{name}={value}" for name, value in (self.cookies if cookies is None else cookies).items())
         headers = {"User-Agent": self.agent, **({"Cookie": sent} if sent else {}), **more}
         return await self.world.call("POST", path, json, headers=headers)
 
     def keep(self, answer: Answer) -> None:
-        """Keep the cookies that an answer sets."""
+        """Store the cookies that an answer sets."""
         for text in answer.headers.getlist("Set-Cookie"):
             name, _, value = text.partition(";")[0].partition("=")
             if "Max-Age=0" in text:
@@ -35,12 +35,12 @@ class Browser:
                 self.cookies[name] = value
 
     async def post(self, path: str, json: Any = None, **more: Any) -> Answer:
-        """POST `path`, and keep the cookies."""
+        """POST `path`, and store the answer's cookies."""
         answer = await self.call(path, json, **more)
         self.keep(answer)
         return answer
 
 
 def bearer_of(answer: Answer) -> dict[str, str]:
-    """The headers of a page that got this answer."""
+    """Return the Authorization header for the session of this answer."""
     return {"Authorization": f"Bearer {answer.body['access_token']}"}

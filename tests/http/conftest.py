@@ -1,4 +1,4 @@
-"""The application over a real store, and the people who use it."""
+"""Fixtures: the application on a real store, and its users."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ EDGE_ACCOUNT = "0123456789abcdef0123456789abcdef"
 OTHER_EDGE_ACCOUNT = "f" * 32
 
 
-class Roomy(TestHTTPConnection):
-    """The framework's own reads an answer when it is whole, and has room for ten pieces until then."""
+class UnboundedConnection(TestHTTPConnection):
+    """A test connection without a limit on unread chunks; the framework's own blocks after ten."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -66,7 +66,7 @@ class Answer:
 
 @dataclass
 class World:
-    """The application and the means to use it."""
+    """The application, and helpers to use it."""
 
     app: QuartTrio
     store: Store
@@ -79,16 +79,16 @@ class World:
     emails: int = field(default=0)
 
     async def call(self, method: str, path: str, json: Any = None, **more: Any) -> Answer:
-        """Send a request; `headers`, `data`, `scope_base` as the framework's client takes them.
+        """Send a request; pass `headers`, `data` and `scope_base` to the framework's test client.
 
-        An answer that the OpenAPI document does not announce fails the test.
+        The test fails if the answer does not match the OpenAPI document.
         """
         if path.startswith("/auth/") and "data" not in more:
-            json = json or {}  # forms are JSON, also empty ones
+            json = json or {}  # even empty forms must be JSON
         if json is not None:
             more["json"] = json
         client = self.app.test_client(use_cookies=False)
-        client.http_connection_class = Roomy
+        client.http_connection_class = UnboundedConnection
         response = await client.open(path, method=method, **more)
         raw = await response.get_data(as_text=False)
         body = await response.get_json() if response.mimetype == "application/json" else raw
@@ -98,12 +98,12 @@ class World:
         return Answer(response.status_code, response.headers, raw, body)
 
     async def user(self, *, confirmed: bool = True, plan: str = "free") -> User:
-        """A new user."""
+        """Create a user."""
         self.emails += 1
         return await self.store.run(_new_user(f"user{self.emails}@example.com", self.clock(), confirmed, plan))
 
     async def session(self, user: User) -> dict[str, str]:
-        """The headers of a page session."""
+        """Begin a page session, and return its headers."""
         access = new_secret("svs_")
         until = self.clock() + 3_600_000 * 48
         made = new_session(user.id, new_secret(), access=digest(access), until=until, at=self.clock())
@@ -117,7 +117,7 @@ class World:
         allow_accounts: tuple[str, ...] | None = None,
         allow_ips: tuple[str, ...] | None = None,
     ) -> dict[str, str]:
-        """The headers of an API key; no scopes: all of them."""
+        """Issue an API key, and return its headers; without `scopes` it gets all of them."""
         value = new_api_key()
         key = Key(
             new_id("key"), user.id, None, value[:12], scopes or SCOPES, allow_accounts, allow_ips, self.clock(), None
@@ -132,17 +132,17 @@ class World:
         state: AccountState = "ready",
         link_host: str | None = None,
     ) -> Account:
-        """A connected account."""
+        """Create a connected account."""
         return await self.store.run(_new_account(user.id, edge_account_id, state, self.clock(), link_host))
 
     async def ready(self, **more: Any) -> tuple[User, dict[str, str], Account]:
-        """A user, the headers of a session, and an account with a link host."""
+        """Create a user, a session (as headers), and an account with a link host."""
         user = await self.user()
         account = await self.account(user, link_host="go.example.com", **more)
         return user, await self.session(user), account
 
     async def inbox(self) -> list[str]:
-        """The e-mails that were written, as text, the oldest first."""
+        """Return the e-mails sent so far as text, oldest first."""
         await self.outbox.settled()
         return [path.read_text() for path in sorted(self.mail_folder.glob("*.eml"))]
 
@@ -167,7 +167,7 @@ def _new_account(
 
 
 def config_of(folder: Path) -> Config:
-    """The service's configuration in these tests."""
+    """Return the service's configuration for these tests."""
     return Config(
         http=HttpConfig(base_url="https://svc.example", trusted_proxies=("10.0.0.0/8",), max_body_bytes=100_000),
         mail=MailConfig(folder=folder / "mail"),
@@ -179,7 +179,7 @@ def config_of(folder: Path) -> Config:
 async def open_world(
     store: Store, clock: FrozenClock, folder: Path, config: Config | None = None, metrics: Metrics | None = None
 ) -> AsyncIterator[World]:
-    """The application on a store. `metrics`: those of the store; None: new ones."""
+    """Run the application on a store. `metrics`: the store's; None: new ones."""
     config = config or config_of(folder)
     metrics = metrics or Metrics()
     async with (
@@ -210,7 +210,7 @@ async def store(store_config: StoreConfig, metrics: Metrics) -> AsyncIterator[St
 
 @pytest.fixture
 async def world(store: Store, clock: FrozenClock, tmp_path: Path, metrics: Metrics) -> AsyncIterator[World]:
-    """The application on a store of its own."""
+    """The application on a separate store."""
     async with open_world(store, clock, tmp_path, metrics=metrics) as opened:
         yield opened
 

@@ -1,8 +1,8 @@
-"""The actors, the platform and the reads of workers' databases as the HTTP package's tests need them.
+"""Test doubles for the actors, the edge platform and live reads, for the tests of the HTTP package.
 
-What runs in a request's task (`svc/actors/requests`) is real. Below it a test sets what the platform answers about
-zones, and what a read of a database finds. The actors' own work is only noted, and changes the store. Real actors over
-the emulated platform are in tests/actors and tests/journeys.
+The functions that run in a request's task (`svc/actors/requests`) are real. Tests set the platform's answers about
+zones and the results of live reads. Operations of the actors are only recorded, and applied to the store. Tests with
+real actors and the emulated platform are in tests/actors and tests/journeys.
 """
 
 from __future__ import annotations
@@ -49,26 +49,26 @@ R = TypeVar("R")
 
 @functools.cache
 def built_worker() -> WorkerBundle:
-    """The worker as it was built, read once: compiling its patterns takes 4 ms."""
+    """Return the built worker bundle, loaded once because compiling its patterns takes 4 ms."""
     return load_bundle()
 
 
 @dataclass(frozen=True)
 class Zone:
-    """A zone of every account; the names of its fields are the platform's."""
+    """A zone of every account, with the platform's field names."""
 
     id: str
     name: str
     status: str = "active"
 
 
-async def go_on() -> None:
-    """What an actor waits for before it works: nothing, unless the test says otherwise."""
+async def proceed() -> None:
+    """Return immediately: by default an actor does not wait before its work."""
 
 
 @dataclass
 class StandIn:
-    """In the place of the supervisor, of every actor, and of the platform."""
+    """Stands in for the supervisor, all actors, and the platform."""
 
     store: Store
     config: Config
@@ -81,17 +81,17 @@ class StandIn:
     worker_side: WorkerSide = field(default_factory=lambda: WorkerSide(None, "not_installed"))
     woken: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
-    before: Callable[[], Awaitable[None]] = go_on
+    before: Callable[[], Awaitable[None]] = proceed
     refusal: ServiceError | None = None
 
     @cached_property
     def departures(self) -> Departures:
-        """The real ones: they need nothing of an account but that it is disconnected."""
+        """The real user deletions; of an account they only use its disconnect."""
         return Departures(self.context, self.nursery, self.account)
 
     @cached_property
     def context(self) -> Context:
-        """The context of all that runs in a request's task, over a platform that answers questions about zones."""
+        """The context for the functions that run in a request's task, with a platform that only knows zones."""
         return Context(
             store=self.store,
             edge=cast("Any", StandInEdge(self)),
@@ -105,19 +105,19 @@ class StandIn:
 
     @cached_property
     def live_reads(self) -> StandInReads:
-        """The reads of all accounts' databases."""
+        """The live reads of all accounts' databases."""
         return StandInReads(self)
 
     def account(self, edge_account_id: str) -> StandInActor:
-        """The actor of an edge account."""
+        """Return the actor of an edge account."""
         return StandInActor(self, edge_account_id)
 
     def wake(self, edge_account_id: str) -> None:
-        """Note who was woken."""
+        """Record which account's actor was woken."""
         self.woken.append(edge_account_id)
 
     async def ask(self, what: str) -> None:
-        """Note what was asked, then wait or refuse as the test says."""
+        """Record a call, then wait or raise as the test specifies."""
         self.asked.append(what)
         await self.before()
         if self.refusal is not None:
@@ -125,7 +125,7 @@ class StandIn:
 
 
 class StandInVault:
-    """Opens every sealed token."""
+    """A vault that opens every sealed token."""
 
     def open(self, sealed: bytes, account_id: str) -> SecretStr:
         del sealed, account_id
@@ -133,7 +133,7 @@ class StandInVault:
 
 
 class StandInEdge:
-    """The platform's API, as `svc/edge/zones.py` calls it."""
+    """The part of the platform's API that `svc/edge/zones.py` calls."""
 
     def __init__(self, world: StandIn) -> None:
         self._world = world
@@ -144,7 +144,7 @@ class StandInEdge:
 
 
 class StandInAccess:
-    """One edge account, with the test's zones; every host in them has a proxied DNS record that leads nowhere."""
+    """An edge account with the test's zones; every host in them has a proxied DNS record without a real server."""
 
     def __init__(self, world: StandIn, edge_account_id: str) -> None:
         self._world = world
@@ -172,7 +172,7 @@ class StandInAccess:
 
 
 class StandInReads:
-    """The reads of accounts' databases: each answer is what the test says."""
+    """Live reads of accounts' databases, with the answers that the test specifies."""
 
     def __init__(self, world: StandIn) -> None:
         self._world = world
@@ -188,7 +188,7 @@ class StandInReads:
         return self._world.readable
 
     async def ask(self, user_id: int, account: Account, key: tuple[object, ...], read: object) -> WorkerSide:
-        """The worker's side of a statement of counts: nothing else is asked in this way."""
+        """Return the worker's side of a count audit, the only use of this method."""
         del user_id, account, read
         what, day, _ = key
         await self._world.ask(f"{what} {day}")
@@ -196,7 +196,7 @@ class StandInReads:
 
 
 class StandInActor:
-    """One edge account's actor."""
+    """The actor of an edge account."""
 
     def __init__(self, world: StandIn, edge_account_id: str) -> None:
         self._world = world
@@ -256,7 +256,7 @@ class StandInActor:
         return await self._world.store.run(commit(_disconnect(user_id, account_id, self._world.clock())))
 
     async def _in_actor(self, work: Callable[[], Awaitable[T]]) -> T:
-        """In the actor's own task, one after the other: a caller who hangs up does not stop it."""
+        """Run in the actor's task, one call after the other; a client that disconnects does not stop it."""
         ask = Ask(work)
 
         async def serve() -> None:
@@ -268,7 +268,7 @@ class StandInActor:
 
 
 def connected(user_id: int, edge_account_id: str, state: AccountState, now: int) -> Tx[Account]:
-    """A connected account in a state of the test's choice."""
+    """Add a connected account in the given state."""
     account_id = new_id("acc")
     yield from accounts.add_account(
         account_id=account_id, user_id=user_id, edge_account_id=edge_account_id, name="Example", now=now

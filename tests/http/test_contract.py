@@ -1,4 +1,4 @@
-"""The OpenAPI document and the reference: valid, complete, and true."""
+"""The OpenAPI document and the reference are valid and complete, and answers match them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BASE_URL = "https://svc.example"
 
 
 @pytest.mark.rule("D1")
-def test_the_document_is_valid_openapi_3_1_0_with_the_version_of_the_description():
+def test_document_is_valid_openapi_3_1_0_and_has_the_api_version():
     made = document(BASE_URL)
     OpenAPIV31SpecValidator(made).validate()
     assert (made["openapi"], made["info"]["version"]) == ("3.1.0", "0.8.0")
@@ -28,7 +28,7 @@ def test_the_document_is_valid_openapi_3_1_0_with_the_version_of_the_description
 
 
 @pytest.mark.rule("D1")
-async def test_the_document_lists_every_route_that_exists_and_no_other(world):
+async def test_document_lists_exactly_the_existing_routes(world):
     routes = {
         (method, re.sub(r"<id:(\w+)>", r"{\1}", rule.rule))
         for rule in world.app.url_map.iter_rules()
@@ -41,15 +41,15 @@ async def test_the_document_lists_every_route_that_exists_and_no_other(world):
     assert len(ENDPOINTS) == len(announced)
 
 
-async def test_every_route_has_something_behind_it(world):
+async def test_every_route_has_a_handler(world):
     directly = {f"{method} {path}" for method, path in world.app.asgi_app._directly}
     assert {*world.app.view_functions, *directly} == {f"{one.method} {one.path}" for one in ENDPOINTS}
 
 
 def schemas_in(schema, made, field=None, seen=()):
-    """A schema and every schema in it, as (field, schema) pairs.
+    """Yield a schema and all schemas within it, as (field, schema) pairs.
 
-    `field` is the name of the field that the schema describes, and whether that field is required; None: no field.
+    `field`: the name of the field with this schema, and whether it is required; None: the schema is not a field's.
     """
     if isinstance(schema, list):
         for each in schema:
@@ -66,13 +66,13 @@ def schemas_in(schema, made, field=None, seen=()):
 
 
 @pytest.mark.rule("D1")
-def test_no_text_that_is_taken_may_hold_a_nul_which_the_store_cannot_keep():
+def test_no_accepted_string_may_contain_nul():
     made = document(BASE_URL)
     operations = [one for each in made["paths"].values() for one in each.values()]
     accepted = [[one.get("requestBody"), one["parameters"]] for one in operations]
-    taken = [schema for _, schema in schemas_in(accepted, made) if "string" in schema.get("type", ())]
-    assert len(taken) > 100
-    for schema in taken:
+    strings = [schema for _, schema in schemas_in(accepted, made) if "string" in schema.get("type", ())]
+    assert len(strings) > 100
+    for schema in strings:
         bound = schema.keys() & {"enum", "const", "format"} or not re.search(schema.get("pattern", ""), "\0")
         assert bound, schema
 
@@ -81,14 +81,14 @@ def test_no_text_that_is_taken_may_hold_a_nul_which_the_store_cannot_keep():
 @pytest.mark.parametrize(
     ("model", "field"), [("Edge", "schema"), ("Edge", "installed_at"), ("WorkingToken", "expires_at")]
 )
-def test_field_that_the_specification_calls_not_nullable_is_not_nullable(model, field):
+def test_field_that_is_not_nullable_in_the_specification_is_not_nullable(model, field):
     schema = document(BASE_URL)["components"]["schemas"][model]
     assert field in schema["required"]
     assert "anyOf" not in schema["properties"][field]
 
 
 @pytest.mark.rule("D1")
-def test_field_of_a_request_has_no_default_that_would_make_it_mandatory_in_generated_clients():
+def test_request_fields_have_no_default_because_generated_clients_would_require_them():
     made = document(BASE_URL)
     operations = [one for each in made["paths"].values() for one in each.values()]
     operations = [one for one in operations if one["security"] != [{"worker": []}]]
@@ -99,13 +99,13 @@ def test_field_of_a_request_has_no_default_that_would_make_it_mandatory_in_gener
     optional = [(name, field) for name, required, field in fields if not required]
     nullable = [field for _, field in optional if {"type": "null"} in field.get("anyOf", ())]
     assert nullable
-    untold = [
+    undocumented = [
         name for name, field in optional if field not in nullable and "Default: " not in field.get("description", "")
     ]
-    assert untold == []
+    assert undocumented == []
 
 
-def test_every_operation_says_what_its_clients_need():
+def test_every_operation_is_documented_completely():
     made = document(BASE_URL)
     names = set()
     for path, operations in made["paths"].items():
@@ -128,7 +128,7 @@ def test_every_operation_says_what_its_clients_need():
     assert len(names) == len(ENDPOINTS)
 
 
-def test_every_code_of_the_catalogue_is_in_the_document_and_most_can_be_answered():
+def test_document_has_every_error_code():
     made = document(BASE_URL)
     assert set(made["x-codes"]) == set(get_args(Code))
     for code, meaning in made["x-codes"].items():
@@ -139,7 +139,7 @@ def test_every_code_of_the_catalogue_is_in_the_document_and_most_can_be_answered
             assert CATALOGUE[code].shown_as is None, (endpoint.path, code)
 
 
-def test_examples_of_bodies_are_right():
+def test_example_bodies_are_valid():
     for endpoint in ENDPOINTS:
         if endpoint.body is not None and endpoint.example:
             endpoint.body.model_validate_json(json.dumps(endpoint.example).encode().replace(b"\\u2026", b"token"))
@@ -162,7 +162,7 @@ async def test_json_and_yaml_are_the_same_document(world):
 
 @pytest.mark.rule("D2")
 @pytest.mark.parametrize("path", ["/reference", "/reference.md"])
-async def test_the_reference_in_markdown_has_every_endpoint_and_every_code(world, path):
+async def test_markdown_reference_has_every_endpoint_and_every_code(world, path):
     markdown = await world.call("GET", path, headers={"Accept": "text/markdown"})
     assert markdown.headers["Content-Type"] == "text/markdown; charset=utf-8"
     text = markdown.raw.decode()
@@ -172,7 +172,7 @@ async def test_the_reference_in_markdown_has_every_endpoint_and_every_code(world
         assert f"| `{code}` |" in text
 
 
-async def test_the_contract_takes_no_query_and_is_cached_for_an_hour(world):
+async def test_documents_can_be_cached_for_an_hour(world):
     for path in ("/openapi.json", "/openapi.yaml", "/reference", "/reference.md"):
         answer = await world.call("GET", path)
         assert answer.headers["Cache-Control"] == "public, max-age=3600"
@@ -205,12 +205,12 @@ def error_of(code: str, **more: Any) -> Any:
         ("PATCH", "/v1/keys", answer_of(405, error_of("invalid_request"))),
     ],
 )
-def test_an_answer_outside_the_document_fails(method, target, answer):
+def test_answer_that_does_not_match_the_document_fails(method, target, answer):
     with pytest.raises((contract.OutsideTheContract, KeyError)):
         contract.check(method, target, *answer)
 
 
-def test_an_answer_inside_the_document_does_not():
+def test_answer_that_matches_the_document_passes():
     contract.check("GET", "/v1/keys?x=1", *answer_of(200, {"keys": []}))
     contract.check("GET", "/v1/keys", *answer_of(400, error_of("invalid_request", details={"issues": []})))
     contract.check("GET", "/v1/nothing", *answer_of(404, error_of("not_found")))

@@ -1,4 +1,4 @@
-"""E-mails: what they look like, and how they come into the folder; which addresses they may go to."""
+"""E-mails: their format, delivery into the folder, and accepted addresses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def into_folder(folder, *written):
     await sender.rest()
 
 
-async def test_an_email_becomes_one_whole_file(tmp_path):
+async def test_each_email_becomes_a_file(tmp_path):
     await into_folder(tmp_path / "mail", EMAIL, EMAIL, EMAIL)
     files = list((tmp_path / "mail").iterdir())
     assert len(files) == 3
@@ -40,10 +40,10 @@ async def test_an_email_becomes_one_whole_file(tmp_path):
     assert [stat.S_IMODE(path.stat().st_mode) for path in [tmp_path / "mail", *files]] == [0o700, 0o600, 0o600, 0o600]
     text = files[0].read_text()
     assert "To: ann@example.com" in text
-    assert f"\n{LINK}\n" in text  # never broken over two lines
+    assert f"\n{LINK}\n" in text  # never wrapped
 
 
-async def test_a_folder_that_cannot_be_written_is_a_server_that_is_away(tmp_path):
+async def test_folder_that_cannot_be_written_counts_as_unreachable_server(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ServerAway):
         await into_folder(tmp_path / "file", EMAIL)
@@ -59,19 +59,19 @@ async def test_a_folder_that_cannot_be_written_is_a_server_that_is_away(tmp_path
         Email("ann@example.com", "Subject", "\ud800"),
     ],
 )
-async def test_an_email_that_cannot_be_made_is_an_error_and_leaves_nothing(tmp_path, wrong):
+async def test_invalid_email_raises_and_leaves_no_file(tmp_path, wrong):
     with pytest.raises((ValueError, LookupError)):
         await into_folder(tmp_path / "mail", wrong)
     assert not list(tmp_path.glob("mail/*"))
 
 
-async def test_an_email_that_is_not_to_be_sent_leaves_nothing(tmp_path):
+async def test_email_marked_as_not_to_send_leaves_no_file(tmp_path):
     await into_folder(tmp_path / "mail", replace(EMAIL, send=False))
     assert list((tmp_path / "mail").iterdir()) == []
 
 
-class Read(HTMLParser):
-    """What a page says, and where it leads or loads from."""
+class Html(HTMLParser):
+    """The text, tags and URLs of an HTML page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,14 +92,14 @@ class Read(HTMLParser):
         self.text += "" if self._silent else data
 
 
-def parts_of(one: Email) -> tuple[str, Read]:
-    """Its text, and its page as it was read."""
+def parts_of(one: Email) -> tuple[str, Html]:
+    """Return the plain text of an e-mail, and its parsed HTML."""
     message = email.message_from_bytes(message_of("svc@localhost", one).as_bytes(), policy=email.policy.default)
     assert message.get_content_type() == "multipart/alternative"
     plain, html = message.get_body(("plain",)), message.get_body(("html",))
     assert plain is not None
     assert html is not None
-    read = Read()
+    read = Html()
     read.feed(html.get_content())
     return plain.get_content(), read
 
@@ -117,7 +117,7 @@ NASTY = (
 
 @pytest.mark.parametrize("name", NASTY)
 @pytest.mark.parametrize("message", [None, *NASTY])
-def test_both_forms_say_the_same_and_nothing_from_outside_is_markup(name, message):
+def test_both_parts_have_the_same_text_and_external_text_is_escaped(name, message):
     link = "https://svc.example/accounts/acc_1?a=1&b=2"
     notice = {"trouble": "revoked", "code": "revoked", "message": message}
     one = messages.about_account("mail_1", "ann@example.com", name, notice, link)
@@ -136,7 +136,7 @@ def test_both_forms_say_the_same_and_nothing_from_outside_is_markup(name, messag
 
 
 @given(st.text(), st.text())
-def test_whatever_is_written_is_in_both_forms(title, text):
+def test_both_parts_contain_any_text(title, text):
     body = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text)
     shown = "".join(letter if letter.isprintable() else " " for letter in title)
     plain, page = parts_of(Email("ann@example.com", shown, body))
@@ -144,7 +144,7 @@ def test_whatever_is_written_is_in_both_forms(title, text):
     assert set(page.tags) <= {"html", "head", "meta", "title", "body", "p", "a", "br"}
 
 
-def test_the_text_of_an_email_is_not_in_its_repr():
+def test_repr_of_an_email_omits_its_text():
     assert "token" not in repr(EMAIL)
 
 
@@ -160,7 +160,7 @@ GOOD = st.from_regex(
 @example("=?utf-8?b?YQ==?=@example.com")
 @example("'o=?@example.com")
 @example("a" * 64 + "@" + ".".join(["b" * 61] * 3) + ".cc")
-def test_what_is_taken_as_an_address_makes_an_email_to_exactly_that_one(text):
+def test_accepted_address_becomes_the_only_recipient(text):
     try:
         address = parse_email(text)
     except ValueError:
@@ -191,7 +191,7 @@ def test_what_is_taken_as_an_address_makes_an_email_to_exactly_that_one(text):
         "a" * 64 + "@example.com",
     ],
 )
-def test_usual_and_unusual_addresses_are_taken(address):
+def test_common_and_unusual_addresses_are_accepted(address):
     assert parse_email(address.upper()) == address
 
 
@@ -230,12 +230,12 @@ def test_usual_and_unusual_addresses_are_taken(address):
         "a@" + "b." * 130 + "example",
     ],
 )
-def test_other_texts_are_no_addresses(address):
+def test_invalid_addresses_are_refused(address):
     with pytest.raises(ValueError, match=r"^must be an e-mail address$"):
         parse_email(address)
 
 
-async def test_a_check_says_whether_mails_can_leave(tmp_path):
+async def test_check_reports_whether_emails_can_be_sent(tmp_path):
     await check_mail(MailConfig(folder=tmp_path / "new"))
     assert not (tmp_path / "new").exists()
     (tmp_path / "file").touch()

@@ -1,4 +1,4 @@
-"""What the metrics tell of requests: each is counted once, under a bounded name, whatever comes of it."""
+"""Metrics of requests: each request is counted once, under a bounded label, whatever its outcome."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def errors_of(found: Scraped) -> dict[tuple[str, ...], float]:
 
 
 @pytest.mark.rule("X14")
-async def test_requests_are_counted_by_the_template_of_their_route(world: World):
+async def test_requests_are_counted_by_route_template(world: World):
     user, session, account = await world.ready()
     for _ in range(3):
         await world.call("GET", f"/v1/accounts/{account.id}", headers=session)
@@ -52,18 +52,18 @@ async def test_requests_are_counted_by_the_template_of_their_route(world: World)
     }
     assert errors_of(found) == {("/v1/links/{link_id}", "not_found"): 1, ("/v1/links", "unauthorized"): 1}
     assert found.total("svc_http_in_flight") == 0
-    for told in (account.id, account.edge_account_id, link["id"], link["code"], "secret", user.email, "nonsense"):
-        assert told not in found.text
+    for secret in (account.id, account.edge_account_id, link["id"], link["code"], "secret", user.email, "nonsense"):
+        assert secret not in found.text
 
 
 @pytest.mark.rule("X14")
-async def test_the_bytes_of_bodies_are_counted_by_route(world: World):
+async def test_body_bytes_are_counted_by_route(world: World):
     _, session, account = await world.ready()
     body = json.dumps({"account_id": account.id, "url": "https://a.example/"})
     made = await world.call("POST", "/v1/links", data=body, headers={**session, "Content-Type": "application/json"})
     assert made.status == 201
     listed = await world.call("GET", "/v1/links", headers=session)
-    exported = await world.call("GET", "/v1/export", headers=session)  # in pieces
+    exported = await world.call("GET", "/v1/export", headers=session)  # streamed
     refused = await world.call("POST", "/edge/push", data="{}", headers={"Content-Type": "application/json"})
     assert scrape(world.metrics).counts("svc_http_body_bytes_total", "route", "direction") == {
         ("/v1/links", "received"): len(body),
@@ -74,7 +74,7 @@ async def test_the_bytes_of_bodies_are_counted_by_route(world: World):
 
 
 @pytest.mark.rule("X14")
-async def test_paths_and_methods_that_are_none_are_one_label(world: World):
+async def test_unknown_paths_and_methods_share_one_label(world: World):
     odd = [("GET", f"/v1/nothing/{number}") for number in range(20)]
     odd += [("GET", "/v1/me%00"), ("GET", "/v1/links/%2e%2e/me"), ("GET", "/v1/me/" + "x" * 500)]
     odd += [("BREW", "/v1/me"), ("PROPFIND", "/"), ("TRACE", "/v1/links")]
@@ -87,14 +87,14 @@ async def test_paths_and_methods_that_are_none_are_one_label(world: World):
 
 
 async def send(world: World, method: str, path: str) -> int:
-    """The status of the answer to what the contract does not know."""
+    """Send a request outside the contract, and return the status."""
     client: Any = world.app.test_client()
     status: int = (await client.open(path, method=method)).status_code
     return status
 
 
 @pytest.mark.rule("X14")
-async def test_repeated_refusal_without_effect_is_counted_as_itself(world: World):
+async def test_repeated_error_without_effect_is_counted_under_its_own_code(world: World):
     _, _, account = await world.ready()
     key = await world.key(await world.user())
     body = {"account_id": account.id, "url": "https://a.example"}  # another user's
@@ -104,7 +104,7 @@ async def test_repeated_refusal_without_effect_is_counted_as_itself(world: World
 
 
 @pytest.mark.rule("X14")
-async def test_a_fault_is_an_internal_error(world: World, expected_errors):
+async def test_exception_is_counted_as_internal_error(world: World, expected_errors):
     expected_errors.allow("request failed")
     _, session, account = await world.ready()
     await world.store.run(_damaged(account.id))
@@ -119,12 +119,12 @@ def _damaged(account_id: str):
 
 
 @pytest.mark.rule("X14")
-async def test_clients_that_leave_and_what_is_no_request_are_told_apart(world: World):
+async def test_disconnects_and_malformed_requests_are_counted_separately(world: World):
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port, done = listeners[0].socket.getsockname()[1], trio.Event()
     body_begins = head("POST", "/auth/sign-in", Content_Length=100, Content_Type="application/json") + b"{"
 
-    async def seen(wanted: Callable[[Scraped], bool]) -> Scraped:
+    async def scraped(wanted: Callable[[Scraped], bool]) -> Scraped:
         with trio.fail_after(20):
             while not wanted(found := scrape(world.metrics)):
                 await trio.lowlevel.checkpoint()
@@ -136,21 +136,21 @@ async def test_clients_that_leave_and_what_is_no_request_are_told_apart(world: W
         )
         stream = await trio.open_tcp_stream("127.0.0.1", port)
         await stream.send_all(body_begins)
-        await seen(lambda found: found.total("svc_http_in_flight") == 1)
+        await scraped(lambda found: found.total("svc_http_in_flight") == 1)
         await stream.aclose()
-        found = await seen(lambda found: found.total("svc_http_request_seconds_count", status="gone") == 1)
+        found = await scraped(lambda found: found.total("svc_http_request_seconds_count", status="gone") == 1)
         assert found.total("svc_http_in_flight") == 0
 
         for text, status in ((b"nonsense\r\n\r\n", 400), (b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505)):
             async with await trio.open_tcp_stream("127.0.0.1", port) as rude:
                 await rude.send_all(text)
                 assert (await answer_of(rude))[0] == status
-        found = await seen(lambda found: found.total("svc_http_connections") == 0)
+        found = await scraped(lambda found: found.total("svc_http_connections") == 0)
         assert found.counts("svc_http_malformed_total", "status") == {("400",): 1, ("505",): 1}
         assert found.total(f"{CONNECTIONS.name}_limit") == 3
 
         idle = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(5)]
-        found = await seen(lambda found: found.total("svc_http_connections_ended_total") >= 2)
+        found = await scraped(lambda found: found.total("svc_http_connections_ended_total") >= 2)
         assert found.total("svc_http_connections") <= 3
         for stream in idle:
             await stream.aclose()
@@ -159,7 +159,7 @@ async def test_clients_that_leave_and_what_is_no_request_are_told_apart(world: W
 
 
 @pytest.mark.rule("X14")
-async def test_pushes_are_counted_by_what_became_of_their_parts(place: Place):  # noqa: F811
+async def test_pushes_are_counted_by_the_outcome_of_their_parts(place: Place):  # noqa: F811
     world = place.world
     good = place.part(1, 1, hours=[(3, [[place.site, 5, 1, 2]])], upto=4)
     too_old = place.part(2, 60, days=[[place.site, 1, 0, 1]])
@@ -181,6 +181,6 @@ async def test_pushes_are_counted_by_what_became_of_their_parts(place: Place):  
     assert found.total("svc_push_lag_seconds_sum") == pytest.approx(2 * lag_s)
     assert (found.total("svc_push_group_size_count"), found.total("svc_push_group_size_sum")) == (4, 4)
     assert found.total("svc_push_waiting") == 0
-    pushes = {of: number for of, number in requests_of(found).items() if of[1] == "/edge/push"}
+    pushes = {labels: number for labels, number in requests_of(found).items() if labels[1] == "/edge/push"}
     assert pushes == {("POST", "/edge/push", "2xx"): 4, ("POST", "/edge/push", "4xx"): 1}
     assert errors_of(found) == {("/edge/push", "invalid_request"): 1}

@@ -1,4 +1,4 @@
-"""The metrics' own address: one path, quick for whoever scrapes, whatever the store does and whoever else connects."""
+"""The metrics address: one path that answers quickly, whatever the store and other clients do."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 BUNDLE = "b" * 64
 
 
-class Wayward:
-    """A store that is away, or does not answer, when the test says so."""
+class UnreliableStore:
+    """A store that is unavailable or does not answer when the test requires it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -41,7 +41,7 @@ class Wayward:
         self.reads = 0
 
     async def read(self, tx: Tx[Any]) -> Any:
-        """As the store's."""
+        """Read like the store, unless the test prevents it."""
         self.reads += 1
         await self.answers.wait()
         if self.away:
@@ -50,24 +50,24 @@ class Wayward:
         return await self._store.read(tx)
 
     async def size_bytes(self) -> int:
-        """As the store's."""
+        """Return the store's size."""
         return await self._store.size_bytes()
 
 
 class Served:
-    """The page behind our server."""
+    """The metrics page behind our server."""
 
     def __init__(self, page: MetricsPage, port: int, metrics: Metrics) -> None:
         self.page, self.port, self.metrics = page, port, metrics
 
     async def scrape(self) -> Scraped:
-        """As Prometheus does it."""
+        """Scrape like Prometheus."""
         status, headers, body = await self.ask("GET", "/metrics")
         assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
         return Scraped(body)
 
     async def ask(self, method: str, path: str) -> tuple[int, dict[str, str], bytes]:
-        """One request on a connection of its own."""
+        """Send a request on a new connection."""
         async with await trio.open_tcp_stream("127.0.0.1", self.port) as stream:
             await stream.send_all(head(method, path))
             return await answer_of(stream, method)
@@ -78,13 +78,13 @@ async def served(store: Any, clock: FrozenClock, **more: float) -> AsyncIterator
     metrics = Metrics()
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listeners[0].socket.getsockname()[1]
-    kept: dict[str, float] = {"look_every_s": 0, "fresh_s": 0, **more}
+    kept: dict[str, float] = {"poll_every_s": 0, "fresh_s": 0, **more}
     async with open_metrics_page(store, clock, metrics, listeners, bundle=BUNDLE, **kept) as page:
         yield Served(page, port, metrics)
 
 
 @pytest.mark.rule("X14")
-async def test_there_is_one_path_and_two_methods(store: Store, clock: FrozenClock) -> None:
+async def test_only_get_and_head_of_metrics_are_served(store: Store, clock: FrozenClock) -> None:
     async with served(store, clock) as service:
         whole = await service.ask("GET", "/metrics?name[]=x")
         empty = await service.ask("HEAD", "/metrics")
@@ -100,7 +100,7 @@ async def test_there_is_one_path_and_two_methods(store: Store, clock: FrozenCloc
 
 
 @pytest.mark.rule("X14")
-async def test_what_the_store_tells_is_in_every_scrape(store: Store, clock: FrozenClock) -> None:
+async def test_every_scrape_has_the_figures_from_the_store(store: Store, clock: FrozenClock) -> None:
     async with served(store, clock) as service:
         before = await service.scrape()
         assert before.counts("svc_accounts", "state") == {}
@@ -108,7 +108,7 @@ async def test_what_the_store_tells_is_in_every_scrape(store: Store, clock: Froz
         assert before.series("svc_backup_age_seconds") == []
         await store.run(an_account())
         await store.run(note_backup(clock() - 3_000))
-        await store.run(note_backup(clock() - 7_000))  # one that took longer
+        await store.run(note_backup(clock() - 7_000))  # an earlier backup that ended later
         found = await service.scrape()
         assert found.total("svc_backup_age_seconds") == 3
         assert found.counts("svc_accounts", "state") == {("pending",): 1}
@@ -122,7 +122,7 @@ async def test_what_the_store_tells_is_in_every_scrape(store: Store, clock: Froz
 
 
 @pytest.mark.rule("X14")
-async def test_an_operation_is_counted_once_when_it_has_ended(store: Store, clock: FrozenClock) -> None:
+async def test_ended_operation_is_counted_once(store: Store, clock: FrozenClock) -> None:
     ids = []
     for _ in range(3):
         running = await store.read(operations.running(await store.run(an_account())))
@@ -136,7 +136,7 @@ async def test_an_operation_is_counted_once_when_it_has_ended(store: Store, cloc
             found = await service.scrape()
             assert found.counts("svc_operation_seconds_count", "kind", "outcome") == {("connect", "done"): 1}
         assert found.total("svc_operation_seconds_sum") == 7
-        # Its transaction took its time: it ended before the one that was seen already.
+        # A slow transaction: this operation ended before the one counted already.
         await store.run(operations.fail(ids[2], ErrorNote("internal", "x", None), clock() + 3_000))
         clock.advance_s(3_600)
         found = await service.scrape()
@@ -147,18 +147,18 @@ async def test_an_operation_is_counted_once_when_it_has_ended(store: Store, cloc
 
 
 @pytest.mark.rule("X14")
-async def test_a_store_that_is_away_leaves_the_rest_of_the_metrics(
+async def test_unavailable_store_leaves_the_other_metrics(
     store: Store, clock: FrozenClock, expected_errors: Any
 ) -> None:
-    expected_errors.allow("the store is lost")
-    wayward = Wayward(store)
-    async with served(wayward, clock) as service:
+    expected_errors.allow("store unavailable")
+    unreliable = UnreliableStore(store)
+    async with served(unreliable, clock) as service:
         service.metrics.count(table.ACTOR_CRASHES)
         assert "svc_accounts" in (await service.scrape()).families
-        wayward.away = True
+        unreliable.away = True
         store.condition.failed(StoreUnavailable())
         found = await service.scrape()
-        told = {
+        from_store = {
             "svc_accounts",
             "svc_accounts_behind",
             "svc_operations_running",
@@ -166,32 +166,32 @@ async def test_a_store_that_is_away_leaves_the_rest_of_the_metrics(
             "svc_rollout_state",
             "svc_store_bytes",
         }
-        assert told.isdisjoint(found.families)
+        assert from_store.isdisjoint(found.families)
         assert (found.total("svc_store_up"), found.total("svc_actor_crashes_total")) == (0, 1)
-        wayward.away = False
+        unreliable.away = False
         assert "svc_accounts" in (await service.scrape()).families
 
 
 @pytest.mark.rule("X14")
-async def test_a_store_that_does_not_answer_holds_no_scrape_up(store: Store, clock: FrozenClock) -> None:
-    wayward = Wayward(store)
-    wayward.answers = trio.Event()
-    async with served(wayward, clock) as service:
+async def test_store_that_does_not_answer_delays_no_scrape(store: Store, clock: FrozenClock) -> None:
+    unreliable = UnreliableStore(store)
+    unreliable.answers = trio.Event()
+    async with served(unreliable, clock) as service:
         with trio.fail_after(30):
             for _ in range(2):
                 found = await service.scrape()
                 assert "svc_accounts" not in found.families
                 assert found.total("svc_loop_lag_seconds_count") > 0
-        assert wayward.reads == 1
-        wayward.answers.set()
+        assert unreliable.reads == 1
+        unreliable.answers.set()
         assert "svc_accounts" in (await service.scrape()).families
 
 
 @pytest.mark.rule("X14")
-async def test_many_scrapes_share_one_text_and_one_look(store: Store, clock: FrozenClock) -> None:
-    wayward = Wayward(store)
+async def test_many_scrapes_share_one_text_and_one_poll(store: Store, clock: FrozenClock) -> None:
+    unreliable = UnreliableStore(store)
     texts: list[bytes] = []
-    async with served(wayward, clock, fresh_s=3_600, look_every_s=3_600) as service:
+    async with served(unreliable, clock, fresh_s=3_600, poll_every_s=3_600) as service:
 
         async def some() -> None:
             texts.extend([(await service.ask("GET", "/metrics"))[2] for _ in range(10)])
@@ -201,11 +201,11 @@ async def test_many_scrapes_share_one_text_and_one_look(store: Store, clock: Fro
                 nursery.start_soon(some)
     assert len(texts) == 80
     assert len(set(texts)) == 1
-    assert wayward.reads == 2  # the counts, and what has ended
+    assert unreliable.reads == 2  # the census, and the ended operations
 
 
 @pytest.mark.rule("X14")
-async def test_connections_that_only_wait_keep_no_scraper_out(store: Store, clock: FrozenClock) -> None:
+async def test_idle_connections_do_not_block_a_scraper(store: Store, clock: FrozenClock) -> None:
     async with served(store, clock) as service:
         idle = [await trio.open_tcp_stream("127.0.0.1", service.port) for _ in range(20)]
         for stream in idle[::2]:
@@ -216,10 +216,10 @@ async def test_connections_that_only_wait_keep_no_scraper_out(store: Store, cloc
             await stream.aclose()
 
 
-async def test_a_client_that_leaves_before_its_text_takes_nobodys(store: Store, clock: FrozenClock) -> None:
-    wayward = Wayward(store)
-    wayward.answers = trio.Event()
-    async with served(wayward, clock) as service, trio.open_nursery() as nursery:
+async def test_client_that_disconnects_does_not_cancel_the_text_of_others(store: Store, clock: FrozenClock) -> None:
+    unreliable = UnreliableStore(store)
+    unreliable.answers = trio.Event()
+    async with served(unreliable, clock) as service, trio.open_nursery() as nursery:
         found: list[bytes] = []
 
         async def ask() -> None:
@@ -229,7 +229,7 @@ async def test_a_client_that_leaves_before_its_text_takes_nobodys(store: Store, 
             nursery.start_soon(ask)
             leaver.cancel()
             await service.page.text()
-        wayward.answers.set()
+        unreliable.answers.set()
         with trio.fail_after(20):
             while not found:
                 await trio.lowlevel.checkpoint()

@@ -1,5 +1,7 @@
-"""Who may what: the one table of every endpoint and every kind of credential. Walked by test_who_may, held against
-every answer by the fuzzing of the contract."""
+"""The permission table: the expected answer of every endpoint to every kind of credential.
+
+`test_who_may` checks all of its cells; the contract fuzzer checks every answer against it.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ from svc.model import Scope
 if TYPE_CHECKING:
     from svc.errors import Code
 
-# Which scopes a key needs, any one of them (`all`: each; `-`: none; `session`: no key will do), and what is answered to
-# a page session, a key with what is needed, a key with everything else, a key for another account, another user, and a
-# user whose address is not confirmed. What ends whoever asks for it comes last.
+# `needs`: the scopes of which a key needs at least one (`all`: every scope; `-`: none; `session`: keys are refused).
+# The other columns have the answer to a page session, a key with the scopes, a key with all other scopes, a key limited
+# to another account, another user, and a user with an unconfirmed address. Endpoints that end the caller come last.
 TABLE = """
                                            needs          | session key without limited stranger unconfirmed
 GET    /v1/me                              -              | 200     200 200     200     200      200
@@ -59,9 +61,9 @@ GET    /v1/links/{link_id}/totals          reports        | 200     200 scope   
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
 DELETE /v1/me                              session        | 200     session session session 200      200
 """
-# What a query needs beside what its endpoint needs: the order by clicks tells of reports.
+# The additional scope that a query needs: the order by clicks reveals data of reports.
 ALSO: dict[str, tuple[str, Scope]] = {"GET /v1/links": ("order=clicks", "reports")}
-# Answered alike whatever credential comes along: it has none, or one of its own, which is never one of /v1.
+# Endpoints that ignore the credentials of /v1: they need none, or another kind.
 OPEN = """
 POST   /auth/sign-up                 202
 POST   /auth/confirm                 400
@@ -82,7 +84,7 @@ GET    /reference                    200
 
 
 class Wanted(NamedTuple):
-    """A row: what each column answers, a status or a code."""
+    """A row of the table: the expected status or code by column."""
 
     needs: str
     session: str
@@ -94,7 +96,7 @@ class Wanted(NamedTuple):
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """Any one of these is enough; (): no key at all, or any."""
+        """The scopes of which one is enough; (): the endpoint accepts no key, or any."""
         return tuple(scope for scope in get_args(Scope) if scope in self.needs.split(","))
 
 

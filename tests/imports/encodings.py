@@ -1,4 +1,4 @@
-"""The ways in which products and spreadsheets write the text of an export."""
+"""Text encodings and line endings that products and spreadsheets use for exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every e-mail leaves, once, whatever the mail server, the network, the store and the process do."""
+"""Every email is sent once, despite failures of the mail server, the network, the store or the process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 URL = "https://svc.example"
 ANN = "ann@example.com"
-# How many wait while the server is away.
+# Number of emails that queue while the server is unavailable.
 EMAILS = 1_000 if EVERYTHING else 100
 BOTH = pytest.mark.parametrize("store_config", ["sqlite", "postgres"], indirect=True)
 
@@ -57,18 +57,18 @@ async def sending(
 
 
 def tries(metrics: Metrics) -> dict[str, float]:
-    """What became of tries to send an e-mail."""
+    """Return the number of attempts by outcome."""
     return {outcome: n for (outcome,), n in scrape(metrics).counts("svc_mail_tries_total", "outcome").items()}
 
 
-def asked(kind: Any, address: str = ANN, user_id: int | None = None, now: int = START_MS) -> Tx[None]:
+def posted(kind: Any, address: str = ANN, user_id: int | None = None, now: int = START_MS) -> Tx[None]:
     yield from outbox.post(kind, address, now, now + DAY_MS, user_id=user_id)
 
 
 def signed_up(address: str = ANN) -> Tx[int]:
     user = yield from users.add_user(address, "hash", START_MS)
     assert user is not None
-    yield from asked("sign_up", address, user.id)
+    yield from posted("sign_up", address, user.id)
     return user.id
 
 
@@ -83,7 +83,7 @@ def rows() -> Tx[Any]:
 
 
 def links(server: SmtpServer) -> list[str]:
-    """The tokens of the e-mails that the server has, the oldest first."""
+    """Return the tokens in the emails that the server has accepted, the oldest first."""
     found = []
     for one in server.taken:
         message = email.message_from_bytes(one.raw, policy=email.policy.default)
@@ -97,21 +97,21 @@ def ids(server: SmtpServer) -> list[str]:
 
 
 def at(step, act, times=10**6):
-    """A rule: at this step, so many times."""
-    left = [times]
+    """Return a rule that acts at this step, at most `times` times."""
+    remaining = [times]
 
     def rule(name: str, said: str) -> Any:
-        if name != step or not left[0]:
+        if name != step or not remaining[0]:
             return None
-        left[0] -= 1
+        remaining[0] -= 1
         return act
 
     return rule
 
 
 @BOTH
-async def test_an_hour_without_a_server_and_a_restart_lose_nothing_and_double_nothing(store_config, clock):
-    """E-mails of two kinds wait."""
+async def test_no_email_is_lost_or_repeated_after_server_outage_and_restart(store_config, clock):
+    """The queue has emails of two kinds."""
     server = SmtpServer()
 
     def many_emails() -> Tx[None]:
@@ -121,7 +121,7 @@ async def test_an_hour_without_a_server_and_a_restart_lose_nothing_and_double_no
         yield many(text, [(f"u{n}@example{n % 7}.com", START_MS) for n in range(EMAILS // 2)])
         found = yield sql("select id, email from users order by id")
         for user in found:
-            yield from asked("sign_up", user["email"], user["id"])
+            yield from posted("sign_up", user["email"], user["id"])
         account_id = yield from an_account()
         owner = yield sql("select user_id from accounts where id = $1", account_id)
         for n in range(EMAILS // 2):
@@ -141,7 +141,7 @@ async def test_an_hour_without_a_server_and_a_restart_lose_nothing_and_double_no
         assert tries(metrics) == {}
     async with open_store(store_config) as store:
         async with sending(store, clock, server) as box:
-            for _ in range(6):  # from the end of each on none is tried, before the clock goes on
+            for _ in range(6):  # after each, no email is tried until the clock advances
                 clock.advance_s(300)
                 await box.settled()
             assert len(await store.read(rows())) == EMAILS
@@ -157,7 +157,7 @@ async def test_an_hour_without_a_server_and_a_restart_lose_nothing_and_double_no
 
 
 @BOTH
-async def test_a_kill_between_sending_and_recording_doubles_that_one_under_its_message_id(store_config, clock):
+async def test_kill_before_recording_repeats_email_with_same_message_id(store_config, clock):
     def hang_once(step: str, said: str) -> Any:
         return Act.HANG if step == "taken" and len(server.taken) == 1 else None
 
@@ -182,14 +182,14 @@ async def test_a_kill_between_sending_and_recording_doubles_that_one_under_its_m
             assert len(set(ids(server))) == 1
             first, second = links(server)
             assert first != second
-            # Mail programs show one of them; both work, until one was used.
+            # Mail clients show one of them. Both links work until one was used.
             user = await store.run(users.confirm_user(digest(first), clock()))
             assert user is not None
             assert user.id == user_id
             assert await store.run(users.confirm_user(digest(second), clock())) is None
 
 
-async def test_a_link_that_was_used_is_not_sent_again(store, clock):
+async def test_used_link_is_not_sent_again(store, clock):
     with SmtpServer(at("taken", Act.CLOSE, times=1)) as server:
         await store.run(signed_up())
         async with sending(store, clock, server) as box:
@@ -201,7 +201,7 @@ async def test_a_link_that_was_used_is_not_sent_again(store, clock):
     assert await store.read(rows()) == []
 
 
-async def test_a_server_that_takes_and_never_says_so_gets_two_copies(store, clock):
+async def test_server_that_never_confirms_gets_two_copies(store, clock):
     with SmtpServer(at("taken", Act.CLOSE)) as server:
         await store.run(signed_up())
         metrics = Metrics()
@@ -215,7 +215,7 @@ async def test_a_server_that_takes_and_never_says_so_gets_two_copies(store, cloc
     assert await store.read(rows()) == []
 
 
-async def test_a_links_time_begins_when_it_is_sent(store, clock):
+async def test_lifetime_of_link_starts_when_email_is_sent(store, clock):
     server = SmtpServer()
     await store.run(signed_up())
     await store.run(signed_up("bob@example.com"))
@@ -232,7 +232,7 @@ async def test_a_links_time_begins_when_it_is_sent(store, clock):
     assert await store.run(users.confirm_user(digest(other), clock())) is None
 
 
-async def test_of_links_that_are_asked_for_while_they_wait_the_newest_is_sent(store, clock):
+async def test_only_newest_of_waiting_links_is_sent(store, clock):
     server = SmtpServer()
     await store.run(confirmed())
     await store.run(signed_up("bob@example.com"))
@@ -252,7 +252,7 @@ async def test_of_links_that_are_asked_for_while_they_wait_the_newest_is_sent(st
     assert sorted(one.to for one in server.taken) == [ANN, "bob@example.com"]
 
 
-async def test_no_link_is_in_the_store(store, clock, caplog):
+async def test_store_contains_no_link(store, clock, caplog):
     with SmtpServer(at("DATA", "451 4.3.0 later", times=2)) as server:
         await store.run(signed_up())
         async with sending(store, clock, server) as box:
@@ -271,23 +271,23 @@ def tokens() -> Tx[Any]:
     return (yield sql("select * from mail_tokens"))
 
 
-async def test_who_asks_with_an_address_that_nobody_has_leaves_no_trace(store, clock):
+async def test_request_for_unknown_address_leaves_no_trace(store, clock):
     with SmtpServer() as server:
-        await store.run(asked("reset", "nobody@example.com"))
-        await store.run(asked("resend", "nobody@example.com"))
+        await store.run(posted("reset", "unknown@example.com"))
+        await store.run(posted("resend", "unknown@example.com"))
         metrics = Metrics()
         async with sending(store, clock, server, metrics=metrics) as box:
             await box.settled()
         assert tries(metrics) == {"nobody": 2}
     assert "MAIL" not in server.steps
     assert await store.read(rows()) == []
-    assert "nobody@" not in repr(await store.read(tokens()))
+    assert "unknown@" not in repr(await store.read(tokens()))
 
 
-# ------------------------------------------------------------------------------------------- what goes wrong with one
+# ------------------------------------------------------------------------------------------------- failing emails
 
 
-async def test_a_transient_refusal_is_tried_again_later_and_later_and_holds_up_nobody(store, clock):
+async def test_transient_refusal_is_retried_with_growing_delays_and_delays_no_others(store, clock):
     def greylisted(step: str, said: str) -> Any:
         return "450 4.2.0 greylisted" if step == "RCPT" and "@slow" in said and clock() < START_MS + HOUR_MS else None
 
@@ -302,7 +302,7 @@ async def test_a_transient_refusal_is_tried_again_later_and_later_and_holds_up_n
             for _ in range(100):
                 clock.advance_s(90)
                 await box.settled()
-            # After 1, 2, 4, 8, 16 and 32 minutes, each a quarter more or less, and up to 90 s until it is looked.
+            # Retries after 1, 2, 4, 8, 16 and 32 minutes, each varying by a quarter, plus up to 90 s to the next poll.
         counted = tries(metrics)
         assert 8 * 5 <= counted.pop("retried") <= 8 * 7
         assert counted == {"sent": 9}
@@ -311,7 +311,7 @@ async def test_a_transient_refusal_is_tried_again_later_and_later_and_holds_up_n
 
 
 class LateRead(Passing):
-    """A real store whose second read of due e-mails ends after the sender of the first one has recorded the outcome."""
+    """A store whose second read of due emails ends after the outcome of the first email was recorded."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -337,7 +337,7 @@ class LateRead(Passing):
         return done
 
 
-async def test_an_email_that_fails_while_due_ones_are_read_is_not_sent_again_immediately(store, clock):
+async def test_email_that_fails_during_read_is_not_retried_immediately(store, clock):
     metrics = Metrics()
     with SmtpServer(at("RCPT", "451 4.3.0 try later")) as server:
         await store.run(signed_up())
@@ -346,12 +346,12 @@ async def test_an_email_that_fails_while_due_ones_are_read_is_not_sent_again_imm
     assert tries(metrics) == {"retried": 1}
 
 
-async def test_outbox_is_settled_only_after_the_next_email_of_an_account(store, clock):
+async def test_outbox_is_settled_only_after_next_email_of_account(store, clock):
     account_id = await store.run(an_account())
     for second in range(2):
         at_ms = START_MS + second
-        posted = outbox.post("account", ANN, at_ms, at_ms + DAY_MS, account_id=account_id, facts={"well": True})
-        await store.run(posted)
+        transaction = outbox.post("account", ANN, at_ms, at_ms + DAY_MS, account_id=account_id, facts={"well": True})
+        await store.run(transaction)
     clock.advance_s(1)
     with SmtpServer() as server:
         async with sending(LateRead(store), clock, server) as box:
@@ -360,7 +360,7 @@ async def test_outbox_is_settled_only_after_the_next_email_of_an_account(store, 
     assert len(server.taken) == 2
 
 
-async def test_a_domain_whose_addresses_hang_holds_up_no_other(store, clock, mock_clock):
+async def test_slow_domain_does_not_delay_others(store, clock, mock_clock):
     def hanging(step: str, said: str) -> Any:
         return Act.HANG if step == "RCPT" and "@slow" in said else None
 
@@ -369,32 +369,32 @@ async def test_a_domain_whose_addresses_hang_holds_up_no_other(store, clock, moc
         for n in range(12):
             await store.run(signed_up(f"u{n}@slow.example"))
         for n in range(12):
-            await store.run(asked("sign_up", f"u{n}@example.com", now=START_MS + 1))  # "you have an account already"
+            await store.run(posted("sign_up", f"u{n}@example.com", now=START_MS + 1))  # "You already have an account"
         clock.advance_s(1)
         async with sending(store, clock, server, patience) as box:
-            for _ in range(4):  # as many as there are senders
+            for _ in range(4):  # the number of senders
                 await trio.to_thread.run_sync(server.hangs.acquire)
             mock_clock.jump(patience.email_s)
             await box.settled()
             assert len(server.taken) == 12
             assert server.connections == 8
             assert all(row["due_at"] > clock() for row in await store.read(rows()))
-            await store.run(asked("sign_up", "new@slow.example", now=clock()))
+            await store.run(posted("sign_up", "new@slow.example", now=clock()))
             await box.settled()
             assert server.connections == 8
     assert len(await store.read(rows())) == 13
 
 
 @pytest.mark.parametrize("kind", ["sign_up", "account"])
-async def test_a_refused_address_is_noted_and_told_nothing_until_it_works_again(store, clock, kind):
+async def test_refused_address_gets_no_notices_until_it_accepts_email(store, clock, kind):
     with SmtpServer(at("RCPT", "550 5.1.1 no such user", times=1)) as server:
         if kind == "sign_up":
             user_id = await store.run(signed_up())
         else:
             user_id = await store.run(confirmed())
             account_id = await store.run(an_account(user_id))
-            await store.run(told(account_id, "revoked"))
-            await store.run(told(account_id, "over"))
+            await store.run(noticed(account_id, "revoked"))
+            await store.run(noticed(account_id, "over"))
         metrics = Metrics()
         async with sending(store, clock, server, metrics=metrics) as box:
             await box.settled()
@@ -404,29 +404,29 @@ async def test_a_refused_address_is_noted_and_told_nothing_until_it_works_again(
             assert user is not None
             assert user.email_refused_at == START_MS
             if kind == "account":
-                await store.run(told(account_id, "resource_drift"))
+                await store.run(noticed(account_id, "resource_drift"))
                 await store.run(notifications.tell(account_id, {}, [], well=True, due_at=None, now=START_MS))
                 assert await store.read(rows()) == []
-                await store.run(asked("reset"))
+                await store.run(posted("reset"))
             else:
-                await store.run(asked("resend"))
+                await store.run(posted("resend"))
             await box.settled()
             assert len(server.taken) == 1
             user = await store.read(users.get_user(user_id))
             assert user is not None
             assert user.email_refused_at is None
             if kind == "account":
-                await store.run(told(account_id, "no_connection"))
+                await store.run(noticed(account_id, "no_connection"))
                 await box.settled()
                 assert len(server.taken) == 2
 
 
-def told(account_id: str, trouble: str) -> Tx[None]:
+def noticed(account_id: str, trouble: str) -> Tx[None]:
     yield from notifications.tell(account_id, {}, [{"trouble": trouble}], well=False, due_at=None, now=START_MS)
 
 
 @pytest.mark.parametrize("way", ["confirm", "notify"])
-async def test_a_refused_address_is_tried_again_when_its_user_says_so(store, clock, way):
+async def test_refused_address_is_retried_on_request_of_user(store, clock, way):
     user_id = await store.run(confirmed())
     await store.run(notifications.address_refused(user_id, START_MS))
     with SmtpServer() as server:
@@ -434,7 +434,7 @@ async def test_a_refused_address_is_tried_again_when_its_user_says_so(store, clo
             if way == "notify":
                 await store.run(notifications.set_notify(user_id, notify=True))
             else:
-                await store.run(asked("resend"))
+                await store.run(posted("resend"))
                 await box.settled()
                 await store.run(notifications.address_refused(user_id, START_MS + 1))
                 assert await store.run(users.confirm_user(digest(links(server)[0]), clock()))
@@ -443,7 +443,7 @@ async def test_a_refused_address_is_tried_again_when_its_user_says_so(store, clo
     assert user.email_refused_at is None
 
 
-async def test_what_is_our_fault_marks_nobody_and_is_tried_again(store, clock):
+async def test_refusal_of_service_does_not_mark_address_and_is_retried(store, clock):
     answers = iter(["550 5.7.1 relaying denied", "554 5.7.1 spam"])
 
     def rule(step: str, said: str) -> Any:
@@ -461,7 +461,7 @@ async def test_what_is_our_fault_marks_nobody_and_is_tried_again(store, clock):
     assert await store.read(rows()) == []
 
 
-async def test_a_server_that_refuses_our_sender_is_away_and_costs_no_try(store, clock):
+async def test_refused_sender_counts_as_unavailable_server_without_attempts(store, clock):
     with SmtpServer(at("MAIL", "550 5.7.1 not you", times=5)) as server:
         for n in range(20):
             await store.run(signed_up(f"u{n}@example.com"))
@@ -475,10 +475,10 @@ async def test_a_server_that_refuses_our_sender_is_away_and_costs_no_try(store, 
     assert len(server.taken) == 20
 
 
-async def test_an_email_that_cannot_be_made_ends_alone_and_is_not_tried_all_the_time(store, clock, expected_errors):
-    expected_errors.allow("e-mail failed.*KeyError")
+async def test_email_that_cannot_be_composed_fails_alone_and_is_retried_later(store, clock, expected_errors):
+    expected_errors.allow("email failed.*KeyError")
     with SmtpServer() as server:
-        await store.run(asked("of another version"))
+        await store.run(posted("of another version"))
         await store.run(signed_up())
         async with sending(store, clock, server) as box:
             await box.settled()
@@ -488,13 +488,13 @@ async def test_an_email_that_cannot_be_made_ends_alone_and_is_not_tried_all_the_
     assert len(server.taken) == 1
 
 
-async def test_what_is_of_no_use_any_more_is_given_up_and_counted(store, clock, expected_errors, caplog):
-    expected_errors.allow("e-mails given up")
+async def test_expired_emails_are_deleted_and_counted(store, clock, expected_errors, caplog):
+    expected_errors.allow("emails expired")
     server = SmtpServer()
     user_id = await store.run(signed_up())
     account_id = await store.run(an_account())
     await store.run(confirm_all())
-    await store.run(told(account_id, "revoked"))
+    await store.run(noticed(account_id, "revoked"))
     metrics = Metrics()
     async with sending(store, clock, server, metrics=metrics) as box:
         clock.advance_s(86_400 - 1)
@@ -502,8 +502,8 @@ async def test_what_is_of_no_use_any_more_is_given_up_and_counted(store, clock, 
         assert len(await store.read(rows())) == 2
         clock.advance_s(1)
         await box.settled()
-        [left] = await store.read(rows())
-        assert left["kind"] == "account"
+        [row] = await store.read(rows())
+        assert row["kind"] == "account"
         clock.advance_s(2 * 86_400)
         await box.settled()
     assert scrape(metrics).total("svc_mail_expired_total") == 2
@@ -517,9 +517,9 @@ def confirm_all() -> Tx[None]:
     yield sql("update users set email_confirmed = 1")
 
 
-async def test_what_a_person_waits_for_goes_before_what_the_service_tells(store, clock):
+async def test_requested_emails_are_sent_before_notices(store, clock):
     first_four: list[str] = []
-    together = threading.Barrier(4, timeout=60)  # as many are sent at once; which arrives first, the machine decides
+    together = threading.Barrier(4, timeout=60)  # four emails are sent concurrently, in any order
 
     def rule(step: str, said: str) -> None:
         if step == "RCPT" and len(first_four) < 4:
@@ -530,10 +530,10 @@ async def test_what_a_person_waits_for_goes_before_what_the_service_tells(store,
     for _ in range(30):
         account_id = await store.run(an_account())
         await store.run(confirm_all())
-        await store.run(told(account_id, "revoked"))
+        await store.run(noticed(account_id, "revoked"))
     clock.advance_s(1)
     await store.run(confirmed())
-    await store.run(asked("reset", now=clock()))
+    await store.run(posted("reset", now=clock()))
     async with sending(store, clock, server) as box:
         server.start()
         await box.settled()
@@ -543,19 +543,19 @@ async def test_what_a_person_waits_for_goes_before_what_the_service_tells(store,
 
 
 class Forgetful(Passing):
-    """Is away when the first e-mail that was sent is to be recorded."""
+    """A store that is unavailable when the first sent email is recorded."""
 
     away = 1
 
     async def run(self, tx: Tx[T]) -> T:
-        if self.away and "_sent" in repr(tx):
+        if self.away and "_mark_sent" in repr(tx):
             self.away -= 1
             tx.close()
             raise StoreUnavailable
         return await super().run(tx)
 
 
-async def test_an_email_that_could_not_be_recorded_is_recorded_later_and_not_sent_again(store, clock):
+async def test_unrecorded_email_is_recorded_later_and_not_sent_again(store, clock):
     forgetful = Forgetful(store)
     with SmtpServer() as server:
         await store.run(signed_up())
@@ -569,47 +569,47 @@ async def test_an_email_that_could_not_be_recorded_is_recorded_later_and_not_sen
     assert await store.read(rows()) == []
 
 
-async def test_an_email_leaves_when_its_cause_is_committed(store, clock):
+async def test_email_is_sent_when_its_transaction_commits(store, clock):
     with SmtpServer() as server:
         taken = trio.Event()
         token = trio.lowlevel.current_trio_token()
 
-        def tell(step: str, said: str) -> None:
+        def notify(step: str, said: str) -> None:
             if step == "taken":
                 token.run_sync_soon(taken.set)
 
-        server.rule = tell
+        server.rule = notify
         async with sending(store, clock, server):
             await trio.testing.wait_all_tasks_blocked()
             await store.run(signed_up())
             await taken.wait()
 
 
-async def test_a_check_tells_what_waits_and_since_when(store, clock):
-    assert _waiting(await store.read(outbox.backlog())).text == "none waits"
+async def test_check_reports_email_queue(store, clock):
+    assert _waiting(await store.read(outbox.backlog())).text == "none queued"
     user_id = await store.run(signed_up())
     await store.run(notifications.address_refused(user_id, START_MS))
     [row] = await store.read(rows())
     await store.run(outbox.failed(row["id"], START_MS, "RCPT 450 4.2.0"))
     found = await store.read(outbox.backlog())
     assert _waiting(found).text == (
-        "1 wait to be sent, the oldest since 2026-11-21T04:00:00.000Z; tries failed at: RCPT 450 4.2.0;"
-        " the addresses of 1 users are refused by mail servers"
+        "1 queued, the oldest since 2026-11-21T04:00:00.000Z; failed attempts: RCPT 450 4.2.0;"
+        " mail servers reject the addresses of 1 user"
     )
     assert "failed" not in _waiting(replace(found, troubles=())).text
     assert _waiting(found).verdict == _waiting(replace(found, troubles=())).verdict == "warn"
     assert _waiting(replace(found, troubles=(), refused_addresses=0)).verdict == "ok"
 
 
-async def test_an_account_that_goes_takes_its_emails_along(store, clock):
+async def test_deleting_account_deletes_its_emails(store, clock):
     account_id = await store.run(an_account())
     await store.run(confirm_all())
-    await store.run(told(account_id, "revoked"))
+    await store.run(noticed(account_id, "revoked"))
     account = await store.read(accounts.account_by_id(account_id))
     assert account is not None
-    await store.run(gone(account_id))
+    await store.run(deleted(account_id))
     assert await store.read(rows()) == []
 
 
-def gone(account_id: str) -> Tx[None]:
+def deleted(account_id: str) -> Tx[None]:
     yield sql("delete from accounts where id = $1", account_id)

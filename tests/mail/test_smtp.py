@@ -1,4 +1,4 @@
-"""E-mails by SMTP to a server that is right, wrong, hostile or silent at each step; what each means for the e-mail."""
+"""Send emails to an SMTP server that works, fails, misbehaves or hangs at each step, and check the errors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import trustme
 
 from svc.config import MailConfig
 from svc.mail.messages import Email
-from svc.mail.smtp import AddressRefused, MailTrouble, NotTaken, Patience, ServerAway, Unsure
+from svc.mail.smtp import AddressRefused, MailError, NotAccepted, OutcomeUnknown, Patience, ServerAway
 from svc.mail.transport import check_mail, new_sender
 from tests.smtp_server import Act, SmtpServer
 
 LINK = "https://svc.example/confirm?token=" + "x" * 90
-EMAIL = Email("ann@example.com", "Confirm your address", f"Open this link:\n\n{LINK}\n\nIt works for 24 hours.")
+EMAIL = Email("ann@example.com", "Confirm your email address", f"Open this link:\n\n{LINK}\n\nIt expires in 24 hours.")
 STEPS = ("welcome", "EHLO", "MAIL", "RCPT", "DATA", "taken")
 
 
@@ -29,12 +29,12 @@ def config(server: SmtpServer, scheme: str = "smtp", credentials: str = "", host
 
 
 def at(step, act):
-    """A rule: at this step, always."""
+    """Return a rule that always acts at this step."""
     return lambda name, said: act if name == step else None
 
 
 async def send(configured, *emails, patience=None):
-    """Send them one after the other, as the outbox does."""
+    """Send emails one after the other, as the outbox does."""
     sender = new_sender(configured, patience)
     try:
         for one in emails or (EMAIL,):
@@ -44,17 +44,17 @@ async def send(configured, *emails, patience=None):
         await sender.rest()
 
 
-def meaning_of(step):
-    """What it means that a conversation ends at this step."""
-    return {"RCPT": NotTaken, "DATA": NotTaken, "taken": Unsure}.get(step, ServerAway)
+def error_at(step):
+    """Return the expected error if the connection ends at this step."""
+    return {"RCPT": NotAccepted, "DATA": NotAccepted, "taken": OutcomeUnknown}.get(step, ServerAway)
 
 
-async def test_an_email_arrives_as_it_was_written():
+async def test_email_arrives_unchanged():
     text = "Grüße an „Größe\N{RIGHT DOUBLE QUOTATION MARK}:\n.\n..\n.dots\n\n" + "ein Wort " * 300 + "\n\n" + LINK
     one = Email("ann@example.com", "Grüße " * 30, text + "\n\n" + "x" * 3_000)
     with SmtpServer() as server:
         await send(config(server), one)
-    [taken] = server.taken  # and the server takes neither letters of 8 bits nor long lines
+    [taken] = server.taken  # the test server rejects 8-bit characters and long lines
     assert taken.to == "ann@example.com"
     message = email.message_from_bytes(taken.raw, policy=email.policy.default)
     assert not message.defects
@@ -70,16 +70,16 @@ async def test_an_email_arrives_as_it_was_written():
         assert "x" * 3_000 in part
 
 
-async def test_many_emails_share_a_connection_and_one_that_the_server_ends_is_replaced():
-    def three_a_connection(step, said):
+async def test_emails_share_connection_that_is_replaced_after_close():
+    def three_per_connection(step, said):
         return "421 4.7.0 enough" if step == "MAIL" and server.steps.count("MAIL") % 4 == 0 else None
 
-    with SmtpServer(three_a_connection) as server:
+    with SmtpServer(three_per_connection) as server:
         await send(config(server), *[EMAIL] * 10)
     assert (len(server.taken), server.connections) == (10, 4)
 
 
-async def test_after_a_refused_email_the_next_one_goes_on_the_same_connection():
+async def test_connection_is_reused_after_refused_email():
     with SmtpServer(lambda step, said: "550 5.1.1 no" if "bob@" in said else None) as server:
         sender = new_sender(config(server))
         await sender.connect()
@@ -92,7 +92,7 @@ async def test_after_a_refused_email_the_next_one_goes_on_the_same_connection():
 
 
 @pytest.mark.parametrize(
-    ("step", "answer", "meaning"),
+    ("step", "answer", "error"),
     [
         ("welcome", "421 4.3.2 busy", ServerAway),
         ("welcome", "554 5.7.1 not you", ServerAway),
@@ -101,77 +101,77 @@ async def test_after_a_refused_email_the_next_one_goes_on_the_same_connection():
         ("MAIL", "451 4.3.0 later", ServerAway),
         ("MAIL", "550 5.7.1 not this sender", ServerAway),
         ("MAIL", "530 5.7.0 sign in first", ServerAway),
-        ("RCPT", "450 4.2.0 greylisted", NotTaken),
-        ("RCPT", "421 4.7.0 too many", NotTaken),
-        ("RCPT", "552 too many recipients", NotTaken),
-        ("RCPT", "550 5.7.1 relaying denied", NotTaken),
-        ("RCPT", "530 sign in first", NotTaken),
-        ("RCPT", "503 5.5.1 no", NotTaken),
+        ("RCPT", "450 4.2.0 greylisted", NotAccepted),
+        ("RCPT", "421 4.7.0 too many", NotAccepted),
+        ("RCPT", "552 too many recipients", NotAccepted),
+        ("RCPT", "550 5.7.1 relaying denied", NotAccepted),
+        ("RCPT", "530 sign in first", NotAccepted),
+        ("RCPT", "503 5.5.1 no", NotAccepted),
         ("RCPT", "550 5.1.1 no such user", AddressRefused),
         ("RCPT", "550 no such user", AddressRefused),
         ("RCPT", "552 5.2.2 mailbox full", AddressRefused),
         ("RCPT", "550 5.4.1 access denied", AddressRefused),
-        ("RCPT", "556 5.1.10 takes no mail", AddressRefused),
-        ("DATA", "451 4.3.0 later", NotTaken),
-        ("DATA", "554 5.5.1 no", NotTaken),
-        ("taken", "451 4.3.0 later", NotTaken),
-        ("taken", "554 5.7.1 that is spam", NotTaken),
-        ("taken", "550 5.1.1 who?", NotTaken),
+        ("RCPT", "556 5.1.10 no mail", AddressRefused),
+        ("DATA", "451 4.3.0 later", NotAccepted),
+        ("DATA", "554 5.5.1 no", NotAccepted),
+        ("taken", "451 4.3.0 later", NotAccepted),
+        ("taken", "554 5.7.1 that is spam", NotAccepted),
+        ("taken", "550 5.1.1 who?", NotAccepted),
     ],
 )
-async def test_what_a_refusal_means(step, answer, meaning):
-    with SmtpServer(at(step, answer)) as server, pytest.raises(meaning) as caught:
+async def test_refusal_raises_matching_error(step, answer, error):
+    with SmtpServer(at(step, answer)) as server, pytest.raises(error) as caught:
         await send(config(server))
-    assert type(caught.value) is meaning
+    assert type(caught.value) is error
     assert answer[:3] in str(caught.value)
-    assert "user" not in str(caught.value)  # what a server says may quote the address
+    assert "user" not in str(caught.value)  # responses may contain the address
 
 
 @pytest.mark.parametrize("act", [Act.CLOSE, Act.GARBAGE, Act.LONG_LINE, Act.FLOOD])
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_server_that_closes_or_talks_nonsense(step, act):
-    with SmtpServer(at(step, act)) as server, pytest.raises(MailTrouble) as caught:
+async def test_server_that_closes_or_sends_garbage(step, act):
+    with SmtpServer(at(step, act)) as server, pytest.raises(MailError) as caught:
         await send(config(server))
     if act is not Act.GARBAGE or step != "RCPT":
-        assert type(caught.value) is meaning_of(step)
+        assert type(caught.value) is error_at(step)
     assert not isinstance(caught.value, AddressRefused)
 
 
 @pytest.mark.parametrize("act", ["500 what?", Act.CLOSE, Act.GARBAGE])
-async def test_how_a_server_says_goodbye_does_not_matter(act):
+async def test_response_to_quit_does_not_matter(act):
     with SmtpServer(at("QUIT", act)) as server:
         await send(config(server))
     assert len(server.taken) == 1
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_a_server_that_hangs_is_left(mock_clock, step):
-    patience = Patience(step_s=10_000)  # of a socket; that of Trio is what passes here
+async def test_hanging_server_times_out(mock_clock, step):
+    patience = Patience(step_s=10_000)  # the socket timeout; the test advances Trio's clock
     with SmtpServer(at(step, Act.HANG)) as server:
         async with trio.open_nursery() as nursery:
-            outcome: list[MailTrouble] = []
+            outcome: list[MailError] = []
 
             async def give_up() -> None:
                 try:
                     await send(config(server), patience=patience)
-                except MailTrouble as trouble:
-                    outcome.append(trouble)
+                except MailError as error:
+                    outcome.append(error)
 
             nursery.start_soon(give_up)
             await trio.to_thread.run_sync(server.hangs.acquire)
             mock_clock.jump(patience.email_s)
-    assert type(outcome[0]) is meaning_of(step)
-    assert "no answer in time" in str(outcome[0])
+    assert type(outcome[0]) is error_at(step)
+    assert "timed out" in str(outcome[0])
 
 
 @pytest.mark.parametrize("step", ["welcome", "RCPT"])
-async def test_a_step_has_a_time_of_its_own(step):
-    """Where a slow machine needs longer for an earlier step, that is the one that is told."""
-    with SmtpServer(at(step, Act.HANG)) as server, pytest.raises((ServerAway, NotTaken)):
+async def test_each_step_has_a_timeout(step):
+    """On a slow machine, an earlier step may time out instead."""
+    with SmtpServer(at(step, Act.HANG)) as server, pytest.raises((ServerAway, NotAccepted)):
         await send(config(server), patience=Patience(step_s=0.5, connect_s=1_000, email_s=1_000))
 
 
-async def test_a_server_that_nobody_runs_is_away():
+async def test_unreachable_server_is_unavailable():
     server = SmtpServer()
     with pytest.raises(ServerAway, match="ConnectionRefusedError"):
         await send(config(server))
@@ -188,7 +188,7 @@ def authority():
 
 @pytest.fixture
 def trusted(authority, tmp_path, monkeypatch):
-    """The authority is one of those that this machine trusts."""
+    """Make this process trust the certificate authority."""
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
 
@@ -201,7 +201,7 @@ def context_of(certificate):
 
 @pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize("scheme", ["smtp", "smtps"])
-async def test_with_tls_the_password_is_sent_and_lets_in(authority, scheme):
+async def test_sign_in_over_tls(authority, scheme):
     tls = context_of(authority.issue_cert("127.0.0.1"))
     with SmtpServer(tls=tls, implicit_tls=scheme == "smtps", password="p%s") as server:
         await send(config(server, scheme, "user:p%25s@"), EMAIL, EMAIL)
@@ -218,7 +218,7 @@ async def test_with_tls_the_password_is_sent_and_lets_in(authority, scheme):
 @pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize("scheme", ["smtp", "smtps"])
 @pytest.mark.parametrize("wrong", ["self-signed", "other name", "expired"])
-async def test_a_wrong_certificate_is_refused_before_the_password_is_sent(authority, scheme, wrong):
+async def test_invalid_certificate_is_rejected_before_password_is_sent(authority, scheme, wrong):
     past = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
     certificate = {
         "self-signed": partial(trustme.CA().issue_cert, "127.0.0.1"),
@@ -235,7 +235,7 @@ async def test_a_wrong_certificate_is_refused_before_the_password_is_sent(author
 
 
 @pytest.mark.parametrize("answer", ["454 4.7.0 not now", "501 5.5.4 no", Act.CLOSE, Act.GARBAGE])
-async def test_without_the_tls_that_was_offered_nothing_is_sent(authority, answer):
+async def test_nothing_is_sent_if_offered_starttls_fails(authority, answer):
     with (
         SmtpServer(at("STARTTLS", answer), tls=context_of(authority.issue_cert("127.0.0.1"))) as server,
         pytest.raises(ServerAway, match="STARTTLS"),
@@ -244,25 +244,25 @@ async def test_without_the_tls_that_was_offered_nothing_is_sent(authority, answe
     assert "MAIL" not in server.steps
 
 
-async def test_a_password_is_never_sent_in_the_clear():
+async def test_password_is_never_sent_unencrypted():
     with SmtpServer() as server:
-        with pytest.raises(ServerAway, match="no STARTTLS: the password would go over the wire in the clear"):
+        with pytest.raises(ServerAway, match="no STARTTLS: the password would be sent unencrypted"):
             await send(config(server, credentials="user:secret@"))
         with pytest.raises(OSError, match="no STARTTLS"):
             await check_mail(config(server, credentials="user:secret@"))
     assert "AUTH" not in server.steps
 
 
-async def test_a_check_tries_the_sender():
+async def test_check_tries_sender():
     with (
         SmtpServer(at("MAIL", "550 5.7.1 not you")) as server,
-        pytest.raises(OSError, match=r"takes nothing \(MAIL 550 5\.7\.1\)"),
+        pytest.raises(OSError, match=r"does not accept emails \(MAIL 550 5\.7\.1\)"),
     ):
         await check_mail(config(server))
     assert "RCPT" not in server.steps
 
 
-async def test_an_email_that_is_cut_short_leaves_no_connection():
+async def test_interrupted_email_leaves_no_connection():
     with SmtpServer(at("DATA", Act.HANG)) as server:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(send, config(server))

@@ -1,17 +1,17 @@
-"""What docs/operate/ tells operators to type is run.
+"""Tests that run the commands in docs/operate/.
 
-How to add a document, or a block of one:
+To add a document or a block:
 
-- A block that is fenced as ```sh is run; what is only shown (a unit, an answer, nginx's file) is fenced as something
-  else. Blocks fenced as ```toml are read as configurations, and must be good ones.
-- Each document has a file here of its name, `docs/operate/first-start.md` → `tests/operate/first_start.py`, with a
-  table `STEPS`: the first line of each block, in the document's order, and how it is run. A block that is in no table
-  fails the tests, and so does an entry without a block: neither can be forgotten.
-- How: an async function of `(place, block)` (`documents.Place`) that runs the block and looks at what came of it;
-  `done`, where it is enough that it succeeds; `elsewhere("tests/x.py::test_y")`, where a test runs it that must exist;
-  `by_hand("why")`, only where no test can: a running systemd, a name in public DNS.
-- The steps of a document share one place and run in order, as a reader would: a folder that stands for the machine
-  (`/etc/svc` and `/var/lib/svc` lie in it), `svc` on the path, and no setting but those of the document.
+- Blocks fenced as ```sh are run. Use another language for blocks that are only shown, such as units or output. Blocks
+  fenced as ```toml must be valid configurations.
+- Each document has a module here, such as `tests/operate/first_start.py` for `docs/operate/first-start.md`. Its table
+  `STEPS` has the first line of each block, in the order of the document, and how to run it. The tests fail if a block
+  has no entry, or an entry has no block.
+- An entry is an async function of `(place, block)` (`documents.Place`) that runs the block and checks the result; or
+  `done`, if success is enough; or `elsewhere("tests/x.py::test_y")`, if another test runs it; or `by_hand("why")`, only
+  if no test can run it because it needs, for example, a running systemd or a name in public DNS.
+- The steps of a document run in order and share a folder that represents the machine. It contains `/etc/svc` and
+  `/var/lib/svc`; `svc` is on the path, and only the settings of the document are set.
 
-Whatever its step is, every block must be shell that can be read, and each `svc …` in it a command that there is.
+All blocks must be valid shell, and each `svc …` command in them must exist.
 """

@@ -1,4 +1,4 @@
-"""How the blocks of docs/operate/backup.md are run."""
+"""Steps of docs/operate/backup.md."""
 
 from __future__ import annotations
 
@@ -17,79 +17,79 @@ if TYPE_CHECKING:
 
 
 def config(place: Place) -> Config:
-    """The service of this place, with no setting but those of everybody."""
+    """Return the configuration of the service in this place."""
     return config_of(place.folder / "var")
 
 
-async def made(place: Place, block: Block) -> None:
-    """Of a service with a user, an account and its token."""
+async def create(place: Place, block: Block) -> None:
+    """Back up a service with a user, an account and its token."""
     place.settings |= {
         "SVC_HTTP_BASE_URL": "https://svc.example.com",
         "NEW_STORE_URL": f"sqlite:///{place.folder / 'var/other.db'}",
     }
     await trio.to_thread.run_sync(fill, config(place))
     said = await place.run(block)
-    assert "its key opens 1 of 1 tokens. It is whole." in said
+    assert "its key decrypts 1 of 1 tokens. It is complete." in said
 
 
-async def verified(place: Place, block: Block) -> None:
-    """The stream holds what the file held."""
-    assert "its key opens 1 of 1 tokens. It is whole." in await place.run(block)
+async def verify(place: Place, block: Block) -> None:
+    """Check that the stream has the same content as the file."""
+    assert "its key decrypts 1 of 1 tokens. It is complete." in await place.run(block)
 
 
-async def restored(place: Place, block: Block) -> None:
-    """What came after the backup is gone from the store, which is kept beside."""
+async def restore(place: Place, block: Block) -> None:
+    """Check that a later user is not in the restored store, and that the previous store is kept."""
     before = await trio.to_thread.run_sync(emails_of, config(place))
     await trio.to_thread.run_sync(add_user, config(place), "later@example.com")
     assert "is now var/svc.db.before-restore-" in await place.run(block)
     assert await trio.to_thread.run_sync(emails_of, config(place)) == before
 
 
-async def looked(place: Place, block: Block) -> None:
-    """All is well. The restored store is of before its own backup: it knows of none."""
+async def check(place: Place, block: Block) -> None:
+    """Check that all parts pass. The restored store has no record of the backup."""
     said = await place.run(block)
     assert "FAIL" not in said
-    assert "opens 1 tokens" in said
+    assert "decrypts 1 token" in said
 
 
-async def practised(place: Place, block: Block) -> None:
-    """The same is told of both backups, and nothing stays."""
-    told = re.findall(r": (\d+ users, .* rows in all);", await place.run(block))
-    assert len(told) == 3
-    assert len(set(told)) == 1
+async def practise(place: Place, block: Block) -> None:
+    """Check that all summaries agree and that the drill folder is removed."""
+    summaries = re.findall(r": (\d+ users?, .* rows in total);", await place.run(block))
+    assert len(summaries) == 3
+    assert len(set(summaries)) == 1
     assert not (place.folder / "drill").exists()
 
 
-async def rotated(place: Place, block: Block) -> None:
-    """The token has moved."""
-    assert "1 tokens were sealed" in await place.run(block)
+async def rotate(place: Place, block: Block) -> None:
+    """Check that the token was re-encrypted."""
+    assert "Re-encrypted 1 token " in await place.run(block)
 
 
-async def copied(place: Place, block: Block) -> None:
-    """The same users are on the other side."""
+async def copy(place: Place, block: Block) -> None:
+    """Check that the copy has the same users."""
     await place.run(block)
     other = Config(store=StoreConfig(url=SecretStr(place.settings["NEW_STORE_URL"])))
-    there = await trio.to_thread.run_sync(emails_of, other)
-    assert there == await trio.to_thread.run_sync(emails_of, config(place))
+    copied = await trio.to_thread.run_sync(emails_of, other)
+    assert copied == await trio.to_thread.run_sync(emails_of, config(place))
 
 
-async def asked(place: Place, block: Block) -> None:
-    """Each account is."""
-    assert "1 accounts will be asked" in await place.run(block)
-    (place.folder / "backup.tar").unlink()  # the key is in it, which no file of a test may show in the end
+async def request_totals(place: Place, block: Block) -> None:
+    """Check that the account's worker will be asked for totals."""
+    assert "request totals from the workers of 1 account " in await place.run(block)
+    (place.folder / "backup.tar").unlink()  # it contains the key, and tests must not leave secrets in files
 
 
 STEPS: dict[str, Step | NotHere] = {
-    "svc backup backup.tar": made,
+    "svc backup backup.tar": create,
     "svc backup - | gzip > backup.tar.gz": done,
-    "gzip -dc backup.tar.gz | svc verify -": verified,
+    "gzip -dc backup.tar.gz | svc verify -": verify,
     "sudo systemctl enable --now svc-backup.timer": by_hand("a running systemd"),
-    "svc restore backup.tar --replace": restored,
-    "gzip -dc backup.tar.gz | svc restore - --replace": restored,
-    "svc check": looked,
-    "mkdir drill": practised,
-    "svc vault rotate": rotated,
+    "svc restore backup.tar --replace": restore,
+    "gzip -dc backup.tar.gz | svc restore - --replace": restore,
+    "svc check": check,
+    "mkdir drill": practise,
+    "svc vault rotate": rotate,
     "svc vault rotate --drop-old": done,
-    'svc store copy --to "$NEW_STORE_URL"': copied,
-    "svc store recovered": asked,
+    'svc store copy --to "$NEW_STORE_URL"': copy,
+    "svc store recovered": request_totals,
 }

@@ -1,4 +1,4 @@
-"""The blocks of docs/operate/*.md, and a place in which they are run."""
+"""Parse the blocks of docs/operate/*.md, and run them in a folder that represents a machine."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs/operate"
 _FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ENDS = ("|", "||", "&&", ";", "&", "(", ")", "\n")
-# A block that has not ended by now never will.
+# Time limit for a block.
 _BLOCK_S = 120.0
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: of which document, from which line on, its language, its text."""
+    """A fenced block of a document. `line` is the line where it starts."""
 
     document: str
     line: int
@@ -39,7 +39,7 @@ class Block:
 
     @property
     def name(self) -> str:
-        """Its first line, by which tables know it."""
+        """The first line, which is the key in the tables."""
         return self.text.partition("\n")[0]
 
     def __str__(self) -> str:
@@ -51,34 +51,34 @@ Step = Callable[["Place", Block], Awaitable[None]]
 
 @dataclass(frozen=True)
 class NotHere:
-    """A block that its document's test does not run, and why; `test`: the one that does, as pytest names it."""
+    """A block that is not run by the test of its document. `test`: the id of the test that runs it, if any."""
 
     why: str
     test: str | None = None
 
 
 def elsewhere(test: str) -> NotHere:
-    """Another test runs it: `tests/folder/test_file.py::test_name`."""
+    """Return a step for a block that another test runs: `tests/folder/test_file.py::test_name`."""
     return NotHere(f"run by {test}", test)
 
 
 def by_hand(why: str) -> NotHere:
-    """No test can run it."""
+    """Return a step for a block that no test can run."""
     return NotHere(why)
 
 
 async def done(place: Place, block: Block) -> None:
-    """Run it; it succeeds."""
+    """Run the block, which must succeed."""
     await place.run(block)
 
 
 def documents() -> list[str]:
-    """The names of all documents for operators."""
+    """Return the file names of all documents for operators."""
     return sorted(path.name for path in FOLDER.glob("*.md"))
 
 
 def blocks(document: str, language: str = "sh") -> list[Block]:
-    """The blocks of a document that are in this language."""
+    """Return the blocks of a document in a language."""
     text = (FOLDER / document).read_text()
     return [
         Block(document, text.count("\n", 0, found.start()) + 2, found[1], found[2])
@@ -88,7 +88,7 @@ def blocks(document: str, language: str = "sh") -> list[Block]:
 
 
 def commands(block: Block) -> list[list[str]]:
-    """The simple commands of a block, word by word; without redirections, here-documents and what asks for rights."""
+    """Return the simple commands of a block as words, without redirections, here-documents, sudo and the like."""
     text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?(.*?\n).*?^\s*\1$", r"\2", block.text, flags=re.MULTILINE | re.DOTALL)
     found: list[list[str]] = []
     for line in text.replace("\\\n", " ").splitlines():
@@ -121,12 +121,12 @@ def _bare(words: list[str]) -> list[str]:
 
 @dataclass
 class Place:
-    """A folder that stands for a machine, in which the blocks of one document are run."""
+    """A folder that represents a machine, in which the blocks of a document are run."""
 
     folder: Path
-    settings: dict[str, str] = field(default_factory=dict)  # of the environment
-    replaced: dict[str, str] = field(default_factory=dict)  # in blocks before they are run: an address, a name
-    url: str = ""  # of the service that runs
+    settings: dict[str, str] = field(default_factory=dict)  # environment variables
+    replaced: dict[str, str] = field(default_factory=dict)  # text to replace in blocks before they run
+    url: str = ""  # URL of the running service
     _running: trio.Process | None = None
 
     def __post_init__(self) -> None:
@@ -135,28 +135,28 @@ class Place:
             self.replaced[path] = str(self.folder / path[1:])
         binaries = self.folder / "bin"
         binaries.mkdir(exist_ok=True)
-        # The test may do what it may do, and nothing is to be done as somebody else.
+        # `sudo` runs commands as the current user.
         (binaries / "sudo").write_text('#!/bin/sh\n[ "$1" = -u ] && shift 2\nexec "$@"\n')
         (binaries / "sudo").chmod(0o755)
 
     @property
     def environ(self) -> dict[str, str]:
-        """What every block finds in its environment: our `svc` on the path, and no setting but those of this place."""
+        """The environment of all blocks: this `svc` on the path, and only the settings of this place."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         return {**kept, "PATH": path, "HOME": str(self.folder), **self.settings}
 
     def text(self, block: Block) -> str:
-        """The block as it is run here."""
+        """Return the text of a block with paths replaced."""
         text = block.text
-        for what, by in self.replaced.items():
-            text = text.replace(what, by)
+        for old, new in self.replaced.items():
+            text = text.replace(old, new)
         return text
 
     async def run(self, block: Block, typed: str = "", *, fails: bool = False) -> str:
-        """Run a block to its end, in the place's folder; what it said, on both outputs.
+        """Run a block in the folder, and return its output on stdout and stderr.
 
-        `typed`: what its reader answers. `fails`: it must fail, instead of succeed. Raises AssertionError.
+        `typed`: its standard input. `fails`: the block must fail instead of succeed. Raises AssertionError.
         """
         with trio.fail_after(_BLOCK_S):
             ended = await trio.run_process(
@@ -167,14 +167,14 @@ class Place:
                 capture_stdout=True,
                 stderr=subprocess.STDOUT,
                 check=False,
-                start_new_session=True,  # no terminal: what asks for a password reads it from `typed`
+                start_new_session=True,  # without a terminal, so that passwords are read from `typed`
             )
         said = ended.stdout.decode()
         assert (ended.returncode != 0) == fails, f"{block} ended with {ended.returncode}:\n{said}"
         return said
 
     async def start(self, block: Block) -> None:
-        """Run a block that serves until `stop`; `url` tells where."""
+        """Start a block that serves until `stop`, and set `url`."""
         assert self._running is None, "one service at a time"
         with (self.folder / "log").open("ab") as log:
             self._running = await trio.lowlevel.open_process(
@@ -189,12 +189,12 @@ class Place:
         with trio.fail_after(_BLOCK_S):
             while not line.endswith(b"\n"):
                 more = await self._running.stdout.receive_some(1_024)
-                assert more, f"{block} serves nothing:\n{(self.folder / 'log').read_text()}"
+                assert more, f"{block} did not start:\n{(self.folder / 'log').read_text()}"
                 line += more
         self.url = json.loads(line)["url"]
 
     async def stop(self) -> None:
-        """End what serves, as an operator would, if anything does. Raises AssertionError: it failed."""
+        """Stop the running service, if any, as an operator would. Raises AssertionError: it failed."""
         if self._running is None:
             return
         running, self._running = self._running, None
@@ -206,7 +206,7 @@ class Place:
 
 @asynccontextmanager
 async def open_place(folder: Path) -> AsyncIterator[Place]:
-    """A place in an empty folder; what serves at the end is stopped."""
+    """Create a place in an empty folder, and stop its service at the end."""
     place = Place(folder)
     try:
         yield place

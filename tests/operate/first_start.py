@@ -1,4 +1,4 @@
-"""docs/operate/first-start.md: tried in a folder, then set up as the package does."""
+"""Steps of docs/operate/first-start.md: try the service in a folder, then set it up as the package does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONFIG = "etc/svc/config.toml"
 
 
 def _free_bind() -> str:
-    """An address for the service that commands beside it know, too: below those that the system takes by itself."""
+    """Return a free address that commands can also use. The port is below the system's ephemeral ports."""
     while True:
         port = secrets.choice(range(10_000, 32_000))
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -29,23 +29,23 @@ async def _serve(place: Place, block: Block) -> None:
     await place.start(block)
 
 
-async def _well_and_a_user(place: Place, block: Block) -> None:
-    assert f"{place.url} answers" in await place.run(block, "a long password\n")
+async def _health_and_user(place: Place, block: Block) -> None:
+    assert f"{place.url} is healthy" in await place.run(block, "a long password\n")
     assert await _user(place, "you@example.com") is not None
     await place.stop()
     log = (place.folder / "log").read_text()
-    for told in (f"{place.folder}/var/svc.db", "`svc init` asks", "svc user add", f"{place.url}/reference"):
-        assert told in log
+    for expected in (f"{place.folder}/var/svc.db", "`svc init` asks", "svc user add", f"{place.url}/reference"):
+        assert expected in log
     assert "Connection refused" in await place.run(block, fails=True)
 
 
 async def _init(place: Place, block: Block) -> None:
-    (place.folder / _CONFIG).write_text("# as the package brings it\n")
+    (place.folder / _CONFIG).write_text("# as installed by the package\n")
     said = await place.run(block, "yes\nhttps://svc.example.com\n\n\n\n\n")
     assert "Which mail server?" in said
     config = load(place.folder / _CONFIG, {})
     assert config.http.base_url == "https://svc.example.com"
-    # The place is not /etc/svc, so the folder beside it was offered.
+    # The configuration is not in /etc/svc, so the default is the folder `var`.
     written = (place.folder / _CONFIG).read_text().replace(f"{place.folder}/var/", f"{place.folder}/var/lib/svc/")
     (place.folder / _CONFIG).write_text(written)
 
@@ -53,7 +53,7 @@ async def _init(place: Place, block: Block) -> None:
 async def _check(place: Place, block: Block) -> None:
     said = await place.run(block)
     assert "FAIL" not in said
-    assert f"ok   key file: {place.folder}/var/lib/svc/vault.key will be made" in said
+    assert f"ok   key file: {place.folder}/var/lib/svc/vault.key will be created" in said
 
 
 async def _first_user(place: Place, block: Block) -> None:
@@ -61,7 +61,7 @@ async def _first_user(place: Place, block: Block) -> None:
     assert await _user(place, "you@example.com") is not None
 
 
-async def _by_a_program(place: Place, block: Block) -> None:
+async def _unattended(place: Place, block: Block) -> None:
     before = tomllib.loads((place.folder / _CONFIG).read_text())
     await place.run(block)
     assert tomllib.loads((place.folder / _CONFIG).read_text()) == before
@@ -75,7 +75,7 @@ async def _plan(place: Place, block: Block) -> None:
 
 
 async def _user(place: Place, email: str) -> User | None:
-    """The user in the store that the place has by now."""
+    """Return a user from the store of the place."""
     path = Path(place.folder / _CONFIG)
     url = f"sqlite:///{place.folder / 'var/svc.db'}"
     config = load(path, {}) if path.exists() else load(None, {"SVC_STORE_URL": url})
@@ -86,16 +86,16 @@ async def _user(place: Place, email: str) -> User | None:
 
 STEPS = {
     "svc serve": _serve,
-    "svc health": _well_and_a_user,
+    "svc health": _health_and_user,
     "sudo svc init --config /etc/svc/config.toml": _init,
     "sudo -u svc svc check --config /etc/svc/config.toml": _check,
     "sudo -u svc svc user add you@example.com --confirmed --config /etc/svc/config.toml": _first_user,
     "sudo systemctl enable --now svc.socket svc.service": by_hand(
-        "a running systemd; tests/process/test_systemd.py acts as one"
+        "needs a running systemd; tests/process/test_systemd.py simulates one"
     ),
-    "sudo svc init --yes --replace --config /etc/svc/config.toml \\": _by_a_program,
+    "sudo svc init --yes --replace --config /etc/svc/config.toml \\": _unattended,
     "sudo -u svc svc user plan you@example.com api --config /etc/svc/config.toml": _plan,
     "sudo systemctl restart svc.service": by_hand(
-        "a running systemd; tests/journeys/test_restart.py restarts under load"
+        "needs a running systemd; tests/journeys/test_restart.py restarts under load"
     ),
 }

@@ -1,14 +1,12 @@
-"""How the blocks of docs/operate/install.md are run: by `make artefacts`, on the systems that they are for."""
+"""Steps of docs/operate/install.md, which `make artefacts` runs on the systems in question."""
 
 from __future__ import annotations
 
 from tests.operate.documents import by_hand, elsewhere
 
-_BINARY = "tests/artefacts/every.py::test_the_binary_on_a_tree_without_python"
-_NO_TEMPORARY = (
-    "tests/artefacts/every.py::test_a_temporary_folder_that_will_not_do_is_told_in_words_that_the_document_has"
-)
-_PACKAGE = "tests/artefacts/every.py::test_the_package_on_a_fresh_debian"
+_BINARY = "tests/artefacts/every.py::test_binary_runs_on_debian_without_python"
+_NO_TEMPORARY = "tests/artefacts/every.py::test_unusable_temporary_folder_fails_with_documented_message"
+_PACKAGE = "tests/artefacts/every.py::test_package_runs_on_fresh_debian"
 
 STEPS = {
     "sudo apt-get install ./svc_*.deb": elsewhere(_PACKAGE),
@@ -16,12 +14,12 @@ STEPS = {
     "mkdir -p ~/svc && cd ~/svc": elsewhere(_BINARY),
     "mkdir -p ~/svc/run && cd ~/svc": elsewhere(_NO_TEMPORARY),
     "docker load --input dist/svc-image.tar": by_hand(
-        "it takes a daemon; the image is run by runc, in tests/artefacts"
+        "needs a Docker daemon; tests/artefacts runs the image with runc"
     ),
-    "docker exec --interactive --tty svc svc user add you@example.com --confirmed": by_hand("it takes a daemon"),
-    "cd packaging": by_hand("it takes a daemon, and images of others"),
-    "docker compose exec svc svc user add you@example.com --confirmed": by_hand("it takes a daemon"),
-    "docker compose stop svc": by_hand("it takes a daemon"),
-    "pipx install ./svc-*.whl": by_hand("it fetches libraries; the next block is run, from a wheelhouse"),
-    "python3 -m venv svc-environment": elsewhere("tests/artefacts/every.py::test_the_wheel_in_an_empty_environment"),
+    "docker exec --interactive --tty svc svc user add you@example.com --confirmed": by_hand("needs a Docker daemon"),
+    "cd packaging": by_hand("needs a Docker daemon and public images"),
+    "docker compose exec svc svc user add you@example.com --confirmed": by_hand("needs a Docker daemon"),
+    "docker compose stop svc": by_hand("needs a Docker daemon"),
+    "pipx install ./svc-*.whl": by_hand("downloads packages; the next block runs with a wheelhouse"),
+    "python3 -m venv svc-environment": elsewhere("tests/artefacts/every.py::test_wheel_runs_in_empty_environment"),
 }

@@ -1,4 +1,4 @@
-"""docs/operate/mail.md: its configuration, tried with a mail server that wants the password over TLS."""
+"""Steps of docs/operate/mail.md, with a mail server that requires a password over TLS."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ async def _check(place: Place, block: Block) -> None:
         (place.folder / "etc/svc/config.toml").chmod(0o640)
         said = await place.run(block)
         assert "ok   mail: transport smtp is ready" in said
-        assert "ok   e-mails: how many wait is not known" in said  # there is no store yet
+        assert "ok   emails: queue length unknown" in said  # there is no store yet
         (place.folder / "etc/svc/config.toml").write_text(text.replace("secret", "another"))
-        assert "FAIL mail: smtp: the mail server takes nothing (AUTH 535" in await place.run(block, fails=True)
+        assert "FAIL mail: smtp: the mail server does not accept emails (AUTH 535" in await place.run(block, fails=True)
 
 
 async def _reset(place: Place, block: Block) -> None:

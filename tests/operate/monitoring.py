@@ -1,4 +1,4 @@
-"""How the blocks of docs/operate/monitoring.md are run."""
+"""Steps of docs/operate/monitoring.md."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 async def checked(place: Place, block: Block) -> None:
-    """Each part has its line."""
+    """Check that each part has a line."""
     place.settings |= {"SVC_HTTP_BASE_URL": "https://svc.example.com"}
     lines = (await place.run(block)).splitlines()
     assert all(line.startswith("ok   ") for line in lines), lines
-    for part in ("configuration", "key file", "store", "workers", "e-mails", "address"):
+    for part in ("configuration", "key file", "store", "workers", "emails", "address"):
         assert any(line.startswith(f"ok   {part}:") for line in lines), part
 
 

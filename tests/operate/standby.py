@@ -1,13 +1,13 @@
-"""docs/operate/standby.md: two services and their end are the matter of the tests of the standby."""
+"""Steps of docs/operate/standby.md, which the tests of the standby run."""
 
 from tests.operate.documents import by_hand, elsewhere
 
 STEPS = {
     "svc serve --standby": elsewhere(
-        "tests/journeys/test_standby.py::test_of_two_that_wait_one_takes_over_and_the_other_goes_on_waiting"
+        "tests/journeys/test_standby.py::test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting"
     ),
-    "sudo systemctl mask --now svc.socket": by_hand("a running systemd"),
+    "sudo systemctl mask --now svc.socket": by_hand("needs a running systemd"),
     "svc health": elsewhere(
-        "tests/process/test_standby.py::test_one_that_waits_listens_nowhere_and_tells_systemd_and_svc_health_that_it_lives"
+        "tests/process/test_standby.py::test_waiting_standby_does_not_listen_and_reports_to_systemd_and_health"
     ),
 }

@@ -1,4 +1,4 @@
-"""Every block of every document for operators is in a table, can be read, and does what its document says."""
+"""Check that all blocks of the documents for operators have a step, are valid shell, and work as documented."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOCUMENTS = documents()
 
 
 def steps_of(document: str) -> dict[str, Step | NotHere]:
-    """The table of a document; none is needed where nothing is to be typed."""
+    """Return the steps of a document. A document without blocks needs no module."""
     name = Path(document).stem.replace("-", "_").lower()
     if not blocks(document) and not (Path(__file__).parent / f"{name}.py").exists():
         return {}
@@ -27,12 +27,12 @@ def steps_of(document: str) -> dict[str, Step | NotHere]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_block_is_in_the_table_of_its_document_in_order(document):
+def test_steps_match_blocks_of_document(document):
     assert [block.name for block in blocks(document)] == list(steps_of(document))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_block_can_be_read_and_names_commands_that_there_are(document, capsys):
+def test_blocks_are_valid_shell_with_existing_commands(document, capsys):
     for block in blocks(document):
         read = subprocess.run(["sh", "-n"], input=block.text, capture_output=True, text=True, check=False)
         assert read.returncode == 0, f"{block}: {read.stderr}"
@@ -46,13 +46,13 @@ def test_every_block_can_be_read_and_names_commands_that_there_are(document, cap
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_configuration_that_is_shown_is_a_good_one(document):
+def test_configurations_in_documents_are_valid(document):
     for block in blocks(document, "toml"):
         Config.model_validate(tomllib.loads(block.text))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_what_another_test_runs_is_run_by_it(document):
+def test_referenced_tests_exist(document):
     for name, step in steps_of(document).items():
         if isinstance(step, NotHere) and step.test is not None:
             path, _, test = step.test.partition("::")
@@ -60,7 +60,7 @@ def test_what_another_test_runs_is_run_by_it(document):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-async def test_the_blocks_do_what_the_document_says(document, tmp_path):
+async def test_blocks_work_as_documented(document, tmp_path):
     async with open_place(tmp_path) as place:
         for block in blocks(document):
             step = steps_of(document)[block.name]
@@ -68,8 +68,8 @@ async def test_the_blocks_do_what_the_document_says(document, tmp_path):
                 await step(place, block)
 
 
-def test_a_block_is_read_word_by_word():
-    """The reader that the other tests lean on."""
+def test_commands_are_parsed_from_block():
+    """The other tests depend on this parser."""
     text = "A=1 sudo -u svc svc backup - 2>x | age > y && svc health\ncat <<E >z\nsvc 'no\nE\nsvc a \\\n b\n"
     assert commands(Block("x.md", 1, "sh", text)) == [
         ["svc", "backup", "-"],

@@ -1,5 +1,5 @@
-"""docs/operate/tls.md: it is about web servers, which machines that run tests do not have."""
+"""Steps of docs/operate/tls.md, which need a web server."""
 
 from tests.operate.documents import by_hand
 
-STEPS = {"sudo systemctl reload caddy": by_hand("a web server with a certificate for a public name")}
+STEPS = {"sudo systemctl reload caddy": by_hand("needs a web server with a certificate for a public name")}

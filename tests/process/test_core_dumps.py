@@ -1,4 +1,4 @@
-"""A crash of the service leaves no core dump, which would hold the vault key and tokens."""
+"""A crash of the service leaves no core dump, which would contain the vault key and tokens."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from edge_worker.harness.service import environment
 
 
-def end_of(process: subprocess.Popen[bytes]) -> int | None:
-    """Crash a process that may dump core by its limit; how it ended, of os.CLD_KILLED and os.CLD_DUMPED."""
+def crash(process: subprocess.Popen[bytes]) -> int | None:
+    """Crash a process whose limit allows core dumps, and return os.CLD_KILLED or os.CLD_DUMPED."""
     _, most = resource.prlimit(process.pid, resource.RLIMIT_CORE)
     resource.prlimit(process.pid, resource.RLIMIT_CORE, (most, most))
     process.send_signal(signal.SIGSEGV)
@@ -23,23 +23,23 @@ def end_of(process: subprocess.Popen[bytes]) -> int | None:
     return None if ended is None else ended.si_code
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the flag is one of Linux")
-def test_a_crashed_service_leaves_no_core_dump_whatever_the_limit_is(tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
+def test_crashed_service_leaves_no_core_dump(tmp_path):
     serve = [sys.executable, "-m", "svc", "serve"]
     with subprocess.Popen(serve, cwd=tmp_path, env=environment(tmp_path, {}), stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
             assert b"ready" in process.stdout.readline()
             assert resource.prlimit(process.pid, resource.RLIMIT_CORE)[0] == 0
-            assert end_of(process) == os.CLD_KILLED
+            assert crash(process) == os.CLD_KILLED
         finally:
             process.kill()
     assert not list(tmp_path.glob("**/core*"))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the flag is one of Linux")
-def test_the_core_dump_of_another_process_shows_that_the_test_can_see_one(tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
+def test_core_dump_of_other_process_is_detected(tmp_path):
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
-        return  # no process of this test run can have one
+        return  # the hard limit of this test run forbids core dumps
     with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as process:
-        assert end_of(process) == os.CLD_DUMPED
+        assert crash(process) == os.CLD_DUMPED

@@ -1,4 +1,4 @@
-"""What a standby tells while it waits. (That it takes over, and alone: tests/journeys/test_standby.py.)"""
+"""Tests of a waiting standby. tests/journeys/test_standby.py tests the takeover."""
 
 from __future__ import annotations
 
@@ -25,64 +25,64 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.rule("X18")
 
-WAITS = "standby: another svc serve has the store"
+WAITS = "standby: another svc serve uses the store"
 
 
 async def health(folder: Path, address: str) -> subprocess.CompletedProcess[str]:
     return await svc_async(folder, "health", SVC_HTTP_BIND=address)
 
 
-async def test_one_that_waits_listens_nowhere_and_tells_systemd_and_svc_health_that_it_lives(tmp_path):
+async def test_waiting_standby_does_not_listen_and_reports_to_systemd_and_health(tmp_path):
     address = free_port()
     host, _, port = address.partition(":")
     folder = tmp_path / "svc"
     open_vault(VaultConfig(key_file=folder / "vault.key"), {})
-    asked = partial(health, tmp_path, address)
+    check_health = partial(health, tmp_path, address)
     async with open_holder(
         folder, {"SVC_HTTP_BIND": address}, sockets=0, watchdog_s=0.2, arguments=("--standby",)
     ) as holder:
         with lock(folder / "svc.db"):
-            assert (await asked()).returncode == 1
+            assert (await check_health()).returncode == 1
             await holder.start()
             await holder.hears("WATCHDOG=1")
             assert f"STATUS={WAITS}" in holder.told
             assert "STATUS=serving" not in holder.told
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection((host, int(port)))
-            told = await asked()
-            assert (told.returncode, told.stdout, told.stderr) == (0, f"{WAITS}\n", "")
-            # A mistaken second start is refused all the same.
+            answer = await check_health()
+            assert (answer.returncode, answer.stdout, answer.stderr) == (0, f"{WAITS}\n", "")
+            # A second service without --standby is still rejected.
             refused = await svc_async(tmp_path, "serve", SVC_STORE_URL=f"sqlite:///{folder / 'svc.db'}")
             assert refused.returncode == 1
             assert "Another svc serve uses the store" in refused.stderr
         await holder.hears("STATUS=serving")
-        assert "STATUS=standby: takes the store over" in holder.told
-        assert (await asked()).stdout == f"http://{address} answers\n"
+        assert "STATUS=standby: taking over the store" in holder.told
+        assert (await check_health()).stdout == f"http://{address} is healthy\n"
         await holder.stop()
         assert "STOPPING=1" in holder.told
     assert holder.announced == [f"http://{address}"]
 
 
-async def test_without_the_key_file_of_the_first_it_does_not_wait(tmp_path):
-    """It would not be able to open a token when it is needed."""
+async def test_standby_without_key_file_fails_at_start(tmp_path):
+    """It could not decrypt tokens after taking over."""
     with lock(tmp_path / "svc.db"):
         answer = await svc_async(tmp_path, "serve", "--standby", SVC_STORE_URL=f"sqlite:///{tmp_path / 'svc.db'}")
     assert answer.returncode == 1
     assert answer.stderr.endswith(
-        "There is no key file var/vault.key: a standby needs that of the service it waits for.\n"
+        "The key file var/vault.key does not exist. A standby needs the key file of the active service.\n"
     )
     assert "Traceback" not in answer.stderr
 
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/svc", "sqlite:////proc/none/svc.db"])
-async def test_a_store_that_is_away_at_the_start_ends_it(tmp_path, url):
+async def test_unavailable_store_at_start_fails(tmp_path, url):
     answer = await svc_async(tmp_path, "serve", "--standby", SVC_STORE_URL=url)
     assert answer.returncode == 1
     assert "cannot be opened" in answer.stderr
     assert "Traceback" not in answer.stderr
 
 
-async def test_one_that_was_too_late_waits_again(tmp_path):
+async def test_standby_waits_again_if_another_was_faster(tmp_path):
     config = Config(store=sqlite_config(tmp_path), vault=VaultConfig(key_file=tmp_path / "vault.key"))
     tries = 0
 
@@ -90,9 +90,9 @@ async def test_one_that_was_too_late_waits_again(tmp_path):
         nonlocal tries
         tries += 1
         if tries == 1:
-            with lock(config.store.path):  # another one was quicker, and has gone again
+            with lock(config.store.path):  # another standby was faster, and has ended since
                 async with open_store(config.store, serving=True):
-                    pytest.fail("there are two")
+                    pytest.fail("two services use the store")
         async with open_store(config.store, serving=True):
             pass
 

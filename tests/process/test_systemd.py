@@ -1,4 +1,4 @@
-"""What systemd hands over is taken, and it is told what it wants to know: by a process that does as it does."""
+"""Tests of the systemd interface, with a process that simulates systemd."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svc.process.systemd import Systemd, from_environment
 from tests.held_socket import open_holder
 
 
-async def test_sockets_that_are_handed_over_are_served_and_outlive_the_service(tmp_path):
+async def test_inherited_sockets_are_served_and_outlive_service(tmp_path):
     async with open_holder(tmp_path / "svc", {"SVC_HTTP_BIND": "127.0.0.1:1"}, sockets=2, watchdog_s=0.2) as holder:
         await holder.start()
         await holder.hears("WATCHDOG=1")
@@ -22,7 +22,7 @@ async def test_sockets_that_are_handed_over_are_served_and_outlive_the_service(t
                 url = "http://{}:{}/healthz".format(*each.getsockname())
                 assert (await client.get(url)).json() == {"ok": True}
         holder.told.clear()
-        await holder.hears("WATCHDOG=1")  # again and again
+        await holder.hears("WATCHDOG=1")  # repeatedly
         async with httpx.AsyncClient(trust_env=False, timeout=60) as client, trio.open_nursery() as nursery:
             await holder.stop()
             assert "STOPPING=1" in holder.told
@@ -31,14 +31,14 @@ async def test_sockets_that_are_handed_over_are_served_and_outlive_the_service(t
             async def ask() -> None:
                 answers.append((await client.get(f"{holder.url}/healthz")).json())
 
-            nursery.start_soon(ask)  # of nobody, as yet
+            nursery.start_soon(ask)  # while no service is running
             await holder.start()
         await holder.stop()
         assert answers == [{"ok": True}]
         assert holder.announced == [holder.url, holder.url]
 
 
-async def test_a_name_in_a_folder_is_told_as_well_and_without_a_watchdog_nobody_is_fed(tmp_path):
+async def test_notify_socket_can_be_a_path_and_watchdog_is_optional(tmp_path):
     async with open_holder(tmp_path / "svc", {}, abstract=False) as holder:
         await holder.start()
         await holder.stop()
@@ -46,34 +46,34 @@ async def test_a_name_in_a_folder_is_told_as_well_and_without_a_watchdog_nobody_
     assert "WATCHDOG=1" not in holder.told
 
 
-async def test_a_lost_store_is_told_and_the_watchdog_is_fed_all_the_same(tmp_path):
-    """A restart would not bring it back."""
-    trouble: str | None = None
-    with trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told_at:
-        await told_at.bind(str(tmp_path / "told"))
-        systemd = Systemd(tell_at=str(tmp_path / "told"), watchdog_s=0.02)
+async def test_lost_store_is_reported_and_watchdog_still_fed(tmp_path):
+    """A restart would not restore the store."""
+    problem: str | None = None
+    with trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifications:
+        await notifications.bind(str(tmp_path / "notify"))
+        systemd = Systemd(tell_at=str(tmp_path / "notify"), watchdog_s=0.02)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(systemd.keep_told, lambda: trouble)
-            assert await told_at.recv(1_000) == b"WATCHDOG=1"
-            trouble = "the disk is full"
+            nursery.start_soon(systemd.keep_told, lambda: problem)
+            assert await notifications.recv(1_000) == b"WATCHDOG=1"
+            problem = "the disk is full"
             with trio.fail_after(30):
-                while await told_at.recv(1_000) != b"WATCHDOG=1\nSTATUS=the disk is full":
+                while await notifications.recv(1_000) != b"WATCHDOG=1\nSTATUS=the disk is full":
                     pass
-            assert await told_at.recv(1_000) == b"WATCHDOG=1"
-            trouble = None
+            assert await notifications.recv(1_000) == b"WATCHDOG=1"
+            problem = None
             with trio.fail_after(30):
-                while await told_at.recv(1_000) != b"WATCHDOG=1\nSTATUS=serving":
+                while await notifications.recv(1_000) != b"WATCHDOG=1\nSTATUS=serving":
                     pass
             nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("place", ["/no/such/place", "@nobody-listens-here", "vsock:2:1", "x" * 200, "@"])
-async def test_nobody_who_listens_holds_nothing_up(place, caplog):
+@pytest.mark.parametrize("place", ["/no/such/place", "@no-listener", "vsock:2:1", "x" * 200, "@"])
+async def test_missing_notify_socket_does_not_block(place, caplog):
     await Systemd(tell_at=place).tell("READY=1")
-    assert "systemd could not be told" in caplog.text
+    assert "systemd notification failed" in caplog.text
 
 
-def test_what_is_for_another_process_is_not_taken_and_nothing_is_left_for_children():
+def test_variables_of_other_process_are_ignored_and_removed():
     environ = {"LISTEN_PID": "1", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "x", "WATCHDOG_PID": "1", "WATCHDOG_USEC": "9"}
     assert from_environment({**environ, "NOTIFY_SOCKET": "@a"}, pid=2) == Systemd(tell_at="@a")
     environ |= {"WATCHDOG_PID": "2", "WATCHDOG_USEC": "30000000", "HOME": "/"}
@@ -85,14 +85,14 @@ def test_what_is_for_another_process_is_not_taken_and_nothing_is_left_for_childr
     ("kind", "why"),
     [
         ("file", "non-socket"),
-        ("udp", "no TCP socket that listens: the socket unit needs ListenStream="),
-        ("unix", "no TCP socket that listens"),
-        ("quiet", "no TCP socket that listens"),
-        ("accepted", "no TCP socket that listens"),
+        ("udp", "not a listening TCP socket: the socket unit needs ListenStream="),
+        ("unix", "not a listening TCP socket"),
+        ("quiet", "not a listening TCP socket"),
+        ("accepted", "not a listening TCP socket"),
         ("nothing", "Bad file descriptor"),
     ],
 )
-def test_a_descriptor_that_is_no_listening_socket_is_refused_with_the_remedy(tmp_path, kind, why):
+def test_descriptor_that_is_not_listening_socket_is_rejected(tmp_path, kind, why):
     server = socket.create_server(("127.0.0.1", 0))
     client = socket.create_connection(server.getsockname())
     made = {
@@ -112,6 +112,6 @@ def test_a_descriptor_that_is_no_listening_socket_is_refused_with_the_remedy(tmp
 
 
 @pytest.mark.parametrize("number", ["-1", "three", "1e3"])
-def test_a_number_that_is_none_is_refused(number):
+def test_invalid_number_is_rejected(number):
     with pytest.raises(ConfigError, match="LISTEN_FDS"):
         from_environment({"LISTEN_PID": "7", "LISTEN_FDS": number}, pid=7)

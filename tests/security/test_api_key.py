@@ -1,4 +1,4 @@
-"""The value of an API key: one word, random, with a checksum that others can compute as the documentation says."""
+"""API keys are random words with a checksum that others can verify as documented in docs/use/keys.md."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from svc.security.api_key import PATTERN, SHOWN_CHARS, is_api_key, new_api_key
 
-DOCS = (Path(__file__).parents[2] / "docs" / "keys.md").read_text()
+DOCS = (Path(__file__).parents[2] / "docs/use/keys.md").read_text()
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def documented(language: str) -> str:
-    """The documentation's block in this language."""
+    """Return the block of the documentation in this language."""
     found = re.search(rf"```{language}\n(.*?)```", DOCS, re.DOTALL)
     assert found
     return found[1]
@@ -29,20 +29,20 @@ def documented(language: str) -> str:
 
 def documented_check() -> Callable[[str], bool]:
     names: dict[str, Any] = {}
-    exec(documented("python"), names)  # our own page
+    exec(documented("python"), names)  # code from our documentation
     check: Callable[[str], bool] = names["is_key"]
     return check
 
 
 def number_of(digits: str) -> int:
-    """A number in base 62."""
+    """Parse a number in base 62."""
     number = 0
     for digit in digits:
         number = number * 62 + BASE62.index(digit)
     return number
 
 
-def test_a_new_key_is_one_random_word_with_a_right_checksum():
+def test_new_key_is_random_word_with_valid_checksum():
     values = {new_api_key() for _ in range(1_000)}
     assert len({value[:SHOWN_CHARS] for value in values}) == 1_000
     check = documented_check()
@@ -52,15 +52,15 @@ def test_a_new_key_is_one_random_word_with_a_right_checksum():
         assert number_of(value[34:]) == zlib.crc32(value[4:34].encode())
         assert is_api_key(value)
         assert check(value)
-    # That one of the 62 is missing among 30,000 random ones has a chance of 10^-210.
+    # The probability that one of 62 characters is missing in 30,000 random ones is 10^-210.
     assert {char for value in values for char in value[4:34]} == set(BASE62)
 
 
 @pytest.mark.parametrize(
-    ("value", "right"),
+    ("value", "valid"),
     [
-        ("svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg", True),  # the number by another program, perl's Compress::Zlib
-        ("svc_00000000000000000000000000040500azb7", True),  # with zeros before it
+        ("svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg", True),  # checksum computed with Perl's Compress::Zlib
+        ("svc_00000000000000000000000000040500azb7", True),  # checksum with leading zeros
         ("svc_000000000000000000000000000405azb7", False),
         ("svc_00000000000000000000000000040500azb7\n", False),
         ("SVC_00000000000000000000000000040500azb7", False),
@@ -73,20 +73,20 @@ def test_a_new_key_is_one_random_word_with_a_right_checksum():
         ("", False),
     ],
 )
-def test_known_values(value, right):
-    assert is_api_key(value) is right
-    assert documented_check()(value) is right
+def test_known_values(value, valid):
+    assert is_api_key(value) is valid
+    assert documented_check()(value) is valid
 
 
 @given(st.integers(0, 39), st.sampled_from([*BASE62, "_", "-", " ", "\n", "\x00", "é", "", "00"]))
-def test_one_wrong_character_is_noticed(place, char):
+def test_one_wrong_character_is_detected(place, char):
     value = new_api_key()
     wrong = value[:place] + char + value[place + 1 :]
     assert is_api_key(wrong) is (wrong == value)
 
 
 @pytest.mark.parametrize("text", ["key = '{}'", "{}", "Bearer {}\n", "https://x.example/?key={}&a=1", '{{"key":"{}"}}'])
-def test_the_rules_for_scanners_find_a_key_and_nothing_longer(text):
+def test_documented_scanner_rules_match_exact_keys(text):
     [rule] = tomllib.loads(documented("toml"))["rules"]
     [detector] = yaml.safe_load(documented("yaml"))["detectors"]
     value = new_api_key()

@@ -1,4 +1,4 @@
-"""Passwords: which may be chosen, and that what is one text to a person is one password."""
+"""Tests of the password rules, and of Unicode forms of the same password."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from argon2 import PasswordHasher, Type, extract_parameters, profiles
 
 from svc.security.password_policy import common_passwords, fault_for, fault_of
-from svc.security.passwords import hash_password, nobodys, verify_password
+from svc.security.passwords import dummy_hash, hash_password, verify_password
 from tests.cheap_passwords import AS_IT_IS
 
 
@@ -22,8 +22,8 @@ from tests.cheap_passwords import AS_IT_IS
         "12345678",
         "1qaz2wsx",
         "qwertyuiop",
-        "\N{FULLWIDTH LATIN SMALL LETTER P}assword",  # wide letters are letters
-        "dragonfly",  # a word
+        "\N{FULLWIDTH LATIN SMALL LETTER P}assword",  # full-width letters count as letters
+        "dragonfly",  # a common word
         "svc-edge",
         "Short-Links 2026!",
         "xxxxxxxxxxxxxxxxxxxxxxxxxxx",
@@ -31,11 +31,11 @@ from tests.cheap_passwords import AS_IT_IS
         "          ",
         "ä" * 12,
         "seven77",
-        unicodedata.normalize("NFD", "äöüäöü"),  # twelve code points, six letters
+        unicodedata.normalize("NFD", "äöüäöü"),  # twelve code points, six characters
         "",
     ],
 )
-def test_what_is_guessed_first_or_short_may_not_be_chosen(password):
+def test_common_and_short_passwords_are_rejected(password):
     assert fault_of(password) is not None
 
 
@@ -52,11 +52,11 @@ def test_what_is_guessed_first_or_short_may_not_be_chosen(password):
         "a" * 100 + "b" * 100,
     ],
 )
-def test_any_other_text_may_be(password):
+def test_other_passwords_are_accepted(password):
     assert fault_of(password) is None
 
 
-def test_the_list_is_large_and_the_package_stays_out_of_memory():
+def test_common_passwords_are_loaded_without_importing_package():
     assert common_passwords().count("\n") > 20_000
     assert "zxcvbn" not in sys.modules
 
@@ -73,16 +73,16 @@ def test_the_list_is_large_and_the_package_stays_out_of_memory():
         ("correct horse", False),
     ],
 )
-def test_nobody_may_take_their_own_address_or_name(password, refused):
+def test_own_address_or_name_is_rejected(password, refused):
     assert (fault_for("ann.smith@example.com", password) is not None) is refused
 
 
-def test_a_name_of_two_letters_does_not_forbid_digits():
+def test_two_letter_name_does_not_forbid_digits():
     assert fault_for("jo@example.com", "jo8274910385") is None
     assert fault_for("12345679@example.com", "12345679") is not None
 
 
-def test_one_text_written_in_two_ways_is_one_password():
+def test_unicode_forms_of_one_password_match():
     one, two = (unicodedata.normalize(form, "Käsebrötchen № ²") for form in ("NFC", "NFD"))
     assert one != two
     stored = hash_password(one)
@@ -91,12 +91,12 @@ def test_one_text_written_in_two_ways_is_one_password():
     assert not verify_password(stored, one + " ")
 
 
-def test_a_password_costs_what_is_recommended_and_that_of_an_unknown_address_as_much(monkeypatch):
-    """The rest of the tests hash cheaply."""
+def test_hash_has_recommended_cost_also_for_unknown_address(monkeypatch):
+    """Other tests use a cheap hash."""
     assert (AS_IT_IS.memory_cost, AS_IT_IS.time_cost, AS_IT_IS.type) == (64 * 1024, 3, Type.ID)
     for hasher in (AS_IT_IS, PasswordHasher.from_parameters(profiles.CHEAPEST)):
         monkeypatch.setattr("svc.security.passwords._HASHER", hasher)
-        assert extract_parameters(nobodys()) == extract_parameters(hash_password("correct horse"))
+        assert extract_parameters(dummy_hash()) == extract_parameters(hash_password("correct horse"))
         assert not verify_password(None, "correct horse")
         assert not verify_password("", "correct horse")
-        assert nobodys() != nobodys()
+        assert dummy_hash() != dummy_hash()

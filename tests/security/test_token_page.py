@@ -1,4 +1,4 @@
-"""The page for a bootstrap token asks for exactly the rights that the service needs."""
+"""The links for a bootstrap token request exactly the permissions that the service needs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from svc.edge.tokens import WORKING_RIGHTS
 from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 
-# The keys of the platform's reference (API token template URLs), and the rights that they stand for.
-RIGHTS = {
+# Keys in Cloudflare's reference (API token template URLs), and the permissions they represent.
+PERMISSIONS = {
     ("account_settings", "read"): "Account Settings Read",
     ("account_api_tokens", "edit"): "Account API Tokens Write",
     ("workers_scripts", "edit"): "Workers Scripts Write",
@@ -23,16 +23,16 @@ RIGHTS = {
 }
 
 
-def rights_of(page: str) -> set[str]:
+def permissions_in(page: str) -> set[str]:
     parts = urlsplit(page)
     assert f"{parts.scheme}://{parts.netloc}{parts.path}" == "https://dash.cloudflare.com/"
     query = parse_qs(parts.query, strict_parsing=True)
     assert (query["to"], query["name"]) == (["/:account/api-tokens"], ["svc bootstrap"])
-    return {RIGHTS[each["key"], each["type"]] for each in json.loads(query["permissionGroupKeys"][0])}
+    return {PERMISSIONS[each["key"], each["type"]] for each in json.loads(query["permissionGroupKeys"][0])}
 
 
 @pytest.mark.rule("A3")
-def test_the_pages_ask_for_the_rights_that_are_needed():
+def test_token_pages_request_required_permissions():
     needed = {"Account Settings Read", "Account API Tokens Write"}
-    assert rights_of(TOKEN_PAGE) == needed
-    assert rights_of(FULL_TOKEN_PAGE) == needed | {right.name for right in WORKING_RIGHTS}
+    assert permissions_in(TOKEN_PAGE) == needed
+    assert permissions_in(FULL_TOKEN_PAGE) == needed | {permission.name for permission in WORKING_RIGHTS}

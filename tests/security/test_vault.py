@@ -1,4 +1,4 @@
-"""Sealed tokens open with their key and their account only."""
+"""Sealed tokens open only with their key and their account."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def new_key() -> str:
     return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-def test_what_is_sealed_opens_again_and_is_not_in_the_clear(tmp_path):
+def test_sealed_secret_opens_and_is_encrypted(tmp_path):
     vault = opened(tmp_path / "key")
     sealed = vault.seal("cfat_secret", OWNER)
     assert b"cfat_secret" not in sealed
@@ -34,7 +34,7 @@ def test_what_is_sealed_opens_again_and_is_not_in_the_clear(tmp_path):
     assert opened(tmp_path / "key").open(sealed, OWNER) == "cfat_secret"
 
 
-def test_another_account_cannot_open_it(tmp_path):
+def test_secret_does_not_open_for_other_account(tmp_path):
     vault = opened(tmp_path / "key")
     sealed = vault.seal("cfat_secret", OWNER)
     for owner, box in [("acc_b", sealed), (OWNER, sealed[:-1] + b"x"), (OWNER, b""), (OWNER, sealed[:13])]:
@@ -42,7 +42,7 @@ def test_another_account_cannot_open_it(tmp_path):
             vault.open(box, owner)
 
 
-def test_a_rotated_key_still_opens_what_the_old_one_sealed(tmp_path):
+def test_rotated_key_file_opens_secrets_of_old_key(tmp_path):
     path = tmp_path / "key"
     sealed = opened(path).seal("cfat_secret", OWNER)
     new = base64.b64encode(secrets.token_bytes(32)).decode()
@@ -56,7 +56,7 @@ def test_a_rotated_key_still_opens_what_the_old_one_sealed(tmp_path):
         opened(path).open(sealed, OWNER)
 
 
-def test_the_key_file_is_private(tmp_path):
+def test_key_file_is_private(tmp_path):
     path = tmp_path / "folder" / "key"
     opened(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -65,21 +65,21 @@ def test_the_key_file_is_private(tmp_path):
         opened(path)
 
 
-def test_a_key_that_systemd_hands_over_shows_the_rights_of_an_access_list(tmp_path, monkeypatch):
+def test_credential_of_systemd_may_be_group_readable(tmp_path, monkeypatch):
     path = tmp_path / "credentials/vault.key"
     write_keys(path, [new_key_bytes()])
     path.chmod(0o440)
-    with pytest.raises(ConfigError, match="can be read by others"):
+    with pytest.raises(ConfigError, match="can be read by other users"):
         read_keys(path)
     monkeypatch.setattr("svc.security.vault._CREDENTIALS", path.parents[1].resolve())
     assert read_keys(path)
     path.chmod(0o444)
-    with pytest.raises(ConfigError, match="can be read by others"):
+    with pytest.raises(ConfigError, match="can be read by other users"):
         read_keys(path)
 
 
 @pytest.mark.parametrize("text", ["", "not base64!", base64.b64encode(b"short").decode()])
-def test_a_damaged_key_file_is_refused(tmp_path, text):
+def test_damaged_key_file_is_rejected(tmp_path, text):
     path = tmp_path / "key"
     path.write_text(text)
     path.chmod(0o600)
@@ -87,21 +87,21 @@ def test_a_damaged_key_file_is_refused(tmp_path, text):
         opened(path)
 
 
-@pytest.mark.parametrize("left", ["nothing", "another key"])
-def test_a_lost_key_is_not_replaced_while_something_is_sealed_with_it(tmp_path, left):
+@pytest.mark.parametrize("remaining", ["nothing", "another key"])
+def test_lost_key_is_not_replaced_while_secrets_need_it(tmp_path, remaining):
     path = tmp_path / "key"
     sealed = {OWNER: opened(path).seal("cfat_secret", OWNER)}
     path.unlink()
-    if left == "another key":
+    if remaining == "another key":
         opened(path)
     before = path.read_bytes() if path.exists() else None
-    with pytest.raises(ConfigError, match=r"Put the missing key back.*lost_tokens") as refused:
+    with pytest.raises(ConfigError, match=r"Add the missing key.*lost_tokens") as raised:
         opened(path, sealed)
-    assert "1" in str(refused.value)
+    assert "1" in str(raised.value)
     assert (path.read_bytes() if path.exists() else None) == before
 
 
-def test_a_key_that_was_taken_out_too_early_is_missed(tmp_path):
+def test_key_removed_too_early_is_detected(tmp_path):
     path = tmp_path / "key"
     old = {OWNER: opened(path).seal("cfat_secret", OWNER)}
     first, second = path.read_text(), new_key()
@@ -115,30 +115,30 @@ def test_a_key_that_was_taken_out_too_early_is_missed(tmp_path):
     opened(path, both)
 
 
-def test_an_operator_without_a_copy_of_the_key_can_go_on(tmp_path, caplog):
+def test_lost_tokens_accept_starts_without_key(tmp_path, caplog):
     path = tmp_path / "key"
     sealed = {OWNER: opened(path).seal("cfat_secret", OWNER)}
     path.unlink()
     vault = opened(path, sealed, lost_tokens="accept")
     assert path.exists()
     assert not vault.opens(sealed[OWNER], OWNER)
-    assert [record.message for record in caplog.records] == ["tokens cannot be opened"]
+    assert [record.message for record in caplog.records] == ["tokens cannot be decrypted"]
 
 
-def test_a_look_makes_no_key(tmp_path):
+def test_open_vault_without_make_creates_no_key(tmp_path):
     open_vault(VaultConfig(key_file=tmp_path / "key"), {}, make=False)
     assert not (tmp_path / "key").exists()
 
 
 @pytest.mark.parametrize("place", ["folder", "file/key"])
-def test_a_key_file_that_cannot_be_read_or_made_is_said_to_be_one(tmp_path, place):
+def test_unusable_key_file_is_reported(tmp_path, place):
     (tmp_path / "folder").mkdir(mode=0o700)
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="cannot be used"):
         opened(tmp_path / place)
 
 
-def test_a_key_file_that_changed_is_read_again_when_it_is_needed(tmp_path, caplog):
+def test_changed_key_file_is_read_again_when_needed(tmp_path, caplog):
     path = tmp_path / "key"
     vault = opened(path)
     old = vault.seal("cfat_secret", OWNER)

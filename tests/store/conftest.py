@@ -1,4 +1,4 @@
-"""Fixtures of the store's tests."""
+"""Fixtures for the store tests."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def table(store: Store) -> Store:
-    """A store with an empty table `t`."""
+    """Return a store with an empty table `t`."""
     await store.run(make_table())
     return store

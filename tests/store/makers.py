@@ -1,4 +1,4 @@
-"""Rows to begin with, made by the store's own transactions."""
+"""Test data, created by the store's own transactions."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _numbers = count(1)
 
 
 def a_user() -> Tx[int]:
-    """A new user's id."""
+    """Add a user and return the id."""
     user = yield from users.add_user(f"person{next(_numbers)}@example.com", "hash", START_MS)
     assert user is not None
     return user.id
 
 
 def new_session(user_id: int, name: str = "s", *, access: str | None = None, until: int, at: int = START_MS) -> Session:
-    """A session that is not stored yet; its access token lives as long as the refresh token.
+    """Return a session that is not stored yet. Its access token expires together with the refresh token.
 
-    Its digests are `a-name`, unless `access` is another, `r-name` and `f-name`.
+    Its digests are `a-name` (or `access`), `r-name` and `f-name`.
     """
     issued = Issued(access or f"a-{name}", until, f"r-{name}", until, "salt", at)
     return Session(new_id("ses"), user_id, f"f-{name}", "Firefox on Linux", f"d-{name}", at, issued)
 
 
 def an_account(user_id: int | None = None, *, edge_account_id: str | None = None, link_host: bool = True) -> Tx[str]:
-    """A new account's id; of a new user when none is named."""
+    """Add an account and return its id. Without `user_id`, also add a user."""
     if user_id is None:
         user_id = yield from a_user()
     account_id = new_id("acc")
@@ -49,14 +49,14 @@ def an_account(user_id: int | None = None, *, edge_account_id: str | None = None
 
 
 def owner_of(account_id: str) -> Tx[int]:
-    """The id of the account's user."""
+    """Return the id of the account's user."""
     account = yield from accounts.account_by_id(account_id)
     assert account is not None
     return account.user_id
 
 
 def new_site(user_id: int, account_id: str, host: str = "shop.example.com", at: int = START_MS) -> Site:
-    """A site that is not stored yet."""
+    """Return a site that is not stored yet."""
     return Site(
         id=new_id("site"),
         account_id=account_id,
@@ -78,7 +78,7 @@ def new_site(user_id: int, account_id: str, host: str = "shop.example.com", at: 
 
 
 def new_link(user_id: int, account_id: str, code: str = "sale26", at: int = START_MS) -> Link:
-    """A link that is not stored yet."""
+    """Return a link that is not stored yet."""
     return Link(
         id=new_id("lnk"),
         account_id=account_id,
@@ -93,12 +93,12 @@ def new_link(user_id: int, account_id: str, code: str = "sale26", at: int = STAR
 
 
 def a_site(account_id: str, host: str = "shop.example.com") -> Tx[str]:
-    """A new site's id."""
+    """Add a site and return its id."""
     user_id = yield from owner_of(account_id)
     return (yield from sites.add_site(new_site(user_id, account_id, host), 1_000)).id
 
 
 def a_link(account_id: str, code: str = "sale26") -> Tx[str]:
-    """A new link's id."""
+    """Add a link and return its id."""
     user_id = yield from owner_of(account_id)
     return (yield from links.add_link(new_link(user_id, account_id, code), 1_000)).id

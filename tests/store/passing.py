@@ -1,4 +1,4 @@
-"""A real store, for tests in which something happens beside one of its transactions."""
+"""A wrapper around a real store, for tests that do something else during one of its transactions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Passing:
-    """Passes everything on to a real store; a test overrides `run`."""
+    """Delegate everything to a real store. Tests override `run`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""A table of the tests' own, and transactions on it."""
+"""A table for tests, and transactions on it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def make_table() -> Tx[None]:
 
 
 def put(number: int, n: int = 0) -> Tx[None]:
-    """One row; Conflict when it is there."""
+    """Insert a row. Raises Conflict if it exists."""
     rows = yield sql("insert into t (id, n) values ($1, $2) on conflict (id) do nothing returning id", number, n)
     if not rows:
         raise Conflict("link_exists")
 
 
 def pair(number: int) -> Tx[None]:
-    """Two rows that belong together."""
+    """Insert two rows, `number` and `-number`."""
     yield from put(number)
     yield from put(-number)
 
@@ -42,7 +42,7 @@ def count() -> Tx[int]:
 
 
 class Late:
-    """A transaction that has done all its work and waits for the test to go on: a cancel then comes too late."""
+    """A transaction that does its work and then waits for the test, so that a cancellation comes too late."""
 
     def __init__(self, work: Tx[Any]) -> None:
         self._work = work
@@ -50,16 +50,16 @@ class Late:
         self._go_on = threading.Event()
 
     def tx(self) -> Tx[Any]:
-        """The transaction; it holds the engine's thread while it waits."""
+        """Return the transaction. It blocks the engine's thread while it waits."""
         value = yield from self._work
         self._begun.set()
         self._go_on.wait()
         return value
 
     async def begun(self) -> None:
-        """Wait until only the commit is left to do."""
+        """Wait until only the commit remains."""
         await trio.to_thread.run_sync(self._begun.wait)
 
     def go_on(self) -> None:
-        """Let it commit."""
+        """Let the transaction commit."""
         self._go_on.set()

@@ -1,4 +1,4 @@
-"""Accounts and their operations: one at a time, and no change is lost between two that come at once."""
+"""Accounts run one operation at a time, and concurrent changes to an account are not lost."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def in_state(account_id: str, state: str) -> Tx[None]:
 
 @pytest.fixture
 def pause(store_config):
-    """A statement that leaves others the time to come between, where they can."""
+    """Return a statement that gives concurrent transactions time to interleave, if the engine allows that."""
     url = store_config.url.get_secret_value()
     return "select 1 as one" if url.startswith("sqlite") else "select pg_sleep(0.05)"
 
 
 def slowly(tx: Tx[T], pause: str) -> Tx[T]:
-    """The transaction, with a pause after each of its statements."""
+    """Run the transaction with a pause after each statement."""
     try:
         step = next(tx)
         while True:
@@ -57,7 +57,7 @@ def slowly(tx: Tx[T], pause: str) -> Tx[T]:
 
 @pytest.mark.rule("A15")
 @pytest.mark.parametrize("push_first", [True, False])
-async def test_a_push_and_a_change_of_state_at_once_are_both_kept(store, pause, push_first):
+async def test_concurrent_push_and_state_change_are_both_kept(store, pause, push_first):
     account_id = await store.run(an_account())
     await store.run(in_state(account_id, "ready"))
     both = [
@@ -73,7 +73,7 @@ async def test_a_push_and_a_change_of_state_at_once_are_both_kept(store, pause, 
     assert account.push == PUSH
 
 
-async def test_two_warnings_at_once_are_both_kept(store, pause):
+async def test_two_concurrent_warnings_are_both_kept(store, pause):
     account_id = await store.run(an_account())
     async with trio.open_nursery() as nursery:
         for warning in ("not_confirmed", "bootstrap_not_deleted"):
@@ -82,7 +82,7 @@ async def test_two_warnings_at_once_are_both_kept(store, pause):
 
 
 @pytest.mark.rule("A15")
-async def test_a_worker_that_reports_while_its_silence_is_noted_is_connected(store):
+async def test_silence_is_ignored_if_the_worker_has_just_reported(store):
     account_id = await store.run(an_account())
     await store.run(in_state(account_id, "ready"))
     error = ErrorNote("worker_silent", "It is silent.")
@@ -95,12 +95,12 @@ async def test_a_worker_that_reports_while_its_silence_is_noted_is_connected(sto
 
 
 @pytest.mark.rule("S7", "W3")
-async def test_parts_that_are_missing_before_a_push_tell_that_the_store_has_lost_commits(store):
+async def test_missing_parts_before_a_push_reveal_lost_commits(store):
     first_id, second_id = await store.run(an_account()), await store.run(an_account())
     report = replace(PUSH, at=START_MS + 5)
 
-    async def asked(account_id, first, last):
-        """Up to when totals are known of a worker that is to be asked after a push of these parts; else None."""
+    async def asked_after_push(account_id, first, last):
+        """Push these parts. Returns `restored_as_of` if the worker's data is to be read back, else None."""
         woken: list[str] = []
         with store.changes.told_to(woken.append):
             await store.run(accounts.record_pushes([(account_id, report)], {account_id: (first, last)}))
@@ -108,34 +108,34 @@ async def test_parts_that_are_missing_before_a_push_tell_that_the_store_has_lost
         assert (account.suspected_at is None) == (account.restored_as_of is None) == (not woken)
         return account.restored_as_of
 
-    async def answered(account_id):
+    async def read_back(account_id):
         await store.run(syncs.caught_up(account_id))
         await store.run(accounts.looked_at(account_id, (await account_of(store, account_id)).suspected_at, None))
 
-    # Each part in its turn, several, once more, too early to be taken, late.
+    # Single parts, several parts, repeated, too early to be accepted, late.
     for first, last in ((1, 1), (2, 4), (2, 4), (3, 6), (7, None), (7, 7), (2, 3), (8, 8)):
-        assert await asked(first_id, first, last) is None
+        assert await asked_after_push(first_id, first, last) is None
     await store.run(accounts.record_pushes([(first_id, report)]))
     part = PushedPart(8, day_of(START_MS) - 1, day_of(START_MS) * DAY_MS, True, (), (), ())
     await store.run(totals.ingest(first_id, [part], START_MS))
-    assert await asked(first_id, 10, 12) == part.as_of
-    assert await asked(first_id, 20, 20) == part.as_of  # it stays so until the worker was asked
-    await answered(first_id)
-    assert await asked(first_id, 21, 21) is None
-    assert await asked(second_id, 2, 2) == 0  # the very first
-    await answered(second_id)
-    # After a restore, and in a database that was set back, nobody knows which part comes next.
+    assert await asked_after_push(first_id, 10, 12) == part.as_of
+    assert await asked_after_push(first_id, 20, 20) == part.as_of  # unchanged until the data was read back
+    await read_back(first_id)
+    assert await asked_after_push(first_id, 21, 21) is None
+    assert await asked_after_push(second_id, 2, 2) == 0  # part 1 is missing
+    await read_back(second_id)
+    # After a restore, or in a database that was set back, the number of the next part is unknown.
     for forget in (syncs.mark_restored(START_MS), syncs.write_anew(second_id, -1)):
         await store.run(forget)
-        await answered(second_id)
-        assert await asked(second_id, 900, None) is None
-        assert await asked(second_id, 900, 901) is None
-        assert await asked(second_id, 903, 903) == 0
-        await answered(second_id)
+        await read_back(second_id)
+        assert await asked_after_push(second_id, 900, None) is None
+        assert await asked_after_push(second_id, 900, 901) is None
+        assert await asked_after_push(second_id, 903, 903) == 0
+        await read_back(second_id)
 
 
 @pytest.mark.rule("A15")
-async def test_a_push_ends_a_silence(store):
+async def test_push_ends_silence(store):
     account_id = await store.run(an_account())
     await store.run(in_state(account_id, "no_connection"))
     await store.run(accounts.record_pushes([(account_id, PUSH)]))
@@ -144,7 +144,7 @@ async def test_a_push_ends_a_silence(store):
 
 
 @pytest.mark.rule("A10")
-async def test_of_twenty_operations_begun_at_once_one_runs(store):
+async def test_only_one_of_twenty_concurrent_operations_begins(store):
     account_id = await store.run(an_account())
     edge_account_id = (await account_of(store, account_id)).edge_account_id
     first = await store.read(operations.running(account_id))
@@ -165,7 +165,7 @@ async def test_of_twenty_operations_begun_at_once_one_runs(store):
     assert sorted(ends) == ["begun", *["operation_in_progress"] * 19]
 
 
-async def test_an_operation_outlives_its_accounts_record(store):
+async def test_operation_remains_after_its_account_is_deleted(store):
     account_id = await store.run(an_account(link_host=False))
     await store.run(without_record(account_id))
     operation = await store.read(operations.latest(account_id))
@@ -177,7 +177,7 @@ def without_record(account_id: str) -> Tx[None]:
 
 
 @pytest.mark.rule("W5")
-async def test_a_change_of_the_days_kept_is_a_new_version_of_the_configuration(store):
+async def test_change_of_days_kept_increments_the_version(store):
     account_id = await store.run(an_account())
     account = await account_of(store, account_id)
     assert (account.days_kept, account.config_version) == (DaysKept(35, 0), 1)
@@ -196,33 +196,33 @@ async def test_a_change_of_the_days_kept_is_a_new_version_of_the_configuration(s
     assert set(woken) == {account.edge_account_id}
     again = await store.run(accounts.change_account(account_id, START_MS, plan="free", days_kept=14))
     assert (again.plan, again.days_kept, again.config_version) == ("free", DaysKept(14, 2), 2)
-    # The default that is chosen again has to reach the worker, too.
+    # A change back to the default must reach the worker, too.
     back = await store.run(accounts.change_account(account_id, START_MS, days_kept=35))
     assert (back.days_kept, back.config_version) == (DaysKept(35, 3), 3)
 
 
 @pytest.mark.rule("W5")
 @pytest.mark.parametrize(("days", "versions"), [((14, 20), [2, 3]), ((14, 14), [2, 2])], ids=["other", "same"])
-async def test_two_changes_of_the_days_kept_at_once_come_one_after_the_other(store, pause, days, versions):
+async def test_concurrent_changes_of_days_kept_run_one_after_the_other(store, pause, days, versions):
     account_id = await store.run(an_account())
-    answered = []
+    changed = []
 
     async def change(wanted: int) -> None:
         transaction = slowly(accounts.change_account(account_id, START_MS, days_kept=wanted), pause)
-        answered.append((await store.run(transaction)).days_kept)
+        changed.append((await store.run(transaction)).days_kept)
 
     async with trio.open_nursery() as nursery:
         for each in days:
             nursery.start_soon(change, each)
     account = await account_of(store, account_id)
-    assert sorted(kept.version for kept in answered) == versions
-    assert sorted(kept.days for kept in answered) == sorted(days)
-    last = max(answered, key=lambda kept: kept.version)
+    assert sorted(kept.version for kept in changed) == versions
+    assert sorted(kept.days for kept in changed) == sorted(days)
+    last = max(changed, key=lambda kept: kept.version)
     assert (account.days_kept, account.config_version) == (last, last.version)
 
 
 @pytest.mark.rule("A19")
-async def test_a_new_link_host_replaces_the_old_under_a_new_version(store):
+async def test_new_link_host_replaces_the_old_one_under_a_new_version(store):
     account_id = await store.run(an_account())
     await store.run(a_site(account_id))
     await store.run(link_hosts.set_link_host_route(account_id, "go.example.com", "zone", "active", "r1", None))
@@ -237,7 +237,7 @@ async def test_a_new_link_host_replaces_the_old_under_a_new_version(store):
     await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone"))
     [left] = await store.read(unwanted_routes.of_account(account_id))
     assert (left.host, left.route_id) == ("l.example.com", None)
-    # The host is in a zone of its own now: the route in the old one is of no use.
+    # The host is in another zone now, so the route in the old zone is unwanted.
     await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone2"))
     unwanted = await store.read(unwanted_routes.of_account(account_id))
     assert [(route.host, route.zone_id) for route in unwanted] == [

@@ -1,4 +1,4 @@
-"""Who may connect what, also when several ask at once."""
+"""Limits and conflicts of connects, including concurrent ones."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ async def refusal(store, tx):
 
 
 @pytest.mark.rule("A9")
-async def test_an_edge_account_is_its_users_from_the_first_try_on(store):
+async def test_edge_account_belongs_to_the_first_user_who_connects_it(store):
     user_id, other_id = await store.run(a_user()), await store.run(a_user())
     account, _ = await store.run(begin(user_id, "e1"))
     assert await refusal(store, begin(other_id, "e1")) == "account_taken"
     again, _ = await store.run(begin(user_id, "e1", LimitsConfig(accounts=1, accounts_total=1)))
-    assert again.id == account.id  # what is connected again needs no more room
+    assert again.id == account.id  # reconnecting does not count towards the limits
     await store.run(with_token(account.id))
     assert await refusal(store, begin(user_id, "e1")) == "already_connected"
 
@@ -59,7 +59,7 @@ async def test_an_edge_account_is_its_users_from_the_first_try_on(store):
     ("limits", "code"),
     [(LimitsConfig(accounts=1), "limit_reached"), (LimitsConfig(accounts_total=1), "service_full")],
 )
-async def test_there_is_room_for_so_many_accounts_and_no_more(store, limits, code):
+async def test_account_limits_are_enforced(store, limits, code):
     user_id = await store.run(a_user())
     await store.run(begin(user_id, "e1", limits))
     assert await refusal(store, connects.may_connect(user_id, "e2", limits)) == code
@@ -69,7 +69,7 @@ async def test_there_is_room_for_so_many_accounts_and_no_more(store, limits, cod
     )
 
 
-async def test_of_ten_connects_at_once_as_many_are_begun_as_the_user_may_have(store):
+async def test_concurrent_connects_do_not_exceed_the_account_limit(store):
     user_id = await store.run(a_user())
     ends = []
 
@@ -83,11 +83,11 @@ async def test_of_ten_connects_at_once_as_many_are_begun_as_the_user_may_have(st
 
 
 @pytest.mark.rule("A5")
-async def test_a_try_whose_token_may_be_alive_is_followed_by_one_of_another_name(store):
+async def test_attempt_after_a_possibly_valid_token_gets_another_name(store):
     user_id = await store.run(a_user())
     account, first = await store.run(begin(user_id, "e1"))
     _, same = await store.run(begin(user_id, "e1"))
-    assert same.id == first.id  # nothing was asked of the platform yet
+    assert same.id == first.id  # no token was requested from the platform yet
     await store.run(operations.token_asked(first.id, START_MS))
     _, second = await store.run(begin(user_id, "e1"))
     assert second.id != first.id
@@ -96,7 +96,7 @@ async def test_a_try_whose_token_may_be_alive_is_followed_by_one_of_another_name
     assert await store.read(operations.with_open_token(account.id)) == []
 
 
-async def test_a_dropped_connect_leaves_nothing(store):
+async def test_dropped_connect_leaves_no_rows(store):
     account_id = await store.run(an_account(link_host=False))
     await store.run(connects.drop_connect(account_id, ErrorNote("token_check_failed", "It does not work."), START_MS))
     assert await store.read(operations.latest(account_id)) is None

@@ -1,4 +1,4 @@
-"""The trail of events: written with the change or not at all, in an order that no reader sees a gap in."""
+"""The audit log: events are written with their change or not at all, and readers never see a gap in the order."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Store, Tx
 
-NOTE = ErrorNote("permission_error", "A right is missing.")
+NOTE = ErrorNote("permission_error", "A permission is missing.")
 ACCOUNTS = ("a" * 32, "b" * 32)
 
 
-def happens(user_id: int, target: str = "key_1", edge_account_id: str | None = None) -> Event:
+def key_event(user_id: int, target: str = "key_1", edge_account_id: str | None = None) -> Event:
     return Event(user_id, START_MS, "session", "192.0.2.7", "key.issue", target, "done", edge_account_id)
 
 
-def tell(*told: Event) -> Tx[None]:
-    for event in told:  # noqa: UP028  # a list takes no rows
+def record(*recorded: Event) -> Tx[None]:
+    for event in recorded:  # noqa: UP028  # a list takes no rows
         yield event
 
 
-async def trail(store: Store, user_id: int) -> list[Event]:
-    """The user's events, the oldest first."""
+async def audit_log(store: Store, user_id: int) -> list[Event]:
+    """Return the user's events, oldest first."""
     found, following = await store.read(events.page(user_id, "oldest", None, 1_000))
     assert following is None
     return found
 
 
 async def numbers(store: Store, user_id: int) -> list[int]:
-    return [event.number for event in await trail(store, user_id)]
+    return [event.number for event in await audit_log(store, user_id)]
 
 
 @pytest.mark.rule("X12")
-async def test_an_event_is_kept_as_it_was_told_under_the_next_number_of_its_user(store: Store) -> None:
+async def test_event_is_stored_with_the_next_number_of_its_user(store: Store) -> None:
     one, other = await store.run(a_user()), await store.run(a_user())
     whole = Event(one, START_MS, "key_2", None, "link.create", "acc_1", "done", ACCOUNTS[0], 7)
-    await store.run(tell(happens(one), happens(other), whole))
-    await store.run(tell(happens(one, "key_3")))
-    shown = await trail(store, one)
+    await store.run(record(key_event(one), key_event(other), whole))
+    await store.run(record(key_event(one, "key_3")))
+    shown = await audit_log(store, one)
     assert [event.number for event in shown] == [1, 2, 3]
     assert [(event.target, event.ip) for event in shown] == [
         ("key_1", "192.0.2.7"),
@@ -64,45 +64,45 @@ async def test_an_event_is_kept_as_it_was_told_under_the_next_number_of_its_user
 
 
 @pytest.mark.rule("X12")
-async def test_what_is_undone_or_changes_nothing_is_not_told(store: Store) -> None:
+async def test_rolled_back_or_unchanged_transactions_write_no_events(store: Store) -> None:
     user_id = await store.run(a_user())
 
     def undone() -> Tx[None]:
-        yield happens(user_id)
+        yield key_event(user_id)
         raise Conflict("link_exists")
 
     def unchanged() -> Tx[None]:
         yield UNCHANGED
-        yield happens(user_id)
+        yield key_event(user_id)
 
     with pytest.raises(Conflict):
         await store.run(undone())
     await store.run(unchanged())
-    assert await trail(store, user_id) == []
-    await store.run(tell(happens(user_id)))
+    assert await audit_log(store, user_id) == []
+    await store.run(record(key_event(user_id)))
     assert await numbers(store, user_id) == [1]
 
 
 @pytest.mark.rule("X12")
-async def test_a_user_takes_the_trail_along_and_what_is_told_later_is_nobodys(store: Store) -> None:
+async def test_audit_log_is_deleted_with_its_user_and_later_events_are_dropped(store: Store) -> None:
     user_id = await store.run(a_user())
-    await store.run(tell(happens(user_id)))
+    await store.run(record(key_event(user_id)))
 
     def gone() -> Tx[int]:
         yield sql("delete from users where id = $1", user_id)
-        yield happens(user_id)
+        yield key_event(user_id)
         rows = yield sql("select count(*) as n from events")
         return int(rows[0]["n"])
 
     assert await store.run(gone()) == 0
-    await store.run(tell(happens(user_id)))
-    assert await trail(store, user_id) == []
+    await store.run(record(key_event(user_id)))
+    assert await audit_log(store, user_id) == []
 
 
-async def test_a_page_goes_on_where_the_one_before_ended_whatever_comes_meanwhile(store: Store) -> None:
+async def test_pages_continue_correctly_while_events_are_added(store: Store) -> None:
     user_id = await store.run(a_user())
     for _ in range(7):
-        await store.run(tell(happens(user_id)))
+        await store.run(record(key_event(user_id)))
     seen: list[int] = []
     after = None
     while True:
@@ -110,14 +110,14 @@ async def test_a_page_goes_on_where_the_one_before_ended_whatever_comes_meanwhil
         seen += [event.number for event in found]
         if after is None:
             break
-        await store.run(tell(happens(user_id)))
+        await store.run(record(key_event(user_id)))
     assert seen == [7, 6, 5, 4, 3, 2, 1]
 
 
-async def test_a_page_looks_through_so_many_events_and_says_that_more_follow(store: Store) -> None:
-    """What a limited key sees may lie far behind what it does not see: no page reads all of that."""
-    user_id, many = await store.run(a_user()), events._LOOKED_THROUGH
-    await store.run(tell(happens(user_id, "key_1", ACCOUNTS[0]), *[happens(user_id)] * many, happens(user_id)))
+async def test_page_searches_a_limited_number_of_events(store: Store) -> None:
+    """The events that a restricted key sees may be far apart. A page does not read everything between them."""
+    user_id, many = await store.run(a_user()), events._MOST_SEARCHED
+    await store.run(record(key_event(user_id, "key_1", ACCOUNTS[0]), *[key_event(user_id)] * many, key_event(user_id)))
     seen = {"newest": ([], 3, [1]), "oldest": ([1], many, [])}
     for order in get_args(EventOrder):
         first, then, second = seen[order]
@@ -138,23 +138,23 @@ async def test_a_page_looks_through_so_many_events_and_says_that_more_follow(sto
         ((), False, []),
     ],
 )
-async def test_a_reader_sees_the_accounts_that_it_may_see(
+async def test_reader_sees_only_events_of_permitted_accounts(
     store: Store, edge_accounts: tuple[str, ...] | None, own: bool, seen: list[int]
 ) -> None:
     user_id = await store.run(a_user())
-    await store.run(tell(happens(user_id), *(happens(user_id, "acc", each) for each in ACCOUNTS)))
+    await store.run(record(key_event(user_id), *(key_event(user_id, "acc", each) for each in ACCOUNTS)))
     found, _ = await store.read(events.page(user_id, "oldest", None, 10, edge_accounts, own=own))
     assert [event.number for event in found] == seen
 
 
 @pytest.mark.rule("X12")
-async def test_a_reader_of_the_feed_misses_nothing_of_many_who_write_at_once(store: Store) -> None:
+async def test_reader_misses_no_events_of_concurrent_writers(store: Store) -> None:
     user_id = await store.run(a_user())
     seen: list[int] = []
 
     async def write() -> None:
         for _ in range(10):
-            await store.run(tell(happens(user_id), happens(user_id)))
+            await store.run(record(key_event(user_id), key_event(user_id)))
 
     with trio.fail_after(120):
         async with trio.open_nursery() as nursery:
@@ -166,7 +166,7 @@ async def test_a_reader_of_the_feed_misses_nothing_of_many_who_write_at_once(sto
     assert seen == list(range(1, 161))
 
 
-# ----------------------------------------------------------------------------------------- commits that take their time
+# --------------------------------------------------------------------------------------------------------- slow commits
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ async def postgres(postgres_url: str) -> AsyncIterator[Store]:
 
 
 def slow_commits() -> Tx[None]:
-    """From now on the commit of an event with the target `slow` waits for a lock of the test's."""
+    """Make commits of events with the target `slow` wait for the test's lock."""
     yield sql(
         "create function slow() returns trigger language plpgsql"
         " as 'begin perform pg_advisory_xact_lock(44); return null; end'"
@@ -189,7 +189,7 @@ def slow_commits() -> Tx[None]:
 
 
 async def until_waiting(store: Store, event_kind: str) -> None:
-    """Until one of this store's connections waits for such a lock."""
+    """Wait until a connection of this store waits for such a lock."""
     text = "select count(*) as n from pg_stat_activity where datname = current_database() and wait_event = $1"
 
     def waiting() -> Tx[int]:
@@ -201,7 +201,7 @@ async def until_waiting(store: Store, event_kind: str) -> None:
 
 
 @pytest.mark.rule("X12")
-async def test_an_event_appears_after_all_lower_numbers_though_its_transaction_was_ready_before(
+async def test_event_appears_only_after_all_lower_numbers(
     postgres: Store,
 ) -> None:
     one, other = await postgres.run(a_user()), await postgres.run(a_user())
@@ -211,7 +211,7 @@ async def test_an_event_appears_after_all_lower_numbers_though_its_transaction_w
     def hold() -> Tx[None]:
         yield sql("select pg_advisory_xact_lock(44)")
         held.set()
-        yield sql("select pg_sleep(60)")  # until it is cancelled
+        yield sql("select pg_sleep(60)")  # until cancelled
 
     async def holder() -> None:
         with let_go:
@@ -221,25 +221,25 @@ async def test_an_event_appears_after_all_lower_numbers_though_its_transaction_w
         async with trio.open_nursery() as nursery:
             nursery.start_soon(holder)
             await trio.to_thread.run_sync(held.wait)
-            nursery.start_soon(postgres.run, tell(happens(one, "slow")))
+            nursery.start_soon(postgres.run, record(key_event(one, "slow")))
             await until_waiting(postgres, "advisory")
-            nursery.start_soon(postgres.run, tell(happens(one, "quick")))
+            nursery.start_soon(postgres.run, record(key_event(one, "quick")))
             await until_waiting(postgres, "transactionid")
-            assert await trail(postgres, one) == []
-            await postgres.run(tell(happens(other, "quick")))  # nobody else waits
+            assert await audit_log(postgres, one) == []
+            await postgres.run(record(key_event(other, "quick")))  # other users' events do not wait
             assert await numbers(postgres, other) == [1]
             let_go.cancel()
-    assert [(event.number, event.target) for event in await trail(postgres, one)] == [(1, "slow"), (2, "quick")]
+    assert [(event.number, event.target) for event in await audit_log(postgres, one)] == [(1, "slow"), (2, "quick")]
 
 
 @pytest.mark.rule("X12")
-async def test_transactions_that_tell_of_several_users_wait_for_each_other_in_one_order(postgres: Store) -> None:
-    """As pushes of many accounts do that come out of silence: none fails for the other's sake."""
+async def test_events_of_several_users_do_not_deadlock(postgres: Store) -> None:
+    """For example, pushes of many accounts that were silent. None fails because of another."""
     some = [await postgres.run(a_user()) for _ in range(3)]
 
     async def write(users_in: Iterable[int]) -> None:
         for _ in range(10):
-            await postgres.run(tell(*(happens(user_id) for user_id in users_in)))
+            await postgres.run(record(*(key_event(user_id) for user_id in users_in)))
 
     with trio.fail_after(120):
         async with trio.open_nursery() as nursery:
@@ -249,18 +249,18 @@ async def test_transactions_that_tell_of_several_users_wait_for_each_other_in_on
         assert await numbers(postgres, user_id) == list(range(1, 21))
 
 
-# --------------------------------------------------------------------------------------- states of accounts, operations
+# ---------------------------------------------------------------------------------------------- states and operations
 
 
-async def told(store: Store, account_id: str) -> list[tuple[str, str]]:
+async def events_about(store: Store, account_id: str) -> list[tuple[str, str]]:
     user_id = await store.run(owner_of(account_id))
-    return [(event.action, event.outcome) for event in await trail(store, user_id) if event.target == account_id]
+    return [(event.action, event.outcome) for event in await audit_log(store, user_id) if event.target == account_id]
 
 
 @pytest.mark.rule("X12")
-async def test_a_state_is_told_when_it_changes_and_only_then(store: Store) -> None:
+async def test_only_state_changes_write_state_events(store: Store) -> None:
     account_id = await store.run(an_account())
-    assert await told(store, account_id) == [("account.state", "pending")]
+    assert await events_about(store, account_id) == [("account.state", "pending")]
     every: tuple[AccountState, ...] = get_args(AccountState)
     steps: list[tuple[Any, AccountState, bool]] = [
         (None, "installing", True),
@@ -272,20 +272,18 @@ async def test_a_state_is_told_when_it_changes_and_only_then(store: Store) -> No
     ]
     for among, to, moved in steps:
         assert await store.run(states.move(account_id, among, to, NOTE, START_MS)) is moved
-    [*_, last] = await trail(store, await store.run(owner_of(account_id)))
+    [*_, last] = await audit_log(store, await store.run(owner_of(account_id)))
     account = accounts.present(await store.read(accounts.account_by_id(account_id)))
     assert (account.state, account.error) == ("permission_error", NOTE)
     assert (last.via, last.ip, last.edge_account_id, last.at) == ("service", None, account.edge_account_id, START_MS)
     expected = [("account.state", state) for state in ("pending", "installing", "ready", "permission_error")]
-    assert await told(store, account_id) == expected
+    assert await events_about(store, account_id) == expected
     assert not await store.run(states.move("acc_none", None, "ready", None, START_MS))
 
 
 @pytest.mark.rule("X12")
 @cases("kind", ["connect", "renew", "install", "update", "disconnect"])
-async def test_the_end_of_an_operation_is_told_unless_the_answer_to_its_request_told_it(
-    store: Store, kind: Any
-) -> None:
+async def test_end_of_an_operation_writes_an_event_unless_its_request_does(store: Store, kind: Any) -> None:
     account_id = await store.run(an_account())
     first = await store.read(operations.running(account_id))
     assert first is not None
@@ -297,23 +295,23 @@ async def test_the_end_of_an_operation_is_told_unless_the_answer_to_its_request_
     await store.run(operations.fail(f"op_{kind}_2", NOTE, START_MS))
     done = [(f"account.{kind}", "done")] if kind in ("install", "update") else []
     expected = [("account.state", "pending"), *done, (f"account.{kind}", "permission_error")]
-    assert await told(store, account_id) == expected
+    assert await events_about(store, account_id) == expected
 
 
 @pytest.mark.rule("X12")
-async def test_a_connect_that_leaves_no_record_leaves_its_end_in_the_trail(store: Store) -> None:
+async def test_dropped_connect_remains_in_the_audit_log(store: Store) -> None:
     account_id = await store.run(an_account())
     user_id = await store.run(owner_of(account_id))
     await store.run(connects.drop_connect(account_id, NOTE, START_MS))
-    [*_, last] = await trail(store, user_id)
+    [*_, last] = await audit_log(store, user_id)
     assert (last.action, last.target, last.outcome) == ("account.connect", account_id, "permission_error")
 
 
-async def test_a_sign_up_that_gives_way_takes_its_trail_along(store: Store) -> None:
+async def test_displaced_sign_up_is_deleted_with_its_audit_log(store: Store) -> None:
     for number in range(users.MOST_SIGN_UPS + 3):
         user = await store.run(users.add_user("same@example.com", "hash", START_MS))
         assert user is not None
-        await store.run(tell(happens(user.id, f"key_{number}")))
+        await store.run(record(key_event(user.id, f"key_{number}")))
 
     def left() -> Tx[tuple[int, int]]:
         rows = yield sql("select (select count(*) from trails) as trails, (select count(*) from events) as events")

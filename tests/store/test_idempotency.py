@@ -1,4 +1,4 @@
-"""The first answer is kept with its effect, given again, and forgotten after a day."""
+"""The first response is stored with its effect, replayed, and deleted after a day."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWER = StoredAnswer(202, b'{"site":{"host":"\xc3\xa9"}}\x00', "application/jso
 
 
 def owners() -> Tx[None]:
-    """The users whose answers are kept here, 1 and 2."""
+    """Add the users 1 and 2, who send the requests."""
     yield from a_user()
     yield from a_user()
 
@@ -42,7 +42,7 @@ def effect(number: int, claim: Claim = CLAIM, now: int = START_MS) -> Tx[None]:
 
 
 @pytest.mark.rule("G3")
-async def test_the_first_answer_comes_again_to_the_byte_also_after_a_restart(store_config):
+async def test_stored_response_is_identical_after_a_restart(store_config):
     async with open_store(store_config) as store:
         await store.run(owners())
         assert await store.read(recall(CLAIM, START_MS)) is None
@@ -52,7 +52,7 @@ async def test_the_first_answer_comes_again_to_the_byte_also_after_a_restart(sto
 
 
 @pytest.mark.rule("G3")
-async def test_of_two_at_the_same_moment_only_one_is_done(table):
+async def test_only_one_of_concurrent_repeats_takes_effect(table):
     ends = []
 
     async def one(number):
@@ -109,7 +109,7 @@ SEEN = [
 
 @pytest.mark.rule("C4")
 @cases(("number", "first", "again", "replayed"), [(number, *row) for number, row in enumerate(SEEN)])
-async def test_an_answer_comes_again_to_a_credential_that_may_see_as_much(table, number, first, again, replayed):
+async def test_response_is_replayed_only_to_credentials_with_equal_access(table, number, first, again, replayed):
     claim = replace(CLAIM, key=f"key-{number}", edge_accounts=first)
     await table.run(effect(number, claim))
     repeat = replace(claim, edge_accounts=again)
@@ -122,7 +122,7 @@ async def test_an_answer_comes_again_to_a_credential_that_may_see_as_much(table,
 
 
 @pytest.mark.rule("G5")
-async def test_after_a_day_the_key_is_forgotten_and_may_be_used_again(table):
+async def test_key_can_be_reused_after_a_day(table):
     await table.run(effect(1))
     tomorrow = START_MS + DAY_MS
     other_body = replace(CLAIM, body_digest="another")
@@ -133,7 +133,7 @@ async def test_after_a_day_the_key_is_forgotten_and_may_be_used_again(table):
     assert await table.read(ids()) == [1, 2]
 
 
-async def test_an_effect_that_fails_leaves_no_answer(table):
+async def test_failed_effect_stores_no_response(table):
     def failing() -> Tx[None]:
         yield from keep_answer(CLAIM, ANSWER, START_MS, DAY_MS)
         raise Conflict("site_exists")
@@ -143,7 +143,7 @@ async def test_an_effect_that_fails_leaves_no_answer(table):
     assert await table.read(recall(CLAIM, START_MS)) is None
 
 
-async def test_an_answer_that_cannot_be_kept_leaves_no_effect(store_config):
+async def test_effect_is_rolled_back_if_the_response_cannot_be_stored(store_config):
     async with open_store(store_config) as store:
         await store.run(owners())
         await store.run(make_table())

@@ -1,4 +1,4 @@
-"""Imported days lie beside a target's own, which always win."""
+"""Imported days are stored with a target's own days, which always win."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def rows_of(target: Target):
 
 
 @pytest.mark.rule("X4")
-async def test_days_are_added_once_and_marked(store, site):
+async def test_days_are_imported_once_and_marked(store, site):
     days = {YESTERDAY: Counts(5, 1, 4), TODAY - 400: Counts(7, 0, 0), TODAY: Counts(9), TODAY + 1: Counts(9)}
     changes: list[str] = []
     with store.changes.told_to(changes.append):
-        looked = await store.read(compare_days(site, days))
+        compared = await store.read(compare_days(site, days))
         assert await store.read(rows_of(site)) == []
-        assert await store.run(import_days(site, days)) == looked
-    assert looked == Compared(added=(TODAY - 400, YESTERDAY), own=(TODAY, TODAY + 1))
+        assert await store.run(import_days(site, days)) == compared
+    assert compared == Compared(added=(TODAY - 400, YESTERDAY), own=(TODAY, TODAY + 1))
     assert changes == []
     stored = [(TODAY - 400, 7, 0, 1, 1), (YESTERDAY, 5, 0, 1, 1)]
     assert await store.read(rows_of(site)) == stored
@@ -59,7 +59,7 @@ async def test_days_are_added_once_and_marked(store, site):
 
 
 @pytest.mark.rule("X4")
-async def test_other_numbers_are_left_unless_they_shall_be_replaced(store, site):
+async def test_imported_numbers_are_kept_unless_replace_is_set(store, site):
     await store.run(import_days(site, {YESTERDAY: Counts(5, 1, 4)}))
     assert (await store.run(import_days(site, {YESTERDAY: Counts(3)}))).other == (YESTERDAY,)
     assert (await store.read(totals.day_counts(site.id, 0, TODAY)))[YESTERDAY] == (Counts(5, 1, 4), 0, True)
@@ -69,8 +69,8 @@ async def test_other_numbers_are_left_unless_they_shall_be_replaced(store, site)
 
 @pytest.mark.rule("W3", "X4")
 @pytest.mark.parametrize("final", [False, True])
-async def test_a_push_always_takes_the_place_of_an_imported_day(store, account_id, site, final):
-    """Also with smaller numbers, and before or after the import."""
+async def test_push_always_replaces_an_imported_day(store, account_id, site, final):
+    """This includes smaller numbers, and pushes before or after the import."""
     await store.run(import_days(site, {YESTERDAY: Counts(500, 9, 400), TODAY - 2: Counts(6)}))
     part = pushed(site, YESTERDAY, Counts(1), final=final)
     await store.run(ingest(account_id, [part], START_MS))
@@ -82,7 +82,7 @@ async def test_a_push_always_takes_the_place_of_an_imported_day(store, account_i
 
 
 @pytest.mark.rule("W3", "X4")
-async def test_an_import_and_pushes_at_the_same_moment_end_with_the_own_numbers(store, account_id, site):
+async def test_concurrent_import_and_pushes_keep_the_pushed_numbers(store, account_id, site):
     days = {day: Counts(50) for day in range(TODAY - 8, TODAY)}
     async with trio.open_nursery() as nursery:
         for day in days:
@@ -92,7 +92,7 @@ async def test_an_import_and_pushes_at_the_same_moment_end_with_the_own_numbers(
 
 
 @pytest.mark.rule("X4")
-async def test_of_two_imports_at_the_same_moment_the_first_counts(store, site):
+async def test_first_of_concurrent_imports_wins(store, site):
     found: list[Compared] = []
 
     async def bring_in(views: int) -> None:
@@ -106,7 +106,7 @@ async def test_of_two_imports_at_the_same_moment_the_first_counts(store, site):
 
 
 @pytest.mark.rule("X4")
-async def test_lists_count_imported_days(store, account_id, site):
+async def test_lists_include_imported_days(store, account_id, site):
     link_id = await store.run(a_link(account_id))
     [link] = await store.read(targets_named([account_id], "link", "sale26"))
     assert link.id == link_id
@@ -117,7 +117,7 @@ async def test_lists_count_imported_days(store, account_id, site):
 
 
 @pytest.mark.rule("X4")
-async def test_only_what_is_not_deleted_is_found_by_its_name(store, account_id, site):
+async def test_deleted_targets_are_not_found_by_name(store, account_id, site):
     other = await store.run(an_account())
     await store.run(a_site(other))
     assert await store.read(targets_named([other, account_id], "site", "shop.example.com")) != [site]

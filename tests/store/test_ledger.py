@@ -1,4 +1,4 @@
-"""What is stored of all targets of an account on one day."""
+"""The stored totals of all targets of an account on one day."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TODAY = day_of(START_MS)
 
 
 @pytest.mark.rule("X5")
-async def test_a_day_has_each_targets_total_and_the_sum_of_its_hours_without_imported_days(store: Store) -> None:
+async def test_stored_day_has_totals_and_hour_sums_without_imported_days(store: Store) -> None:
     account_id = await store.run(an_account())
     site, link, imported, quiet = [
         await store.run(made)

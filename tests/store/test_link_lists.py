@@ -1,4 +1,4 @@
-"""Lists of links: complete, in one order on both engines, and the same walk whatever changes meanwhile."""
+"""Lists of links are complete, have the same order on both engines, and can be paged while links change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def user_id(store, account_id):
 
 
 async def add(store, user_id, account_id, *codes, url="https://shop.example.com/", at=START_MS):
-    """New links, one after the other; their ids."""
+    """Add links one after the other. Returns their ids."""
     made = []
     for code in codes:
         link = replace(new_link(user_id, account_id, code, at), url=url)
@@ -39,7 +39,7 @@ async def add(store, user_id, account_id, *codes, url="https://shop.example.com/
 
 
 async def clicked(store, account_id, day, **views):
-    """The clicks of a closed day, by link id."""
+    """Push the clicks of a closed day, by link id."""
     rows = tuple((link_id, n, 7, 1) for link_id, n in views.items())
     part = PushedPart(1, day, (day + 1) * 86_400_000, False, (), (), rows)
     ingested = await store.run(totals.ingest(account_id, [part], START_MS))
@@ -47,7 +47,7 @@ async def clicked(store, account_id, day, **views):
 
 
 @pytest.mark.rule("X15")
-async def test_codes_are_in_one_order_on_both_engines_whatever_their_capitals(store, user_id, account_id):
+async def test_both_engines_order_codes_ignoring_case(store, user_id, account_id):
     ordered = [
         "-dash",
         "1ab",
@@ -74,7 +74,7 @@ async def test_codes_are_in_one_order_on_both_engines_whatever_their_capitals(st
 
 @pytest.fixture
 async def searched_links(store, user_id, account_id):
-    """Links whose codes and addresses have something in common."""
+    """Add links with similar codes and addresses."""
     await add(store, user_id, account_id, "Sale", "sale_26", url="https://Shop.example.com/")
     await add(store, user_id, account_id, "100", url="https://shop.example.com/50%2F100%")
     await add(store, user_id, account_id, "other", url="https://other.example/?a='x'")
@@ -100,9 +100,7 @@ async def searched_links(store, user_id, account_id):
         ("nowhere", set()),
     ],
 )
-async def test_what_is_looked_for_is_a_part_of_the_code_or_the_address_and_no_pattern(
-    store, user_id, searched_links, text, found
-):
+async def test_search_matches_parts_of_code_or_address_without_wildcards(store, user_id, searched_links, text, found):
     which = LinkFilter(user_id, contains=(text,) if text else ())
     for order in link_lists.PLACE_KINDS:
         assert {link.code for link in await store.read(list_links(which, order))} == found
@@ -110,7 +108,7 @@ async def test_what_is_looked_for_is_a_part_of_the_code_or_the_address_and_no_pa
 
 
 @pytest.mark.rule("X15", "L3")
-async def test_deleted_links_are_listed_where_they_are_asked_for(store, user_id, account_id):
+async def test_deleted_links_are_listed_on_request(store, user_id, account_id):
     one, two = await add(store, user_id, account_id, "one", "two")
     await store.run(links.delete_link(account_id, one))
     [again] = await add(store, user_id, account_id, "one")
@@ -122,7 +120,7 @@ async def test_deleted_links_are_listed_where_they_are_asked_for(store, user_id,
 
 
 @pytest.mark.rule("X15", "C4")
-async def test_a_list_is_of_one_user_and_of_the_accounts_that_a_key_sees(store, user_id, account_id):
+async def test_list_has_only_the_users_links_in_permitted_accounts(store, user_id, account_id):
     other = await store.run(an_account(user_id, edge_account_id="e" * 32))
     [here] = await add(store, user_id, account_id, "abc")
     [there] = await add(store, user_id, other, "abc")
@@ -141,7 +139,7 @@ async def test_a_list_is_of_one_user_and_of_the_accounts_that_a_key_sees(store, 
 
 
 @pytest.mark.rule("X15", "L4")
-async def test_most_clicks_of_seven_closed_days_come_first_and_of_equals_the_oldest(store, user_id, account_id):
+async def test_ranking_is_by_clicks_of_seven_closed_days_then_by_age(store, user_id, account_id):
     none, few, many, older = await add(store, user_id, account_id, "none", "few", "many", "older")
     [young] = await add(store, user_id, account_id, "young", at=START_MS + 1)
     await clicked(store, account_id, TODAY - 8, **{none: 1_000})
@@ -153,9 +151,7 @@ async def test_most_clicks_of_seven_closed_days_come_first_and_of_equals_the_old
 
 @pytest.mark.rule("X15")
 @pytest.mark.parametrize("order", ["oldest", "newest", "code"])
-async def test_a_walk_meets_each_link_that_was_there_all_the_time_once_whatever_changes(
-    store, user_id, account_id, order
-):
+async def test_pagination_returns_each_lasting_link_once_despite_changes(store, user_id, account_id, order):
     chance = random.Random(5)
     numbers = iter(range(1_000))
 
@@ -174,7 +170,7 @@ async def test_a_walk_meets_each_link_that_was_there_all_the_time_once_whatever_
         walked += page
         after = place_of(order, page[-1])
         ids += await add_some(3) if len(walked) < 60 else []
-        doomed = {page[-1].id, chance.choice(ids)} - gone  # the cursor's own link, too
+        doomed = {page[-1].id, chance.choice(ids)} - gone  # includes the cursor's own link
         for link_id in doomed:
             await store.run(links.delete_link(account_id, link_id))
         gone |= doomed

@@ -1,4 +1,4 @@
-"""No click goes round, and no link hides behind a site's counter: whichever of the two comes first."""
+"""Links never point to the link host, and a host is never both a site and the link host, in any order of creation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cases import cases
 from tests.store.makers import an_account, new_link, new_site, owner_of
 
 HOST = "c.example.com"
-# What our validation lets through and what a browser takes for the same host.
+# URLs that pass validation and that browsers send to the same host.
 SPELLINGS = [
     "https://c.example.com/loop",
     "https://C.Example.COM/loop",
@@ -55,7 +55,7 @@ async def put(store, account_id, host=HOST):
 
 @pytest.mark.rule("L2", "A19")
 @cases("url", SPELLINGS)
-async def test_a_host_that_a_link_leads_to_cannot_become_the_link_host(store, url):
+async def test_target_host_of_a_link_cannot_become_the_link_host(store, url):
     account_id = await store.run(an_account())
     link = await add(store, account_id, code="loop", url=url)
     with pytest.raises(Invalid) as refused:
@@ -67,7 +67,7 @@ async def test_a_host_that_a_link_leads_to_cannot_become_the_link_host(store, ur
 
 
 @pytest.mark.rule("L2", "A19")
-async def test_a_rules_address_counts_and_of_many_links_some_are_named(store, account_id):
+async def test_targets_of_rules_are_checked_and_the_error_names_a_few_links(store, account_id):
     for n in range(30):
         await add(store, account_id, code=f"loop{n}", rules=(Rule(SPELLINGS[n % len(SPELLINGS)], ("DE",)),))
     with pytest.raises(Invalid) as refused:
@@ -79,7 +79,7 @@ async def test_a_rules_address_counts_and_of_many_links_some_are_named(store, ac
 
 @pytest.mark.rule("L2", "A19")
 @cases("url", OTHERS)
-async def test_a_host_that_only_looks_alike_is_no_reason(store, url):
+async def test_similar_hosts_are_allowed(store, url):
     account_id = await store.run(an_account())
     await add(store, account_id, code="fine", url=url)
     assert (await put(store, account_id)).host == HOST
@@ -87,7 +87,7 @@ async def test_a_host_that_only_looks_alike_is_no_reason(store, url):
 
 @pytest.mark.rule("L2")
 @cases("url", SPELLINGS)
-async def test_a_link_to_the_link_host_is_refused_in_every_spelling(store, url):
+async def test_link_to_the_link_host_is_rejected_in_every_spelling(store, url):
     account_id = await store.run(an_account())
     await put(store, account_id)
     with pytest.raises(Invalid) as refused:
@@ -99,7 +99,7 @@ async def test_a_link_to_the_link_host_is_refused_in_every_spelling(store, url):
 
 
 @pytest.mark.rule("L2", "A19")
-async def test_a_link_and_a_link_host_at_once_never_both_succeed(store, account_id):
+async def test_concurrent_link_and_link_host_never_both_succeed(store, account_id):
     for n in range(10):
         host = f"c{n}.example.com"
         ends: list[str] = []
@@ -120,7 +120,7 @@ async def test_a_link_and_a_link_host_at_once_never_both_succeed(store, account_
 
 
 @pytest.mark.rule("S1", "A19")
-async def test_a_site_and_a_link_host_at_once_never_both_have_the_host(store, account_id):
+async def test_concurrent_site_and_link_host_never_share_a_host(store, account_id):
     user_id = await store.run(owner_of(account_id))
     for n in range(10):
         host = f"d{n}.example.com"
@@ -140,7 +140,7 @@ async def test_a_site_and_a_link_host_at_once_never_both_have_the_host(store, ac
 
 
 @pytest.mark.rule("S1", "A19")
-async def test_a_host_is_free_for_a_site_or_a_link_host_when_the_other_has_gone(store, account_id):
+async def test_host_is_free_after_its_site_or_link_host_is_removed(store, account_id):
     user_id = await store.run(owner_of(account_id))
     with pytest.raises(Conflict) as refused:
         await store.run(sites.add_site(new_site(user_id, account_id, "go.example.com"), 10))

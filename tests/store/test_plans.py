@@ -1,4 +1,4 @@
-"""How SQLite finds the rows of what is asked often: by an index, whatever else is stored."""
+"""SQLite's query plans for frequent reads use an index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
 
 TODAY = day_of(START_MS)
-# What grows with the service, and not with one account.
+# Tables that grow with the service rather than with one account.
 LARGE = (
     "hours",
     "days",
@@ -41,7 +41,7 @@ ALIASES = ("s", "t", "d", "e")
 
 
 def explained(tx: Tx[Any], plans: list[str]) -> Tx[Any]:
-    """The same transaction; `plans` gets SQLite's plan for each of its statements, line by line."""
+    """Run the transaction and append the lines of SQLite's plans for its statements to `plans`."""
     try:
         step = next(tx)
         while True:
@@ -75,7 +75,7 @@ READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
 
 @pytest.mark.rule("X15", "R1")
 @pytest.mark.parametrize("what", READS)
-async def test_what_is_read_often_looks_at_nobody_elses_rows(tmp_path: Path, what: str) -> None:
+async def test_frequent_reads_scan_no_large_table(tmp_path: Path, what: str) -> None:
     async with open_store(sqlite_config(tmp_path)) as store:
         account_id = await store.run(an_account())
         site_id, link_id = await store.run(a_site(account_id)), await store.run(a_link(account_id))
@@ -87,13 +87,13 @@ async def test_what_is_read_often_looks_at_nobody_elses_rows(tmp_path: Path, wha
 
 
 def scans(plans: list[str]) -> list[str]:
-    """The lines of plans that read a whole table; rows that a part of the statement has found are none."""
+    """Return the lines of plans that scan a whole table, except scans of the results of a subquery."""
     found = {line.split()[1] for line in plans if line.startswith(("CO-ROUTINE", "MATERIALIZE"))}
     return [line for line in plans if line.startswith("SCAN") and line.split()[1] in {*LARGE, *ALIASES} - found]
 
 
 @pytest.mark.rule("R1")
-async def test_a_report_looks_at_nobody_elses_rows(tmp_path: Path) -> None:
+async def test_report_scans_no_large_table(tmp_path: Path) -> None:
     async with open_store(sqlite_config(tmp_path)) as store:
         account_id = await store.run(an_account())
         site_id = await store.run(a_site(account_id))
@@ -107,7 +107,7 @@ async def test_a_report_looks_at_nobody_elses_rows(tmp_path: Path) -> None:
 
 @pytest.mark.rule("X4")
 @pytest.mark.parametrize("page", [exports.sites_page, exports.links_page])
-async def test_a_page_of_an_export_sorts_nothing_but_itself(tmp_path: Path, page: Callable[..., Tx[Any]]) -> None:
+async def test_export_page_reads_rows_in_index_order(tmp_path: Path, page: Callable[..., Tx[Any]]) -> None:
     async with open_store(sqlite_config(tmp_path)) as store:
         account_id = await store.run(an_account())
         user_id = await store.read(owner_of(account_id))
@@ -123,7 +123,7 @@ async def test_a_page_of_an_export_sorts_nothing_but_itself(tmp_path: Path, page
     "delete",
     [retention.delete_hours, retention.delete_refused_hours, retention.delete_final_days, retention.delete_events],
 )
-async def test_what_is_forgotten_is_found_by_its_age(tmp_path: Path, delete: Callable[[int], Tx[int]]) -> None:
+async def test_retention_finds_old_rows_by_index(tmp_path: Path, delete: Callable[[int], Tx[int]]) -> None:
     async with open_store(sqlite_config(tmp_path)) as store:
         plans: list[str] = []
         assert await store.run(explained(delete(START_MS - 40 * DAY_MS), plans)) == 0

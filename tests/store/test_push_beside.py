@@ -1,7 +1,8 @@
-"""A push beside the other writers of its account, on PostgreSQL: neither fails, and neither misses what the other did.
+"""A push concurrent with other writers of its account, on PostgreSQL: neither fails or misses the other's changes.
 
-Whoever changes an account and what belongs to it takes the account's row first (`store/locks`). Here the push has it,
-goes on when the other one waits for it, and then writes to what the other one would have written to before.
+A transaction that changes an account and its data locks the account's row first (`store/locks`). In these tests the
+push has the lock and continues once the other transaction waits for it. It then writes rows that the other transaction
+would otherwise have written before.
 """
 
 from __future__ import annotations
@@ -40,20 +41,20 @@ async def store(postgres_url):
 
 
 class Pushed:
-    """An account whose worker was installed by `op_1`, and waits to be heard of; its first push tells of a site."""
+    """An account whose worker was installed by `op_1` and has not reported yet. Its first push counts a site."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.has_account = threading.Event()
 
     async def begin(self) -> None:
-        """Make it."""
+        """Create the account."""
         self.id = await self.store.run(an_account())
         self.site = await self.store.run(a_site(self.id))
         await self.store.run(_installed(self.id))
 
     def push(self) -> Tx[None]:
-        """What a push does; in between it waits for somebody who waits for it."""
+        """Push, but wait in between until another transaction waits for this one."""
         yield sql("set local deadlock_timeout = '100ms'")
         yield from lock_account(self.id)
         self.has_account.set()
@@ -68,7 +69,7 @@ class Pushed:
         assert (yield from totals.ingest(self.id, [part], START_MS)).accepted == (7,)
 
     async def beside(self, other: Tx[None]) -> None:
-        """The push, and the other one that begins in the middle of it."""
+        """Run the push, and begin the other transaction in the middle of it."""
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.store.run, self.push())
@@ -91,7 +92,7 @@ async def pushed(store):
 
 
 @pytest.mark.rule("A11", "W3")
-async def test_a_self_check_that_ends_while_its_worker_reports_itself_has_succeeded(store, pushed):
+async def test_self_check_succeeds_if_the_worker_reports_while_it_ends(store, pushed):
     operation = await store.read(operations.running(pushed.id))
     await pushed.beside(installs.end_selfcheck(operation, START_MS))
     latest = await store.read(operations.latest(pushed.id))
@@ -101,7 +102,7 @@ async def test_a_self_check_that_ends_while_its_worker_reports_itself_has_succee
 
 
 @pytest.mark.rule("A11", "W3")
-async def test_a_self_check_that_goes_on_after_a_renewal_knows_of_the_push_beside_it(store, pushed):
+async def test_self_check_resumed_after_a_renewal_sees_a_concurrent_push(store, pushed):
     await store.run(operations.pause_selfcheck("op_1"))
     edge_account_id = (await store.read(accounts.account_by_id(pushed.id))).edge_account_id
     await store.run(operations.add("op_2", pushed.id, edge_account_id, "renew", "token", START_MS))
@@ -110,7 +111,7 @@ async def test_a_self_check_that_goes_on_after_a_renewal_knows_of_the_push_besid
 
 
 @pytest.mark.rule("W3")
-async def test_the_end_of_a_sync_holds_up_no_push(store, pushed):
+async def test_end_of_a_sync_does_not_block_a_push(store, pushed):
     await store.run(syncs.end_sync(pushed.id, 0, 0, {pushed.site: NOTE}, LIVE_AT))
     version = (await store.read(accounts.account_by_id(pushed.id))).config_version
     await pushed.beside(syncs.end_sync(pushed.id, 0, version, {}, LIVE_AT))

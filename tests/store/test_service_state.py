@@ -1,4 +1,4 @@
-"""What the store counts for whoever watches the service."""
+"""Counts of the store for monitoring."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.rule("X14")
-async def test_an_empty_store_is_counted(store: Store) -> None:
+async def test_counts_of_an_empty_store(store: Store) -> None:
     found = await store.read(census("b", START_MS))
     assert (dict(found.accounts), found.behind, dict(found.running)) == ({}, 0, {})
     assert (found.mail, found.rollout) == (outbox.Queue(0, None), None)
@@ -32,7 +32,7 @@ async def test_an_empty_store_is_counted(store: Store) -> None:
 
 
 @pytest.mark.rule("X14")
-async def test_a_store_knows_how_large_it_is(store: Store) -> None:
+async def test_size_of_the_store(store: Store) -> None:
     def filled() -> Tx[None]:
         yield sql("create table filled (text text)")
         yield many("insert into filled values ($1)", [(token_hex(430),) for _ in range(2_000)])
@@ -48,7 +48,7 @@ def pushed(account_id: str, as_of: int) -> Tx[None]:
 
 
 @pytest.mark.rule("X14")
-async def test_accounts_pushes_operations_mail_and_the_rollout_are_counted(store: Store) -> None:
+async def test_counts_of_accounts_pushes_operations_emails_and_the_rollout(store: Store) -> None:
     ids = [await store.run(an_account()) for _ in range(4)]
     await store.run(states.move(ids[0], ("pending",), "ready", None, START_MS))
     await store.run(states.move(ids[1], ("pending",), "ready", None, START_MS))
@@ -77,7 +77,7 @@ def sql_(text: str) -> Tx[None]:
 
 
 @pytest.mark.rule("X14")
-async def test_operations_that_ended_come_in_the_order_of_their_ends(store: Store) -> None:
+async def test_ended_operations_are_in_the_order_of_their_ends(store: Store) -> None:
     ids = []
     for number in range(4):
         account_id = await store.run(an_account())
@@ -88,7 +88,7 @@ async def test_operations_that_ended_come_in_the_order_of_their_ends(store: Stor
             await store.run(operations.finish(running.id, START_MS + 30))
         elif number == 1:
             await store.run(operations.fail(running.id, ErrorNote("internal", "x", None), START_MS + 10))
-        elif number == 2:  # waits for its worker beside another operation: it goes on
+        elif number == 2:  # paused during another operation, so it has not ended
             await store.run(operations.pause_selfcheck(running.id))
             await store.run(operations.add(new_id("op"), account_id, running.edge_account_id, "renew", "t", START_MS))
     found = await store.read(ended_since(START_MS, 10))
@@ -101,16 +101,16 @@ async def test_operations_that_ended_come_in_the_order_of_their_ends(store: Stor
 
 
 @pytest.mark.rule("X14")
-async def test_no_count_reads_a_large_table(tmp_path: Path) -> None:
+async def test_counts_do_not_scan_large_tables(tmp_path: Path) -> None:
     async with open_store(sqlite_config(tmp_path)) as store:
         plans: list[str] = []
         await store.read(explained(census("b", START_MS), plans))
         await store.read(explained(ended_since(START_MS, 10), plans))
-    # The queue of e-mails is what waits, and nothing else.
+    # Scanning the outbox is fine, because it only has queued e-mails.
     assert [line for line in plans if "USE TEMP B-TREE" not in line and "outbox" not in line] == [
         "SCAN accounts USING COVERING INDEX accounts_state",
-        "SCAN pushed",  # two numbers a row
-        "SCAN operations USING INDEX operations_running",  # those that run
+        "SCAN pushed",  # two numbers per row
+        "SCAN operations USING INDEX operations_running",  # only running operations
         "SCAN rollouts",
         "SCAN serving",  # one row
         "SEARCH operations USING INDEX operations_age (updated_at>?)",

@@ -1,4 +1,4 @@
-"""Page sessions in the store: found by either token, exchanged once, ended alone or together, never too many."""
+"""Page sessions in the store: lookup by token, refresh, end and limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def newer(name: str, at: int = START_MS) -> Issued:
     return Issued(f"a-{name}", UNTIL, f"r-{name}", UNTIL, f"salt-{name}", at)
 
 
-async def test_a_session_is_found_by_its_tokens_until_they_expire(store):
+async def test_session_is_found_by_its_tokens_until_they_expire(store):
     user_id = await store.run(a_user())
     made = new_session(user_id, until=UNTIL)
     await store.run(sessions.add_session(made))
@@ -37,7 +37,7 @@ async def test_a_session_is_found_by_its_tokens_until_they_expire(store):
         assert await store.read(tx) is None
 
 
-async def test_of_many_who_exchange_one_token_at_once_one_does(store):
+async def test_only_one_of_concurrent_refreshes_succeeds(store):
     made = new_session(await store.run(a_user()), until=UNTIL)
     await store.run(sessions.add_session(made))
     outcomes = []
@@ -57,7 +57,7 @@ async def test_of_many_who_exchange_one_token_at_once_one_does(store):
     assert await store.read(sessions.session_of_access(issued.access_digest, START_MS)) is not None
 
 
-async def test_an_old_access_token_ends_when_it_would_have(store):
+async def test_old_access_token_expires_at_its_own_time(store):
     made = new_session(await store.run(a_user()), until=START_MS + 2)
     await store.run(sessions.add_session(made))
     await store.run(sessions.rotate_session(made.id, "r-s", newer("n"), START_MS + 5))
@@ -65,7 +65,7 @@ async def test_an_old_access_token_ends_when_it_would_have(store):
     assert await store.read(sessions.session_of_access("a-s", START_MS + 2)) is None
 
 
-async def test_sessions_end_one_by_one_or_all_but_one_and_only_ones_own(store):
+async def test_sessions_of_a_user_end_singly_or_together(store):
     user_id, other_id = await store.run(a_user()), await store.run(a_user())
     made = [new_session(user_id, name, until=UNTIL, at=START_MS + n) for n, name in enumerate("abcde")]
     strangers = new_session(other_id, "x", until=UNTIL)
@@ -80,7 +80,7 @@ async def test_sessions_end_one_by_one_or_all_but_one_and_only_ones_own(store):
     assert await store.run(sessions.end_own_session(user_id, made[0].id))
     assert not await store.run(sessions.end_own_session(user_id, made[0].id))
     await store.run(sessions.rotate_session(made[2].id, "r-c", newer("c2", START_MS + 2), START_MS + 5))
-    await store.run(sessions.end_session("f-b", "a-c"))  # by the access token before
+    await store.run(sessions.end_session("f-b", "a-c"))  # by the previous access token
     assert await left() == [made[4].id, made[3].id]
     assert await store.read(sessions.is_there("f-d", ""))
     assert await store.read(sessions.is_there("", "a-e"))
@@ -92,13 +92,13 @@ async def test_sessions_end_one_by_one_or_all_but_one_and_only_ones_own(store):
     assert await store.read(sessions.list_sessions(other_id, START_MS)) == [strangers]
 
 
-async def test_the_session_that_was_not_used_for_longest_gives_way(store):
+async def test_least_recently_used_session_is_displaced(store):
     user_id = await store.run(a_user())
     made = [new_session(user_id, str(n), until=UNTIL, at=START_MS + n) for n in range(MOST_SESSIONS)]
     for session in made:
         await store.run(sessions.add_session(session))
     await store.run(sessions.rotate_session(made[0].id, "r-0", newer("used", START_MS + HOUR_MS), START_MS))
-    # The newest stays, also where the clock was set back.
+    # The newest session stays, even after the clock was set back.
     await store.run(sessions.add_session(new_session(user_id, "last", until=UNTIL, at=START_MS - 1)))
     found = await store.read(sessions.list_sessions(user_id, START_MS))
     assert len(found) == MOST_SESSIONS

@@ -1,4 +1,4 @@
-"""Sites and links: unique while they live, counted against the limit, numbered by the account's version."""
+"""Sites and links: unique while active, limited, and numbered by the account's version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TODAY = day_of(START_MS)
 
 
 async def codes(store: Store, transactions: Sequence[Tx[object]]) -> list[str]:
-    """Run all at once; the code of each refusal, "ok" for each that was kept."""
+    """Run all transactions concurrently. Returns the sorted results: "ok" or the error code."""
     ends = []
 
     async def one(tx):
@@ -45,13 +45,13 @@ async def codes(store: Store, transactions: Sequence[Tx[object]]) -> list[str]:
 
 
 def _delete(table: str, row_id: str, account_id: str) -> Tx[None]:
-    """What a deletion does: the state and a new version."""
+    """Delete like the service: set the state and a new version."""
     version = yield from bump_version(account_id)
     yield sql(f"update {table} set state = 'deleted', version = $2 where id = $1", row_id, version)
 
 
 @pytest.mark.rule("L1")
-async def test_a_code_asked_for_by_ten_at_once_is_given_once(store):
+async def test_code_requested_ten_times_concurrently_is_assigned_once(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     ends = await codes(store, [links.add_link(new_link(user_id, account_id, "sale"), 100) for _ in range(10)])
@@ -60,7 +60,7 @@ async def test_a_code_asked_for_by_ten_at_once_is_given_once(store):
 
 
 @pytest.mark.rule("L1")
-async def test_codes_are_told_apart_by_their_capitals_and_by_their_account(store):
+async def test_codes_are_case_sensitive_and_unique_per_account(store):
     first, second = await store.run(an_account()), await store.run(an_account())
     for account_id, code in ((first, "sale"), (first, "Sale"), (second, "sale")):
         await store.run(a_link(account_id, code))
@@ -69,7 +69,7 @@ async def test_codes_are_told_apart_by_their_capitals_and_by_their_account(store
     assert refused.value.code == "link_exists"
 
 
-async def test_links_that_come_together_have_one_version_and_an_outcome_each(store):
+async def test_batch_of_links_has_one_version_and_a_result_per_link(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     await store.run(a_link(account_id, "old"))
@@ -84,7 +84,7 @@ async def test_links_that_come_together_have_one_version_and_an_outcome_each(sto
     assert {link.id: link for link in kept} == {batch[n].id: results[n] for n in (0, 2, 5)}
 
 
-async def test_thousands_of_links_that_come_together_are_all_or_none_of_them_within_the_limit(store):
+async def test_batch_beyond_the_limit_adds_no_links(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     batch = [new_link(user_id, account_id, f"c{number:05}") for number in range(1_201)]
@@ -101,7 +101,7 @@ async def test_thousands_of_links_that_come_together_are_all_or_none_of_them_wit
 
 
 @pytest.mark.rule("L1")
-async def test_a_link_needs_a_link_host(store):
+async def test_link_requires_a_link_host(store):
     account_id = await store.run(an_account(link_host=False))
     with pytest.raises(Conflict) as refused:
         await store.run(a_link(account_id))
@@ -112,7 +112,7 @@ async def test_a_link_needs_a_link_host(store):
 
 
 @pytest.mark.rule("L3")
-async def test_the_code_of_a_deleted_link_is_free_and_its_record_stays(store):
+async def test_code_of_a_deleted_link_is_free_and_the_record_stays(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     old_id = await store.run(a_link(account_id, "sale"))
@@ -127,7 +127,7 @@ async def test_the_code_of_a_deleted_link_is_free_and_its_record_stays(store):
 
 
 @pytest.mark.rule("S1")
-async def test_a_host_asked_for_by_ten_at_once_is_given_once(store):
+async def test_host_requested_ten_times_concurrently_is_assigned_once(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     ends = await codes(store, [sites.add_site(new_site(user_id, account_id), 100) for _ in range(10)])
@@ -135,7 +135,7 @@ async def test_a_host_asked_for_by_ten_at_once_is_given_once(store):
 
 
 @pytest.mark.rule("S6")
-async def test_the_host_of_a_deleted_site_is_free_and_its_record_stays(store):
+async def test_host_of_a_deleted_site_is_free_and_the_record_stays(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     old_id = await store.run(a_site(account_id))
@@ -148,7 +148,7 @@ async def test_the_host_of_a_deleted_site_is_free_and_its_record_stays(store):
     assert {site.id for site in await store.read(sites.sites_of(account_id))} == {old_id, new_id}
 
 
-async def test_the_limit_holds_for_many_at_once_over_all_accounts_of_a_user(store):
+async def test_limit_holds_for_concurrent_additions_in_all_accounts_of_a_user(store):
     user_id = await store.run(a_user())
     accounts_of_user = [await store.run(an_account(user_id)) for _ in range(2)]
     made = [links.add_link(new_link(user_id, accounts_of_user[number % 2], f"code{number}"), 5) for number in range(12)]
@@ -162,7 +162,7 @@ async def test_the_limit_holds_for_many_at_once_over_all_accounts_of_a_user(stor
     assert await store.read(sites.count_sites(user_id)) == 3
 
 
-async def test_what_is_deleted_does_not_count_against_the_limit(store):
+async def test_deleted_sites_do_not_count_towards_the_limit(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     first = await store.run(sites.add_site(new_site(user_id, account_id, "a.example.com"), 1))
@@ -172,7 +172,7 @@ async def test_what_is_deleted_does_not_count_against_the_limit(store):
     await store.run(sites.add_site(new_site(user_id, account_id, "b.example.com"), 1))
 
 
-async def test_every_change_has_a_version_of_its_own(store):
+async def test_every_change_has_its_own_version(store):
     account_id = await store.run(an_account(link_host=False))
     user_id = await store.read(owner_of(account_id))
     hosts = [new_site(user_id, account_id, f"h{number}.example.com") for number in range(20)]
@@ -187,7 +187,7 @@ async def test_every_change_has_a_version_of_its_own(store):
     assert account.config_version == 20
 
 
-async def test_an_account_that_is_not_there_is_not_found(store):
+async def test_missing_account_is_not_found(store):
     user_id = await store.run(a_user())
     with pytest.raises(NotFound):
         await store.run(sites.add_site(new_site(user_id, "acc_nowhere"), 5))
@@ -195,7 +195,7 @@ async def test_an_account_that_is_not_there_is_not_found(store):
         await store.run(links.add_link(new_link(user_id, "acc_nowhere"), 5))
 
 
-async def test_sites_and_links_come_back_as_they_were_stored(store):
+async def test_sites_and_links_are_read_as_stored(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     error = ErrorNote("route_conflict", "é \u2028 '\"", {"n": 1})
@@ -212,7 +212,7 @@ async def test_sites_and_links_come_back_as_they_were_stored(store):
 
 
 @pytest.mark.rule("G10")
-async def test_another_users_objects_are_like_none(store):
+async def test_objects_of_another_user_are_not_found(store):
     account_id = await store.run(an_account())
     site_id, link_id = await store.run(a_site(account_id)), await store.run(a_link(account_id))
     stranger = await store.run(a_user())
@@ -222,10 +222,10 @@ async def test_another_users_objects_are_like_none(store):
     assert await store.read(link_lists.list_links(LinkFilter(stranger, account_id))) == []
 
 
-async def test_a_list_is_walked_page_by_page_in_the_order_of_creation(store):
+async def test_list_pages_are_in_the_order_of_creation(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
-    for number in range(7):  # pairs with the same time: the id decides
+    for number in range(7):  # pairs have the same time, so the id decides
         await store.run(links.add_link(new_link(user_id, account_id, f"code{number}", START_MS + number // 2), 100))
     whole = await store.read(link_lists.list_links(LinkFilter(user_id)))
     assert [(link.created_at, link.id) for link in whole] == sorted((link.created_at, link.id) for link in whole)
@@ -240,7 +240,7 @@ async def test_a_list_is_walked_page_by_page_in_the_order_of_creation(store):
 
 
 @pytest.mark.rule("C4")
-async def test_a_list_is_narrowed_to_accounts(store):
+async def test_list_is_filtered_by_accounts(store):
     user_id = await store.run(a_user())
     first = await store.run(an_account(user_id, edge_account_id="a" * 32))
     second = await store.run(an_account(user_id, edge_account_id="b" * 32))
@@ -257,7 +257,7 @@ async def test_a_list_is_narrowed_to_accounts(store):
     assert await found(None, ()) == set()
 
 
-async def test_a_route_is_noted_and_a_deleted_site_stays_deleted(store):
+async def test_route_result_is_stored_but_not_for_a_deleted_site(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     made, held, gone = [await store.run(a_site(account_id, f"{name}.example.com")) for name in ("a", "b", "c")]
@@ -282,7 +282,7 @@ async def test_a_route_is_noted_and_a_deleted_site_stays_deleted(store):
 
 
 @pytest.mark.rule("L4")
-async def test_clicks_are_those_of_people_in_the_last_seven_closed_days(store):
+async def test_clicks_are_by_people_in_the_last_seven_closed_days(store):
     account_id = await store.run(an_account())
     busy, idle = await store.run(a_link(account_id, "busy")), await store.run(a_link(account_id, "idle"))
     for ago, views in ((8, 1_000), (7, 1), (4, 20), (1, 300), (0, 4_000)):
@@ -294,7 +294,7 @@ async def test_clicks_are_those_of_people_in_the_last_seven_closed_days(store):
 
 
 @pytest.mark.rule("S5", "S2")
-async def test_a_host_never_gets_one_of_its_paths_again(store):
+async def test_path_is_never_reused_on_a_host(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     site = await store.run(sites.add_site(new_site(user_id, account_id), 9))
@@ -314,7 +314,7 @@ async def test_a_host_never_gets_one_of_its_paths_again(store):
 
 
 @pytest.mark.rule("S5")
-async def test_the_old_paths_whose_time_is_over_end_together_under_one_version(store):
+async def test_expired_old_paths_end_together_under_one_version(store):
     account_id = await store.run(an_account())
     first, second = await store.run(a_site(account_id)), await store.run(a_site(account_id, "b.example.com"))
     for n, site_id in enumerate((first, first, second, second)):
@@ -338,7 +338,7 @@ async def test_the_old_paths_whose_time_is_over_end_together_under_one_version(s
 
 
 @pytest.mark.rule("S5", "S6")
-async def test_a_route_that_was_made_for_a_path_that_is_old_meanwhile_is_the_old_paths(store):
+async def test_route_of_a_path_rotated_in_the_meantime_belongs_to_the_old_path(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     site_id = await store.run(a_site(account_id))
@@ -349,7 +349,7 @@ async def test_a_route_that_was_made_for_a_path_that_is_old_meanwhile_is_the_old
     assert (site.state, site.route_id, site.retiring[0].route_id) == ("route_pending", None, "r1")
     await store.run(sites.set_site_route(site_id, "/new", "zone", "active", "r2", None))
     assert await store.read(sites.unrouted_sites(account_id)) == []
-    # The zone has left, and the routes of both paths with it.
+    # The zone was removed, with the routes of both paths.
     await store.run(sites.set_site_route(site_id, "/new", "zone", "route_pending", "r2", None))
     [site] = await store.read(sites.unrouted_sites(account_id))
     assert site.retiring[0].route_id is None
@@ -363,7 +363,7 @@ async def test_a_route_that_was_made_for_a_path_that_is_old_meanwhile_is_the_old
 
 
 @pytest.mark.rule("S8")
-async def test_a_route_that_was_left_is_told_until_it_is_seen_also_when_the_sites_own_is_made(store):
+async def test_remaining_route_is_shown_until_the_user_has_seen_it(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     site_id = await store.run(a_site(account_id))

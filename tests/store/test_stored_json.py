@@ -1,4 +1,4 @@
-"""JSON in the store is read by the names of its fields, whichever version of the service wrote it."""
+"""Stored JSON is read by field names, so that any version of the service may have written it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def with_text(table: str, row_id: str, column: str, stored: object) -> Tx[None]:
     ],
     ids=["older", "newer"],
 )  # fmt: skip
-async def test_a_push_of_another_version_is_read(store, stored, read):
+async def test_push_of_another_version_is_read(store, stored, read):
     account_id = await store.run(an_account())
     await store.run(with_text("accounts", account_id, "push", stored))
     assert accounts.present(await store.read(accounts.account_by_id(account_id))).push == read
@@ -49,12 +49,12 @@ async def test_a_push_of_another_version_is_read(store, stored, read):
     [
         (OLDER, replace(NOTE, details=None)),
         ({**OLDER, "details": {"status": 404}, "seen_at": 1}, NOTE),
-        # Its code is none of this version's: shown under one that is, so that a client can rely on the list.
+        # An unknown code becomes a known one, so that clients can rely on the list of codes.
         ({**OLDER, "code": "of_a_newer_version"}, replace(NOTE, code="internal", details=None)),
     ],
     ids=["older", "newer", "newer code"],
 )
-async def test_a_note_of_another_version_is_read(store, stored, read):
+async def test_error_of_another_version_is_read(store, stored, read):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     site_id = await store.run(a_site(account_id))
@@ -69,7 +69,7 @@ async def test_a_note_of_another_version_is_read(store, stored, read):
     assert [account.error, host and host.error, operation.error, site.error] == [read] * 4
 
 
-async def test_warnings_of_a_site_stay_beside_its_error(store):
+async def test_warnings_of_a_site_are_independent_of_its_error(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     site_id = await store.run(a_site(account_id))
@@ -104,7 +104,7 @@ async def test_rules_of_another_version_are_read(store):
     assert link.rules == (Rule(url), Rule(url, devices=("mobile",)))
 
 
-async def test_what_was_kept_is_read_as_it_was(store):
+async def test_stored_json_is_read_unchanged(store):
     account_id = await store.run(an_account())
     note = ErrorNote("cloudflare_error", "é \u2028 '\"", {"status": 500, "tokens": ["a", "b"]})
     assert await store.run(states.move(account_id, ("pending",), "connected", note, START_MS))

@@ -1,4 +1,4 @@
-"""What the store keeps of a sync: how far it was asked, how far it came, what was refused on the way."""
+"""The stored state of a sync: requested version, synced version and rejected rows."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ async def account_of(store, account_id):
     return accounts.present(await store.read(accounts.account_by_id(account_id)))
 
 
-async def test_what_was_asked_for_never_goes_back(store):
+async def test_asked_version_never_decreases(store):
     account_id = await store.run(an_account())
     for version, asked in ((5, 5), (3, 5), (6, 6)):
         await store.run(syncs.begin_sync(account_id, version))
         assert (await account_of(store, account_id)).asked_version == asked
 
 
-async def test_what_was_refused_is_kept_until_it_is_written(store):
+async def test_rejected_rows_keep_their_error_until_they_are_synced(store):
     account_id = await an_account_with_links(store)
     version = (await account_of(store, account_id)).config_version
     await store.run(syncs.end_sync(account_id, 0, version, {"lnk_code1": NOTE}, LIVE_AT))
     found = await links_of(store, account_id)
     assert {code: one.config_error for code, one in found.items()} == {"code0": None, "code1": NOTE, "code2": None}
-    # A sync of what is newer says nothing of it; one of all does.
+    # A sync of newer rows does not change the error. A sync of all rows clears it.
     await store.run(syncs.end_sync(account_id, version, version, {}, LIVE_AT))
     assert (await links_of(store, account_id))["code1"].config_error == NOTE
     await store.run(syncs.end_sync(account_id, 0, version, {}, LIVE_AT))
     assert (await links_of(store, account_id))["code1"].config_error is None
 
 
-async def test_everything_is_newer_than_the_worker_that_was_ahead(store):
+async def test_overtake_gives_the_configuration_a_version_above_the_workers(store):
     account_id = await an_account_with_links(store)
     await store.run(syncs.end_sync(account_id, 0, 3, {}, LIVE_AT))
     assert await store.run(syncs.overtake(account_id, 40)) == 41
@@ -66,20 +66,20 @@ async def test_everything_is_newer_than_the_worker_that_was_ahead(store):
     assert account.link_host is not None
     assert account.link_host.version == 41
     assert {one.version for one in (await links_of(store, account_id)).values()} == {41}
-    assert account.days_kept == DaysKept(35, 0)  # never changed: the worker has no row that could be older
-    assert await store.run(syncs.overtake(account_id, 40)) == 42  # begun again
+    assert account.days_kept == DaysKept(35, 0)  # never changed, so the worker has no row for it
+    assert await store.run(syncs.overtake(account_id, 40)) == 42  # repeated
     await store.run(accounts.change_account(account_id, START_MS, days_kept=20))
     assert await store.run(syncs.overtake(account_id, 50)) == 51
     assert (await account_of(store, account_id)).days_kept == DaysKept(20, 51)
 
 
 def retire(site_id: str, path: str) -> Tx[None]:
-    """An old path of the site."""
+    """Add an old path of the site."""
     yield sql("insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, null, 1)", site_id, path)
 
 
 def end(site_id: str, path: str, version: int) -> Tx[None]:
-    """The old path is over as of the version."""
+    """Add an old path that ended with the version."""
     yield sql(
         "insert into retiring_paths (site_id, path, route_id, until, ended_version) values ($1, $2, null, 1, $3)",
         site_id,
@@ -89,12 +89,12 @@ def end(site_id: str, path: str, version: int) -> Tx[None]:
 
 
 def delete(table: str, target: str) -> Tx[None]:
-    """A site or link that is deleted."""
+    """Mark a site or link as deleted."""
     yield sql(f"update {table} set state = 'deleted' where id = $1", target)
 
 
 @pytest.mark.rule("S7", "X6")
-async def test_what_the_workers_table_has_to_hold_is_what_a_sync_of_everything_writes(store):
+async def test_expected_worker_table_matches_a_complete_sync(store):
     account_id = await store.run(an_account())
     for code in ("kept", "other", "gone", "bad"):
         link_id = await store.run(a_link(account_id, code))
@@ -107,7 +107,7 @@ async def test_what_the_workers_table_has_to_hold_is_what_a_sync_of_everything_w
         await store.run(end(site_id, f"/older{number}", 1))
     await store.run(delete("sites", site_id))
     await store.run(accounts.change_account(account_id, START_MS, days_kept=14))
-    assert await store.read(syncs.synced_rows(account_id)) is None  # a sync is still to come
+    assert await store.read(syncs.synced_rows(account_id)) is None  # a sync is due
     version = (await account_of(store, account_id)).config_version
     await store.run(syncs.end_sync(account_id, 0, version, {bad: NOTE}, LIVE_AT))
 
@@ -125,13 +125,13 @@ async def test_what_the_workers_table_has_to_hold_is_what_a_sync_of_everything_w
 
 
 @pytest.mark.rule("X6")
-async def test_what_was_brought_back_is_written_anew_under_another_version(store):
+async def test_worker_database_that_was_set_back_is_synced_under_a_new_version(store):
     account_id = await an_account_with_links(store)
     version = (await account_of(store, account_id)).config_version
     await store.run(syncs.end_sync(account_id, 0, version, {}, LIVE_AT))
-    told: list[str] = []
-    with store.changes.told_to(told.append):
+    notified: list[str] = []
+    with store.changes.told_to(notified.append):
         await store.run(syncs.write_anew(account_id, 1))
     account = await account_of(store, account_id)
     assert (account.synced_version, account.config_version) == (1, version + 1)
-    assert told == [account.edge_account_id]
+    assert notified == [account.edge_account_id]

@@ -1,4 +1,4 @@
-"""Pushes are taken in: absolute numbers, in any order, any number of times, with the same outcome."""
+"""Pushes contain absolute numbers, so any order and any number of repeats give the same totals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def part(
     hourly: Mapping[int, Mapping[str, Counts]] = MappingProxyType({}),
     refused: Sequence[int] = (),
 ) -> PushedPart:
-    """A part up to the end of hour `hours` of the day. counts: {target: Counts}; hourly: {hour: {target: Counts}}."""
+    """Return a part as of the start of hour `hours`. `counts`: {target: Counts}; `hourly`: {hour: {target: Counts}}."""
     return PushedPart(
         id=number,
         day=day,
@@ -60,7 +60,7 @@ def part(
 
 
 def everything(account_id: str, target: str) -> Tx[tuple[object, ...]]:
-    """All that is stored of a target and its account."""
+    """Return everything stored about a target and its account."""
     days = yield from totals.day_counts(target, TODAY - 100, TODAY + 100)
     hours = yield from totals.hour_counts(target, 0, MIDNIGHT + 100 * DAY_MS)
     as_of = yield from totals.pushed_as_of(account_id)
@@ -69,7 +69,7 @@ def everything(account_id: str, target: str) -> Tx[tuple[object, ...]]:
     return days, hours, as_of, final, refused
 
 
-async def test_a_push_is_stored_as_it_says(store):
+async def test_push_is_stored(store):
     account_id = await store.run(an_account())
     site, link = await store.run(a_site(account_id)), await store.run(a_link(account_id))
     pushed = part(
@@ -90,7 +90,7 @@ async def test_a_push_is_stored_as_it_says(store):
 
 
 @pytest.mark.rule("W3")
-async def test_a_push_that_comes_twice_changes_nothing(store):
+async def test_repeated_push_changes_nothing(store):
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     pushed = [
@@ -106,7 +106,7 @@ async def test_a_push_that_comes_twice_changes_nothing(store):
 
 
 @pytest.mark.rule("W3")
-async def test_the_same_push_at_the_same_moment_is_taken_once(store):
+async def test_concurrent_identical_pushes_are_stored_once(store):
     account_id = await store.run(an_account())
     targets = [await store.run(a_link(account_id, f"code{number}")) for number in range(20)]
     pushes = [
@@ -122,7 +122,7 @@ async def test_the_same_push_at_the_same_moment_is_taken_once(store):
         assert days[TODAY][0] == Counts(12, 3, 7)
 
 
-async def test_an_older_part_does_not_lower_what_is_there(store):
+async def test_older_part_does_not_lower_stored_counts(store):
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     newer = part(2, hours=4, counts={site: Counts(12, 3, 7)}, hourly={1: {site: Counts(4, 1, 3)}})
@@ -135,7 +135,7 @@ async def test_an_older_part_does_not_lower_what_is_there(store):
     assert as_of == newer.as_of
 
 
-async def test_a_final_part_has_the_last_word_and_its_hours_still_count(store):
+async def test_final_part_wins_and_late_hours_still_count(store):
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     yesterday = TODAY - 1
@@ -153,8 +153,8 @@ async def test_a_final_part_has_the_last_word_and_its_hours_still_count(store):
     assert final_days == {yesterday}
 
 
-async def test_a_newer_part_may_have_less(store):
-    """The worker's database was made anew: what it counts now is the truth about what it knows."""
+async def test_newer_part_may_have_lower_counts(store):
+    """The worker's database was recreated, so its new, lower counts are correct."""
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     await store.run(ingest(account_id, [part(1, hours=2, counts={site: Counts(50)})], START_MS))
@@ -162,7 +162,7 @@ async def test_a_newer_part_may_have_less(store):
     assert (await store.read(totals.day_counts(site, TODAY, TODAY)))[TODAY][0] == Counts(2)
 
 
-async def test_targets_that_are_not_the_accounts_are_left_out_and_named(store):
+async def test_targets_of_other_accounts_are_skipped_and_listed(store):
     account_id, stranger = await store.run(an_account()), await store.run(an_account())
     mine, foreign = await store.run(a_site(account_id)), await store.run(a_site(stranger))
     counts = {mine: Counts(1), foreign: Counts(2), "lnk_nowhere": Counts(3), "nonsense": Counts(4)}
@@ -175,7 +175,7 @@ async def test_targets_that_are_not_the_accounts_are_left_out_and_named(store):
 
 
 @pytest.mark.rule("W3")
-async def test_pushes_of_many_accounts_together_are_what_they_are_one_by_one(store):
+async def test_batch_of_pushes_equals_single_pushes(store):
     pushes: list[tuple[str, list[PushedPart]]] = []
     targets: list[tuple[str, str, str]] = []
     for number in range(4):
@@ -200,7 +200,7 @@ async def test_pushes_of_many_accounts_together_are_what_they_are_one_by_one(sto
 
 
 @pytest.mark.rule("W4")
-async def test_more_made_up_targets_than_a_statement_has_parameters_are_named_and_nothing_is_stored(store):
+async def test_very_many_unknown_targets_are_listed_and_not_stored(store):
     account_id = await store.run(an_account())
     made_up = [f"{'site' if number % 2 else 'lnk'}_{number}" for number in range(70_000)]
     ingested = await store.run(ingest(account_id, [part(counts=dict.fromkeys(made_up, Counts(1)))], START_MS))
@@ -213,7 +213,7 @@ async def test_more_made_up_targets_than_a_statement_has_parameters_are_named_an
     ("wrong", "code"),
     [
         (part(day=TODAY - 38, hours=24), "too_old"),
-        (part(hours=3, hourly={3: {}}), "invalid"),  # an hour that is not over at its as_of
+        (part(hours=3, hourly={3: {}}), "invalid"),  # the hour is not over at as_of
         (replace(part(), as_of=MIDNIGHT - 1), "invalid"),
         (replace(part(day=TODAY - 1), as_of=MIDNIGHT + 1), "invalid"),
         (part(hourly={24: {}}), "invalid"),
@@ -223,7 +223,7 @@ async def test_more_made_up_targets_than_a_statement_has_parameters_are_named_an
         (replace(part(), refused_hours=(MIDNIGHT + 30,)), "invalid"),
     ],
 )
-async def test_a_part_that_cannot_be_is_refused_and_the_others_are_taken(store, wrong, code):
+async def test_invalid_part_is_refused_and_the_others_are_accepted(store, wrong, code):
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     wrong = replace(wrong, id=7, days=(row(site, Counts(1_000)),))
@@ -245,15 +245,15 @@ async def test_a_part_that_cannot_be_is_refused_and_the_others_are_taken(store, 
         part(day=TODAY - 1),
     ],
 )
-async def test_a_part_at_the_edge_of_what_can_be_is_taken(store, fine):
+async def test_part_at_the_limits_is_accepted(store, fine):
     account_id = await store.run(an_account())
     assert (await store.run(ingest(account_id, [fine], START_MS))).accepted == (1,)
 
 
 @pytest.mark.rule("W3")
 @cases("early", [part(hours=5), part(hours=24, final=True), part(refused=(5,)), part(day=TODAY + 1)])
-async def test_a_part_of_a_time_that_has_not_come_waits_in_the_workers_queue(store, early):
-    """The service's clock may be wrong: nothing is stored of it, and the worker, to whom it is not named, keeps it."""
+async def test_part_from_the_future_stays_in_the_workers_queue(store, early):
+    """The service's clock may be wrong. The part is not stored, and the worker keeps it because it is not listed."""
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     early = replace(early, id=7, days=(row(site, Counts(1_000)),))
@@ -265,13 +265,13 @@ async def test_a_part_of_a_time_that_has_not_come_waits_in_the_workers_queue(sto
 
 
 @pytest.mark.rule("R2")
-async def test_before_the_first_part_nothing_is_known(store):
+async def test_nothing_is_known_before_the_first_part(store):
     account_id = await store.run(an_account())
     assert await store.run(ingest(account_id, [], START_MS)) == Ingested((), (), ())
     assert await store.read(totals.pushed_as_of(account_id)) is None
 
 
-async def test_ranges_are_what_they_say(store):
+async def test_ranges_of_days_and_hours(store):
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     for day in range(TODAY - 3, TODAY):
@@ -292,7 +292,7 @@ _steps = st.lists(
 
 
 def _history(steps: list[tuple[int, int, int, bool]], targets: list[str]) -> list[PushedPart]:
-    """What a worker sends while its counters grow: each step a closed hour, over yesterday and today."""
+    """Return the parts of a worker whose counters grow: each step is a closed hour of yesterday or today."""
     history = []
     day_sums: dict[tuple[int, str], Counts] = {}
     hour_sums: dict[tuple[int, str], Counts] = {}
@@ -325,9 +325,7 @@ def _history(steps: list[tuple[int, int, int, bool]], targets: list[str]) -> lis
 @pytest.mark.rule("W3")
 @settings(max_examples=30 if EVERYTHING else 8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_steps, shuffle=st.randoms(use_true_random=False), copies=st.integers(1, 3), grouped=st.integers(1, 4))
-def test_any_order_and_any_repetition_of_a_history_ends_in_the_same_totals(
-    store_config, steps, shuffle, copies, grouped
-):
+def test_any_order_and_repetition_of_pushes_gives_the_same_totals(store_config, steps, shuffle, copies, grouped):
     async def main():
         async with open_store(store_config) as store:
             outcomes = []
@@ -348,14 +346,14 @@ def test_any_order_and_any_repetition_of_a_history_ends_in_the_same_totals(
 
 
 async def first_view(store, account_id, site_id, *parts):
-    """The site's first view, once these are pushed."""
+    """Push the parts and return the site's first view."""
     await store.run(ingest(account_id, parts, START_MS))
     user_id = await store.read(owner_of(account_id))
     return (await store.read(sites.get_site(user_id, site_id))).first_view_at
 
 
 @pytest.mark.rule("W3")
-async def test_the_first_view_is_that_of_the_earliest_hour_whatever_comes_first(store):
+async def test_first_view_is_in_the_earliest_hour_regardless_of_order(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     made_at = MIDNIGHT + HOUR_MS + 1_800_000
@@ -377,7 +375,7 @@ async def test_the_first_view_is_that_of_the_earliest_hour_whatever_comes_first(
 
 
 @pytest.mark.rule("W3")
-async def test_of_a_day_that_comes_without_its_hours_the_first_view_is_the_begin(store):
+async def test_first_view_of_a_day_without_hours_is_its_start(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
     site = (await store.run(sites.add_site(new_site(user_id, account_id, at=MIDNIGHT - 9 * DAY_MS), 9))).id

@@ -1,4 +1,4 @@
-"""The one form of a transaction, on both engines: all or nothing, durable before it is answered, cancelled cleanly."""
+"""Transactions on both engines: atomic, durable before their result is returned, and cleanly cancelled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Parameter, Tx
 
 
-async def test_what_is_raised_inside_undoes_all_and_reaches_the_caller(table):
+async def test_exception_rolls_back_and_reaches_the_caller(table):
     def half() -> Tx[None]:
         yield from put(1)
         raise Conflict("site_exists")
@@ -30,7 +30,7 @@ async def test_what_is_raised_inside_undoes_all_and_reaches_the_caller(table):
     assert await table.read(count()) == 0
 
 
-async def test_one_that_fails_hurts_no_other_of_its_group(table):
+async def test_failed_transaction_does_not_affect_its_group(table):
     failed = []
 
     async def one(number):
@@ -46,7 +46,7 @@ async def test_one_that_fails_hurts_no_other_of_its_group(table):
     assert len(failed) == 50
 
 
-async def test_a_statement_that_the_engine_refuses_undoes_all_and_names_itself(table):
+async def test_failed_statement_rolls_back_and_is_named_in_the_error(table):
     def broken() -> Tx[None]:
         yield from put(1)
         yield sql("select nonsense from nowhere")
@@ -58,7 +58,7 @@ async def test_a_statement_that_the_engine_refuses_undoes_all_and_names_itself(t
     assert await table.read(ids()) == [2]
 
 
-async def test_the_generator_is_closed_when_the_engine_refuses(table):
+async def test_generator_is_closed_when_a_statement_fails(table):
     closed = []
 
     def broken() -> Tx[None]:
@@ -72,7 +72,7 @@ async def test_the_generator_is_closed_when_the_engine_refuses(table):
     assert closed == [True]
 
 
-async def test_what_was_answered_is_there_after_opening_again(store_config):
+async def test_confirmed_writes_survive_reopening(store_config):
     async with open_store(store_config) as store:
         await store.run(make_table())
         await store.run(put(1))
@@ -80,7 +80,7 @@ async def test_what_was_answered_is_there_after_opening_again(store_config):
         assert await store.read(ids()) == [1]
 
 
-async def test_a_read_sees_every_write_that_was_answered_before_it(table):
+async def test_read_sees_all_confirmed_writes(table):
     async def one(number):
         await table.run(put(number))
         assert number in await table.read(ids())
@@ -90,13 +90,13 @@ async def test_a_read_sees_every_write_that_was_answered_before_it(table):
             nursery.start_soon(one, number)
 
 
-async def test_a_reading_transaction_cannot_write(table):
+async def test_read_cannot_write(table):
     with pytest.raises(Exception, match=r"read.?only|readonly"):
         await table.read(put(1))
     assert await table.read(count()) == 0
 
 
-async def test_many_runs_are_one_statement_and_all_or_nothing(table):
+async def test_many_runs_are_all_or_nothing(table):
     insert = "insert into t (id, n) values ($2, $1)"
 
     def fill(numbers: list[int]) -> Tx[None]:
@@ -117,20 +117,20 @@ def _column(text: str, name: str, *parameters: Parameter) -> Tx[list[object]]:
     return [row[name] for row in rows]
 
 
-async def test_an_empty_list_of_placeholders_holds_nothing(table):
+async def test_empty_list_of_placeholders_matches_nothing(table):
     await table.run(pair(1))
     assert await table.read(_column(f"select id from t where id in ({placeholders(0)})", "id")) == []
     text = f"select id from t where n = $1 and id in ({placeholders(2, first=2)})"
     assert await table.read(_column(text, "id", 0, 1, 7)) == [1]
 
 
-async def test_a_statement_takes_thousands_of_parameters_in_their_order(table):
+async def test_statement_accepts_thousands_of_parameters_in_order(table):
     await table.run(pair(3_000))
     text = f"select id from t where id in ({placeholders(3_000)})"
     assert await table.read(_column(text, "id", *range(1, 3_001))) == [3_000]
 
 
-async def test_a_transaction_without_a_statement_has_its_result(store):
+async def test_transaction_without_statements_returns_its_result(store):
     def nothing() -> Tx[int]:
         yield from ()
         return 7
@@ -139,7 +139,7 @@ async def test_a_transaction_without_a_statement_has_its_result(store):
     assert await store.read(nothing()) == 7
 
 
-async def test_twenty_claims_at_once_have_one_winner(table):
+async def test_twenty_concurrent_claims_have_one_winner(table):
     def claim() -> Tx[None]:
         rows = yield sql("update t set n = 1 where id = 1 and n = 0 returning id")
         if not rows:
@@ -161,7 +161,7 @@ async def test_twenty_claims_at_once_have_one_winner(table):
     assert sorted(results) == ["lost"] * 19 + ["won"]
 
 
-async def test_cancelled_means_undone_and_answered_means_kept(table):
+async def test_cancelled_transactions_are_rolled_back_and_confirmed_ones_kept(table):
     chance = random.Random(7)
     answered = set()
     begun = 0
@@ -183,7 +183,7 @@ async def test_cancelled_means_undone_and_answered_means_kept(table):
     assert await table.read(count()) == 2 * len(kept)
 
 
-async def test_a_task_that_is_cancelled_already_begins_nothing(table):
+async def test_cancelled_task_begins_no_transaction(table):
     with trio.CancelScope() as scope:
         scope.cancel()
         await table.run(put(1))
@@ -191,14 +191,14 @@ async def test_a_task_that_is_cancelled_already_begins_nothing(table):
     assert await table.read(count()) == 0
 
 
-async def test_a_thousand_transactions_at_once_are_all_kept(table):
+async def test_a_thousand_concurrent_transactions_are_all_kept(table):
     async with trio.open_nursery() as nursery:
         for number in range(1_000):
             nursery.start_soon(table.run, put(number))
     assert await table.read(count()) == 1_000
 
 
-async def test_a_closed_store_takes_nothing_more(store_config):
+async def test_closed_store_accepts_no_transactions(store_config):
     async with open_store(store_config) as store:
         await store.run(make_table())
     with pytest.raises(trio.ClosedResourceError):
@@ -207,7 +207,7 @@ async def test_a_closed_store_takes_nothing_more(store_config):
         await store.read(count())
 
 
-async def test_closing_leaves_no_thread(store_config):
+async def test_closing_leaves_no_threads(store_config):
     async with open_store(store_config):
         inside = {thread.name for thread in threading.enumerate()}
     after = {thread.name for thread in threading.enumerate()}
@@ -218,19 +218,19 @@ async def test_closing_leaves_no_thread(store_config):
 @pytest.mark.parametrize(
     ("text", "parameters"), [("select $1", ()), ("select 1", (1,)), ("select $2", (1,)), ("select $1, $3", (1, 2))]
 )
-def test_a_statement_names_exactly_its_parameters(text, parameters):
+def test_statement_must_match_its_parameters(text, parameters):
     with pytest.raises(ValueError, match="parameters"):
         sql(text, *parameters)
     with pytest.raises(ValueError, match="parameters"):
         many(text, [parameters])
 
 
-def test_a_statement_does_not_show_its_parameters():
+def test_repr_of_a_statement_omits_its_parameters():
     assert "secret" not in repr(sql("select $1", "secret"))
     assert "secret" not in repr(many("select $1", [("secret",)]))
 
 
-async def test_a_peek_reads_what_was_committed_before_it(store):
+async def test_peek_reads_committed_data(store):
     user = await store.run(users.add_user("peek@example.com", "hash", 1))
     assert user is not None
     assert await store.peek(users.get_user(user.id)) == user
@@ -240,7 +240,7 @@ async def test_a_peek_reads_what_was_committed_before_it(store):
     assert seen.plan == "api"
 
 
-async def test_a_peek_raises_what_its_transaction_raises_and_the_next_one_works(store):
+async def test_failed_peek_does_not_affect_the_next_one(store):
     def fails() -> Tx[None]:
         yield sql("select count(*) as n from users")
         raise NotFound
@@ -250,7 +250,7 @@ async def test_a_peek_raises_what_its_transaction_raises_and_the_next_one_works(
     assert await store.peek(users.get_user(1)) is None
 
 
-async def test_a_list_is_one_parameter_whatever_is_in_it(table):
+async def test_list_is_one_parameter_with_any_contents(table):
     words = ("", "a", "it's", '"quoted"', "ü{1,2}", "a\\b")
 
     def among(*wanted: str) -> Tx[list[str]]:
@@ -269,7 +269,7 @@ async def test_a_list_is_one_parameter_whatever_is_in_it(table):
 
 
 @cases("rows", [1, 7, 8, 9, 63, 64, 73, 200])
-async def test_many_rows_of_an_insert_are_each_there_and_meet_what_is_there(table, rows):
+async def test_multi_row_upsert_inserts_and_updates_every_row(table, rows):
     upsert = (
         "insert into t (id, n) values ($1, $2) on conflict (id) do update set n = excluded.n where excluded.n > t.n"
     )

@@ -1,4 +1,4 @@
-"""A user who is deleted: nobody's from the first transaction on, and as if never there after the last."""
+"""Deletion of a user: the first transaction ends all access, and after the last one no row remains."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WORKER = Leftover("worker", "changed", {"worker": "svc-edge"})
 
 
 async def forget_all(store: Store, user_id: int) -> Farewell:
-    """What follows the first transaction, in its order; the platform has let go of everything but the worker."""
+    """Run the transactions after the first one, in order. On the platform, only the worker could not be removed."""
     for account in await store.read(accounts.list_accounts(user_id)):
         operation = await store.run(disconnects.begin_disconnect(account.id, new_id("op"), START_MS))
         await store.run(disconnects.end_disconnect(operation, "svc-op_new", [WORKER], START_MS))
@@ -59,18 +59,18 @@ async def forget_all(store: Store, user_id: int) -> Farewell:
 
 
 @pytest.mark.rule("C12")
-async def test_nothing_is_left_in_any_table_and_nothing_of_anybody_else_is_touched(store):
+async def test_deletion_removes_all_rows_of_the_user_and_no_others(store):
     await store.run(a_whole_life())
     before = await store.read(all_rows())
     user_id = await store.run(a_whole_life())
     full = await store.read(all_rows())
-    # A table that is new needs a row in `a_whole_life`, and, where it refers to no user, an end in `departures`.
+    # A new table needs a row in `a_whole_life`. If it does not reference users, `user_deletions` must delete its rows.
     assert [table for table in TABLES if full[table] == before[table]] == sorted({*OF_NOBODY, "departures"})
     user = await store.read(users.get_user(user_id))
     await store.run(user_deletions.begin(user_id, "hash", "session", START_MS))
     farewell = await forget_all(store, user_id)
-    [told] = farewell.left
-    assert told.words.endswith(f"): {WORKER.words}")
+    [remaining] = farewell.left
+    assert remaining.words.endswith(f"): {WORKER.words}")
     assert farewell.revoke_tokens == ("svc-op_new",)
     after = await store.read(all_rows())
     [email] = (after["outbox"] - before["outbox"]).elements()
@@ -82,7 +82,7 @@ async def test_nothing_is_left_in_any_table_and_nothing_of_anybody_else_is_touch
 
 
 @pytest.mark.rule("C12")
-async def test_from_the_first_transaction_on_nothing_opens_anything(store):
+async def test_first_transaction_ends_all_access(store):
     user_id = await store.run(a_user())
     user = await store.read(users.get_user(user_id))
     await store.run(confirm(user_id))
@@ -95,7 +95,7 @@ async def test_from_the_first_transaction_on_nothing_opens_anything(store):
     accesses = [opened.issued.access_digest, rotated.issued.access_digest, "newest", late.issued.access_digest]
     assert None not in [await store.read(sessions.session_of_access(one, START_MS)) for one in accesses]
     await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
-    # What a request that came before is about to write opens nothing either.
+    # Sessions and keys that an earlier request writes late give no access either.
     await store.run(sessions.add_session(late))
     for one in accesses:
         assert await store.read(sessions.session_of_access(one, START_MS)) is None
@@ -117,7 +117,7 @@ async def test_from_the_first_transaction_on_nothing_opens_anything(store):
 
 
 @pytest.mark.rule("C12")
-async def test_a_password_that_was_changed_meanwhile_deletes_nobody(store):
+async def test_deletion_is_refused_if_the_password_was_changed(store):
     user_id = await store.run(a_user())
     await store.run(users.set_password_hash(user_id, "another"))
     before = await store.read(all_rows())
@@ -127,7 +127,7 @@ async def test_a_password_that_was_changed_meanwhile_deletes_nobody(store):
 
 
 @pytest.mark.rule("C12")
-async def test_no_email_that_waits_for_the_user_is_sent_but_an_earlier_users_last(store):
+async def test_queued_emails_are_deleted_except_the_final_one_of_an_earlier_user(store):
     user_id, other_id = await store.run(a_user()), await store.run(a_user())
     address, others = [(await store.read(users.get_user(one))).email for one in (user_id, other_id)]
     by_address: tuple[MailKind, ...] = ("reset", "resend", "sign_up", "user_deleted")
@@ -145,7 +145,7 @@ async def test_no_email_that_waits_for_the_user_is_sent_but_an_earlier_users_las
 
 
 @pytest.mark.rule("C12")
-async def test_emails_of_another_sign_up_with_the_address_are_sent(store):
+async def test_emails_of_another_sign_up_with_the_address_are_kept(store):
     users_of_one = [await store.run(users.add_user("two@example.com", "hash", START_MS)) for _ in range(2)]
     waits: list[tuple[MailKind, int | None]] = [("resend", None), *(("sign_up", one.id) for one in users_of_one)]
     for kind, owner in waits:
@@ -156,7 +156,7 @@ async def test_emails_of_another_sign_up_with_the_address_are_sent(store):
 
 
 @pytest.mark.rule("C12")
-async def test_what_comes_late_makes_no_row(store):
+async def test_late_requests_write_no_rows(store):
     user_id = await store.run(a_user())
     account_id = await store.run(an_account(user_id))
     await store.run(a_site(account_id))
@@ -179,7 +179,7 @@ async def test_what_comes_late_makes_no_row(store):
 
 
 @pytest.mark.rule("C12")
-async def test_it_does_not_end_while_an_account_is_connected_or_a_link_is_there(store):
+async def test_deletion_does_not_end_while_accounts_or_links_remain(store):
     user_id = await store.run(a_user())
     account_id = await store.run(an_account(user_id))
     await store.run(a_link(account_id))
@@ -192,7 +192,7 @@ async def test_it_does_not_end_while_an_account_is_connected_or_a_link_is_there(
 
 
 @pytest.mark.rule("C12")
-async def test_any_operation_gives_way(store):
+async def test_deletion_interrupts_any_operation(store):
     account_id = await store.run(an_account())
     running = await store.read(operations.running(account_id))
     await store.run(operations.finish(running.id, START_MS))
@@ -210,14 +210,14 @@ async def test_any_operation_gives_way(store):
 
 
 @pytest.mark.rule("C12")
-async def test_a_sign_up_that_was_never_confirmed_is_told_nothing(store):
+async def test_unconfirmed_sign_up_gets_no_email(store):
     user_id = await store.run(a_user())
     await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
     await forget_all(store, user_id)
     assert await store.read(outbox.due(START_MS, 10)) == []
 
 
-async def test_one_who_is_leaving_is_not_taken_for_an_old_sign_up(store):
+async def test_retention_skips_users_who_are_being_deleted(store):
     user_id = await store.run(a_user())
     await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
     await store.run(retention.delete_sign_ups(START_MS))
@@ -225,7 +225,7 @@ async def test_one_who_is_leaving_is_not_taken_for_an_old_sign_up(store):
 
 
 @pytest.mark.rule("C12")
-async def test_no_transaction_deletes_more_than_a_batch(store, monkeypatch):
+async def test_transactions_delete_at_most_one_batch(store, monkeypatch):
     monkeypatch.setattr(user_deletions, "BATCH", 10)
     account_id = await store.run(an_account())
     user_id = (await store.read(accounts.account_by_id(account_id))).user_id
@@ -242,7 +242,7 @@ async def test_no_transaction_deletes_more_than_a_batch(store, monkeypatch):
     assert (stored, steps > 10) == (0, True)
 
 
-async def test_what_is_deleted_is_found_by_an_index(tmp_path):
+async def test_deletion_finds_rows_by_index(tmp_path):
     async with open_store(sqlite_config(tmp_path)) as store:
         user_id = await store.run(a_whole_life())
         for forget in user_deletions.FORGET:

@@ -1,4 +1,4 @@
-"""People, their mails, sessions and keys."""
+"""Users, their e-mail tokens, sessions, devices and API keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOUR_MS = 3_600_000
 
 
 def signed_up(email: str, password_hash: str, token: str, token_expires_at: int, now: int) -> Tx[User | None]:
-    """A sign-up, and the token of the e-mail that confirms it."""
+    """Add a sign-up and the token of its confirmation e-mail."""
     user = yield from users.add_user(email, password_hash, now)
     yield from users.put_mail_token(users.NOBODY if user is None else user.id, "confirm", token, token_expires_at)
     return user
@@ -44,7 +44,7 @@ def new_key(user_id: int, **fields) -> Key:
     return Key(**{**values, **fields})
 
 
-async def test_a_confirmed_address_is_one_whatever_its_capitals(store):
+async def test_confirmed_address_is_unique_ignoring_case(store):
     added = await store.run(users.add_user("Ann@Example.com", "hash", START_MS, confirmed=True))
     assert added is not None
     assert await store.run(users.add_user("ann@example.COM", "other", START_MS)) is None
@@ -55,7 +55,7 @@ async def test_a_confirmed_address_is_one_whatever_its_capitals(store):
     assert await store.read(users.find_user("bob@example.com")) is None
 
 
-async def test_sign_ups_with_one_address_wait_side_by_side_and_the_newest_is_found(store):
+async def test_newest_of_several_sign_ups_is_found(store):
     for n in range(3):
         assert await store.run(users.add_user("ann@example.com", f"hash {n}", START_MS)) is not None
     found = await store.read(users.find_user("ANN@example.com"))
@@ -63,7 +63,7 @@ async def test_sign_ups_with_one_address_wait_side_by_side_and_the_newest_is_fou
     assert (found[0].email_confirmed, found[1]) == (False, "hash 2")
 
 
-async def test_only_so_many_sign_ups_wait_and_the_oldest_gives_way(store):
+async def test_oldest_sign_up_is_displaced_beyond_the_limit(store):
     waiting = []
     for n in range(users.MOST_SIGN_UPS + 2):
         user = await store.run(signed_up("ann@example.com", "hash", f"t{n}", START_MS + HOUR_MS, START_MS))
@@ -75,7 +75,7 @@ async def test_only_so_many_sign_ups_wait_and_the_oldest_gives_way(store):
     assert await store.run(users.confirm_user("t2", START_MS)) is not None
 
 
-async def test_a_confirmation_makes_one_user_of_all_sign_ups(store):
+async def test_confirmation_keeps_one_sign_up_and_deletes_the_others(store):
     first = await store.run(signed_up("ann@example.com", "hash 1", "t1", START_MS + HOUR_MS, START_MS))
     second = await store.run(signed_up("Ann@example.com", "hash 2", "t2", START_MS + HOUR_MS, START_MS))
     other = await store.run(signed_up("bob@example.com", "hash 3", "t3", START_MS + HOUR_MS, START_MS))
@@ -93,12 +93,12 @@ async def test_a_confirmation_makes_one_user_of_all_sign_ups(store):
     assert [user is not None for user in alive] == [True, False, True]
     left = [await store.read(keys.key_by_digest(f"k{user.id}")) for user in (first, second, other)]
     assert [found is not None for found in left] == [False, False, True]
-    # What comes too late finds the address taken.
+    # Later sign-ups with the address fail.
     assert await store.run(signed_up("ann@example.com", "hash 4", "t4", START_MS + HOUR_MS, START_MS)) is None
     assert await store.run(users.confirm_user("t4", START_MS)) is None
 
 
-async def test_of_two_confirmations_at_once_one_wins(store):
+async def test_only_one_of_concurrent_confirmations_wins(store):
     for n in range(5):
         await store.run(signed_up("ann@example.com", f"hash {n}", f"t{n}", START_MS + HOUR_MS, START_MS))
     confirmed = []
@@ -117,7 +117,7 @@ async def test_of_two_confirmations_at_once_one_wins(store):
     assert found[0] == confirmed[0]
 
 
-async def test_the_operator_adds_a_confirmed_user_in_the_place_of_sign_ups(store):
+async def test_user_added_by_the_operator_replaces_sign_ups(store):
     stranger = await store.run(signed_up("ann@example.com", "hash", "t1", START_MS + HOUR_MS, START_MS))
     added = await store.run(users.add_user("ann@example.com", "hash 2", START_MS, confirmed=True))
     assert added is not None
@@ -126,7 +126,7 @@ async def test_the_operator_adds_a_confirmed_user_in_the_place_of_sign_ups(store
     assert await store.run(users.confirm_user("t1", START_MS)) is None
 
 
-async def test_a_token_of_a_resend_confirms_one_sign_up_and_sets_the_password_of_several(store):
+async def test_resent_token_confirms_one_sign_up_but_resets_the_password_of_several(store):
     later = START_MS + HOUR_MS
     assert (await store.run(users.put_confirm_token("ann@example.com", "t0", later)))[1] == 0
     first = await store.run(users.add_user("ann@example.com", "hash 1", START_MS))
@@ -141,7 +141,7 @@ async def test_a_token_of_a_resend_confirms_one_sign_up_and_sets_the_password_of
     assert (await store.run(users.put_confirm_token("ann@example.com", "t4", later)))[1] == 0
 
 
-async def test_a_user_has_only_so_many_known_browsers(store):
+async def test_known_devices_are_limited(store):
     user_id, other_id = await store.run(a_user()), await store.run(a_user())
     await store.run(devices.remember_device(other_id, "d0", START_MS))
     for n in range(devices.MOST_DEVICES + 1):
@@ -155,7 +155,7 @@ async def test_a_user_has_only_so_many_known_browsers(store):
     assert not await store.read(devices.knows_device(user_id, "used often"))
 
 
-async def test_a_confirmation_works_once_and_in_time_and_for_its_purpose(store):
+async def test_confirmation_token_works_once_before_expiry_for_its_purpose(store):
     user_id = await store.run(a_user())
     await store.run(users.put_mail_token(user_id, "confirm", "c1", START_MS + HOUR_MS))
     assert await store.run(users.reset_password("c1", "new", START_MS)) is None
@@ -166,7 +166,7 @@ async def test_a_confirmation_works_once_and_in_time_and_for_its_purpose(store):
     assert await store.run(users.confirm_user("c1", START_MS)) is None
 
 
-async def test_only_the_newest_mail_of_a_purpose_counts(store):
+async def test_only_the_newest_email_for_a_purpose_is_valid(store):
     user_id = await store.run(a_user())
     await store.run(users.put_mail_token(user_id, "confirm", "older", START_MS + HOUR_MS))
     await store.run(users.put_mail_token(user_id, "reset", "reset", START_MS + HOUR_MS))
@@ -176,7 +176,7 @@ async def test_only_the_newest_mail_of_a_purpose_counts(store):
     assert await store.run(users.reset_password("reset", "hash", START_MS)) is not None
 
 
-async def test_a_new_password_ends_every_session(store):
+async def test_password_reset_ends_all_sessions(store):
     user_id = await store.run(a_user())
     other_id = await store.run(a_user())
     for owner, name in ((user_id, "one"), (user_id, "two"), (other_id, "three")):
@@ -190,7 +190,7 @@ async def test_a_new_password_ends_every_session(store):
     assert await store.read(sessions.session_of_access("a-three", START_MS)) is not None
 
 
-async def test_the_operator_switches_the_plan(store):
+async def test_operator_changes_the_plan(store):
     await store.run(users.add_user("Ann@example.com", "hash", START_MS))
     assert await store.run(users.set_plan("ann@example.com", "api"))
     found = await store.read(users.find_user("ann@example.com"))
@@ -200,7 +200,7 @@ async def test_the_operator_switches_the_plan(store):
 
 
 @pytest.mark.rule("C6")
-async def test_of_a_key_only_the_digest_is_stored(store):
+async def test_only_the_digest_of_a_key_is_stored(store):
     user_id = await store.run(a_user())
     value = "svc_verysecretvalue"
     key = await store.run(keys.add_key(new_key(user_id), digest(value), 5))
@@ -216,7 +216,7 @@ async def test_of_a_key_only_the_digest_is_stored(store):
     assert await store.read(keys.key_by_digest(digest("svc_another"))) is None
 
 
-async def test_a_key_comes_back_as_it_was_issued(store):
+async def test_key_is_read_as_issued(store):
     user_id = await store.run(a_user())
     issued = [
         new_key(user_id, id="key_1", created_at=1, name="nächtlicher Bericht"),
@@ -230,7 +230,7 @@ async def test_a_key_comes_back_as_it_was_issued(store):
 
 
 @pytest.mark.rule("C7")
-async def test_keys_asked_for_at_once_do_not_pass_the_limit(store):
+async def test_concurrently_issued_keys_do_not_exceed_the_limit(store):
     user_id = await store.run(a_user())
     refused = []
 
@@ -248,7 +248,7 @@ async def test_keys_asked_for_at_once_do_not_pass_the_limit(store):
 
 
 @pytest.mark.rule("C8")
-async def test_a_revoked_key_is_gone_at_once_and_only_its_owner_revokes_it(store):
+async def test_revoked_key_is_invalid_immediately_and_only_its_owner_can_revoke_it(store):
     user_id = await store.run(a_user())
     key = await store.run(keys.add_key(new_key(user_id), "d", 1))
     assert not await store.run(keys.delete_key(await store.run(a_user()), key.id))
@@ -259,7 +259,7 @@ async def test_a_revoked_key_is_gone_at_once_and_only_its_owner_revokes_it(store
 
 
 @pytest.mark.rule("C9")
-async def test_last_used_is_a_day_that_only_grows(store):
+async def test_last_used_day_never_decreases(store):
     user_id = await store.run(a_user())
     key = await store.run(keys.add_key(new_key(user_id), "d", 1))
     today = day_of(START_MS)

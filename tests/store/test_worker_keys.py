@@ -1,4 +1,4 @@
-"""Which keys a worker may push with."""
+"""Keys that are accepted for a worker's pushes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.store.makers import an_account
 
 
 @pytest.mark.rule("W7")
-async def test_the_key_before_a_reinstall_is_accepted_until_its_time_and_no_other(store):
+async def test_previous_worker_key_is_accepted_until_it_expires(store):
     account_id = await store.run(an_account())
     await store.run(worker_keys.add_worker_key(account_id, "old"))
     await store.run(worker_keys.add_worker_key(account_id, "new"))

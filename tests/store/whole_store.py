@@ -1,4 +1,4 @@
-"""All rows of all tables of a store, whatever tables there are; and a user with rows in every one of them."""
+"""All rows of all tables of a store, and a user with rows in every table."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def _tables(verb: str) -> set[str]:
 
 
 TABLES = sorted(_tables("create") - _tables("drop"))
-# Tables of which no row is a user's.
+# Tables without rows of users.
 OF_NOBODY = {"serving", "rollouts"}
 
-# By table; a row is its values by their columns, and may be there more than once.
+# Rows by table. A row is a tuple of (column, value) pairs, and equal rows are counted.
 Rows = dict[str, Counter[tuple[tuple[str, Any], ...]]]
 
 
 def all_rows() -> Tx[Rows]:
-    """Everything that is stored."""
+    """Return all rows of the store."""
     found: Rows = {}
     for table in TABLES:
         rows = yield sql(f"select * from {table}")  # of the schema
@@ -58,7 +58,7 @@ def all_rows() -> Tx[Rows]:
 
 
 def a_whole_life() -> Tx[int]:
-    """The id of a user who has a row in every table, most of them by the transactions that the service makes."""
+    """Add a user with rows in every table, mostly with the service's own transactions. Returns the id."""
     user_id = yield from a_user()
     yield sql("update users set email_confirmed = 1 where id = $1", user_id)
     until = START_MS + DAY_MS

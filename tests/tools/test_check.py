@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.check import concerned, select
+from tools.check import affected, select
 from tools.test_times import UNKNOWN_S
 
 TESTS = {
@@ -14,31 +14,31 @@ TESTS = {
 
 
 def test_test_that_imports_a_changed_module_is_chosen_most_specific_first():
-    assert concerned(["svc/store/users.py"], TESTS) == ["tests/store/test_users.py", "tests/http/resources/test_me.py"]
+    assert affected(["svc/store/users.py"], TESTS) == ["tests/store/test_users.py", "tests/http/resources/test_me.py"]
 
 
 def test_package_is_changed_by_its_init_file():
-    assert concerned(["svc/store/__init__.py"], TESTS) == [
+    assert affected(["svc/store/__init__.py"], TESTS) == [
         "tests/store/test_users.py",
         "tests/http/resources/test_me.py",
     ]
 
 
 def test_test_of_the_same_name_is_chosen():
-    assert concerned(["svc/worker/counts.py"], TESTS) == ["tests/worker/test_counts.py"]
+    assert affected(["svc/worker/counts.py"], TESTS) == ["tests/worker/test_counts.py"]
 
 
 def test_changed_test_and_test_that_names_a_changed_file_are_chosen():
     changed = ["tests/worker/test_counts.py", "svc/web/pages.json"]
-    assert set(concerned(changed, TESTS)) == {"tests/worker/test_counts.py", "tests/web/test_forms.py"}
+    assert set(affected(changed, TESTS)) == {"tests/worker/test_counts.py", "tests/web/test_forms.py"}
 
 
 def test_changed_conftest_concerns_the_tests_below_it():
-    assert concerned(["tests/web/conftest.py"], TESTS) == ["tests/web/test_forms.py"]
+    assert affected(["tests/web/conftest.py"], TESTS) == ["tests/web/test_forms.py"]
 
 
 def test_change_of_an_unrelated_file_concerns_no_test():
-    assert concerned(["docs/api.md", "svc/store/keys.py"], TESTS) == []
+    assert affected(["docs/use/api.md", "svc/store/keys.py"], TESTS) == []
 
 
 def test_selection_fits_the_budget_and_lists_the_rest():

@@ -20,7 +20,7 @@ def callers() -> Callers:
 @pytest.mark.parametrize(
     ("kind", "endpoint", "right", "wrong"),
     [
-        ("nobody", "GET /v1/me", "unauthorized", None),
+        ("anonymous", "GET /v1/me", "unauthorized", None),
         ("signed out", "POST /v1/links", "unauthorized", "invalid_request"),
         ("session", "POST /edge/push", "unauthorized", None),
         ("links", "GET /v1/sites/{site_id}", "scope_required", None),
@@ -53,7 +53,7 @@ def test_what_is_not_the_users_may_be_there_for_others(callers):
 def test_the_table_has_a_word_for_every_kind_at_every_endpoint():
     for endpoint in ENDPOINTS:
         refused = {kind: refusal_of(kind, f"{endpoint.method} {endpoint.path}") for kind in KINDS}
-        assert refused["nobody"] == ("unauthorized" if endpoint.access in ("user", "session", "worker") else None)
+        assert refused["anonymous"] == ("unauthorized" if endpoint.access in ("user", "session", "worker") else None)
         assert "worker" in refused if endpoint.access == "worker" else refused["session"] is None
 
 

@@ -1,4 +1,4 @@
-"""The advice, on histories whose answer is known."""
+"""Plan usage advice for histories with known results."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ RHYTHM = [1.0, 1.1, 1.2, 1.1, 0.9, 0.4, 0.3]
 
 
 def days(values):
-    """Figures of the days up to yesterday, the last of `values`; None: a day that is not told."""
+    """Return figures for consecutive days, of which the last is yesterday. None: no figure for the day."""
     first = TODAY - len(values)
     return [Figure.exact(first + n, value) for n, value in enumerate(values) if value is not None]
 
 
-def quiet(**figures):
+def low_usage(**figures):
     nothing = days([0] * 28)
     return {"requests": nothing, "writes": nothing, "reads": nothing, "size": days([MB] * 28), **figures}
 
 
 def advice(*, size=MB, plan="free", connected=TODAY - 100, **figures):
-    return advise(quiet(**figures), size, plan, connected, NOW)
+    return advise(low_usage(**figures), size, plan, connected, NOW)
 
 
 def of_requests(values, **more):
@@ -40,7 +40,7 @@ def of_requests(values, **more):
 
 
 @pytest.mark.rule("A24")
-def test_an_account_that_uses_little_is_well():
+def test_low_usage_is_ok():
     found = advice(requests=days([1_000, 2_000, 1_500, 900, 3_000, 1_000, 1_000]))
     assert (found.level, found.metric, found.unavailable, found.suggest, found.at) == ("ok", None, (), None, NOW)
     assert list(found.metrics) == ["requests", "writes", "reads", "size"]
@@ -56,9 +56,9 @@ def test_an_account_that_uses_little_is_well():
     [(59_999, "ok"), (60_000, "watch"), (79_999, "watch"), (80_000, "upgrade_soon"), (99_999, "upgrade_soon"),
      (100_000, "over"), (250_000, "over")],
 )  # fmt: skip
-def test_the_busiest_of_seven_complete_days_decides(busiest, level):
+def test_level_follows_the_busiest_of_seven_complete_days(busiest, level):
     assert of_requests([100_000, 10, busiest, 10, 10, 10, 10, 10]).level == level
-    # Neither an eighth day nor the running one counts.
+    # Neither the eighth day nor today counts.
     assert of_requests([busiest, 10, 10, 10, 10, 10, 10, 10]).level == "ok"
     running = [*days([10] * 7), Figure.exact(TODAY, busiest)]
     assert advice(requests=running).metrics["requests"].level == "ok"
@@ -68,7 +68,7 @@ def test_the_busiest_of_seven_complete_days_decides(busiest, level):
 @pytest.mark.parametrize(
     ("size_mb", "level"), [(299, "ok"), (300, "watch"), (399, "watch"), (400, "over"), (500, "over"), (512, "over")]
 )
-def test_a_database_is_over_from_where_it_holds_back(size_mb, level):
+def test_database_is_over_at_its_full_threshold(size_mb, level):
     found = advice(size=size_mb * MB)
     assert (found.level, found.metrics["size"].limit) == (level, 500 * MB)
     assert (found.metrics["size"].busiest, found.metrics["size"].busiest_day) == (size_mb * MB, TODAY)
@@ -76,14 +76,14 @@ def test_a_database_is_over_from_where_it_holds_back(size_mb, level):
 
 
 @pytest.mark.rule("A24")
-def test_shorter_retention_is_suggested_only_where_the_size_alone_is_the_problem():
+def test_shorter_retention_is_suggested_only_if_size_is_the_only_problem():
     found = advice(size=450 * MB, writes=days([70_000] * 7))
     assert (found.level, found.metric, found.suggest) == ("over", "size", None)
-    assert advice(size=450 * MB, writes=None).suggest is None  # the writes might be a problem as well
+    assert advice(size=450 * MB, writes=None).suggest is None  # writes could be a problem as well
 
 
 @pytest.mark.rule("A24")
-def test_of_two_at_the_same_level_the_one_nearest_to_its_limit_decides():
+def test_metric_closest_to_its_limit_determines_the_level():
     found = advice(requests=days([61_000] * 7), writes=days([70_000] * 7), reads=days([4_900_000] * 7))
     assert (found.level, found.metric) == ("upgrade_soon", "reads")
     assert advice(requests=days([61_000] * 7), writes=days([70_000] * 7)).metric == "writes"
@@ -92,7 +92,7 @@ def test_of_two_at_the_same_level_the_one_nearest_to_its_limit_decides():
 @pytest.mark.rule("A24")
 @pytest.mark.parametrize("known", [14, 21, 28])
 @pytest.mark.parametrize("left", [0, 3, 7, 8, 30])
-def test_linear_growth_reaches_the_limit_on_its_day(known, left):
+def test_forecast_of_linear_growth_is_exact(known, left):
     values = [100_000 - 1_000 * (left + ago) for ago in range(known, 0, -1)]
     assert of_requests(values).forecast == TODAY + left
 
@@ -108,14 +108,14 @@ def test_linear_growth_reaches_the_limit_on_its_day(known, left):
         (31, 1_300, "ok"),
     ],
 )
-def test_a_date_within_a_week_is_worse_than_one_within_a_month(left, step, level):
+def test_forecast_within_a_week_is_worse_than_within_a_month(left, step, level):
     found = of_requests([100_000 - step * (left + ago) for ago in range(18 if left < 9 else 28, 0, -1)])
-    assert found.busiest < (60_000 if left > 8 else 80_000)  # by what was used it is better
+    assert found.busiest < (60_000 if left > 8 else 80_000)  # usage alone would give a better level
     assert (found.forecast, found.level) == (TODAY + left if left <= 30 else None, level)
 
 
 @pytest.mark.rule("A24")
-def test_growth_that_takes_longer_than_thirty_days_has_no_date():
+def test_no_forecast_beyond_thirty_days():
     assert of_requests([100_000 - 1_000 * (31 + ago) for ago in range(28, 0, -1)]).forecast is None
     assert of_requests([50_000 + ago for ago in range(28)]).level == "ok"
 
@@ -123,14 +123,14 @@ def test_growth_that_takes_longer_than_thirty_days_has_no_date():
 @pytest.mark.rule("A24")
 @pytest.mark.parametrize("weeks", [2, 3, 4])
 @pytest.mark.parametrize("shift", range(7))
-def test_the_rhythm_of_a_week_is_no_trend(weeks, shift):
+def test_weekly_pattern_is_not_a_trend(weeks, shift):
     rhythm = RHYTHM[shift:] + RHYTHM[:shift]
     found = of_requests([round(45_000 * part) for part in rhythm * weeks])
     assert (found.level, found.forecast) == ("ok", None)
 
 
 @pytest.mark.rule("A24")
-def test_a_growing_rhythm_reaches_the_limit_on_a_busy_day():
+def test_growing_weekly_pattern_reaches_the_limit_on_a_busy_day():
     def use(ago):
         return round((55_000 - 1_000 * ago) + 20_000 * (RHYTHM[(TODAY - ago) % 7] - 1))
 
@@ -144,7 +144,7 @@ def test_a_growing_rhythm_reaches_the_limit_on_a_busy_day():
 
 @pytest.mark.rule("A24")
 @pytest.mark.parametrize("at", range(28))
-def test_a_single_peak_gives_no_date(at):
+def test_single_peak_is_not_a_trend(at):
     values = [30_000] * 28
     values[at] = 95_000
     found = of_requests(values)
@@ -154,7 +154,7 @@ def test_a_single_peak_gives_no_date(at):
 
 @pytest.mark.rule("A24")
 @pytest.mark.parametrize("at", range(28))
-def test_one_peak_does_not_move_the_date_of_a_growth(at):
+def test_single_peak_does_not_change_the_forecast(at):
     values = [100_000 - 1_500 * (15 + ago) for ago in range(28, 0, -1)]
     values[at] *= 4
     assert abs((of_requests(values).forecast or 0) - (TODAY + 15)) <= 1
@@ -162,7 +162,7 @@ def test_one_peak_does_not_move_the_date_of_a_growth(at):
 
 @pytest.mark.rule("A24")
 @pytest.mark.parametrize("holes", [{3}, {0, 9, 26}, {5, 6, 7, 8, 9, 10}, set(range(0, 28, 3))])
-def test_days_that_are_not_told_are_no_zeros(holes):
+def test_unknown_days_are_not_zero(holes):
     values = [None if n in holes else 100_000 - 1_000 * (12 + 28 - n) for n in range(28)]
     found = advice(requests=days(values))
     assert found.metrics["requests"].forecast == TODAY + 12
@@ -175,13 +175,13 @@ def test_days_that_are_not_told_are_no_zeros(holes):
     [[40_000] * 28, [60_000 - 1_500 * n for n in range(28)], [0] * 28, [55_000, 10_000] * 14, [99_000] * 28],
     ids=["flat", "decline", "nothing", "to and fro", "flat, just below the limit"],
 )
-def test_what_does_not_grow_has_no_date(values):
+def test_no_forecast_without_growth(values):
     assert of_requests(values).forecast is None
 
 
 @pytest.mark.rule("A24")
-def test_noise_has_hardly_ever_a_date():
-    """Kendall's test is wrong in 2.5 of 100 cases, and then the slope is small: of 400 noisy months at most ten."""
+def test_noise_rarely_has_a_forecast():
+    """Kendall's test errs in 2.5 % of cases, but with a small slope: at most 10 of 400 noisy months have a forecast."""
     rng = random.Random(24)
     noisy = [[rng.randrange(20_000, 50_000) for _ in range(28)] for _ in range(400)]
     assert sum(of_requests(values).forecast is not None for values in noisy) <= 10
@@ -189,28 +189,28 @@ def test_noise_has_hardly_ever_a_date():
 
 @pytest.mark.rule("A24")
 @pytest.mark.parametrize("known", range(14))
-def test_less_than_two_weeks_make_no_trend(known):
+def test_no_forecast_with_less_than_two_weeks(known):
     rising = [5_000 * n for n in range(1, known + 1)]
     assert of_requests([0] * (28 - known) + rising).forecast is None
 
 
 @pytest.mark.rule("A24")
-def test_a_new_account_is_not_taken_for_one_that_grows_from_nothing():
-    # Connected two days ago; the platform tells zeros for the time before.
+def test_first_usage_is_not_growth_from_zero():
+    # Connected two days ago; earlier days are reported as zero.
     found = of_requests([0] * 26 + [40_000, 41_000], connected=TODAY - 3)
     assert (found.level, found.forecast) == ("ok", None)
-    # Other workers of the account were there before ours, which adds its own use.
+    # Our worker adds its usage to that of older workers of the account.
     found = of_requests([5_000] * 14 + [45_000] * 14, connected=TODAY - 15)
     assert (found.level, found.forecast) == ("ok", None)
-    # An account that lay idle before it was used for the first time.
+    # An account without usage until recently.
     assert of_requests([0] * 20 + [45_000] * 8).forecast is None
 
 
 @pytest.mark.rule("A24")
-def test_a_growing_database_has_a_date():
+def test_growing_database_has_a_forecast():
     def grown(step_mb):
         past = days([MB * (290 - step_mb * ago) for ago in range(28, 0, -1)])
-        return advise(quiet(size=past), 290 * MB, "free", TODAY - 100, NOW)
+        return advise(low_usage(size=past), 290 * MB, "free", TODAY - 100, NOW)
 
     found = grown(10)
     assert (found.level, found.metric, found.suggest) == ("watch", "size", "shorter_hourly_retention")
@@ -219,7 +219,7 @@ def test_a_growing_database_has_a_date():
 
 
 @pytest.mark.rule("A24")
-def test_what_cannot_be_read_is_named_and_never_guessed():
+def test_unreadable_sources_are_listed():
     found = advice(requests=None, writes=None, reads=None, size=None)
     assert (found.level, found.metric, found.metrics, found.unavailable) == (None, None, {}, ("analytics", "size"))
     found = advice(reads=None, writes=days([90_000] * 7))
@@ -231,7 +231,7 @@ def test_what_cannot_be_read_is_named_and_never_guessed():
 
 
 @pytest.mark.rule("A24")
-def test_an_estimate_counts_only_where_its_error_is_small():
+def test_estimate_with_a_large_error_is_ignored():
     def estimated(value, error):
         figures = days([10_000] * 7)
         figures[3] = Figure(figures[3].day, value, value - error, value + error)
@@ -242,14 +242,14 @@ def test_an_estimate_counts_only_where_its_error_is_small():
     found = estimated(70_000, 5_001)
     assert (found.level, found.unavailable) == ("ok", ("analytics",))
     assert found.metrics["requests"].busiest == 10_000
-    assert estimated(70_000, -5_000).unavailable == ("analytics",)  # an interval whose ends are the wrong way round
-    # That a limit was reached is told only when it surely was.
+    assert estimated(70_000, -5_000).unavailable == ("analytics",)  # an interval with swapped bounds
+    # The level is "over" only if the limit was certainly reached.
     assert estimated(101_000, 2_000).level == "upgrade_soon"
     assert estimated(102_000, 2_000).level == "over"
 
 
 @pytest.mark.rule("A24")
-def test_a_paid_plan_is_measured_against_the_limit_that_it_has():
+def test_paid_plan_has_only_a_size_limit():
     found = advice(plan="paid", requests=days([900_000] * 7), writes=None, reads=None, size=450 * MB)
     assert (found.level, list(found.metrics), found.unavailable) == ("ok", ["size"], ())
     assert found.metrics["size"].limit == 10_000 * MB
@@ -262,8 +262,8 @@ values = st.lists(st.one_of(st.none(), st.integers(0, 150_000)), min_size=0, max
 
 @pytest.mark.rule("A24")
 @given(values, st.randoms(use_true_random=False))
-def test_the_order_of_the_days_does_not_matter(told, rng):
-    figures = days(told)
+def test_order_of_days_does_not_matter(usage, rng):
+    figures = days(usage)
     shuffled = [*figures]
     rng.shuffle(shuffled)
     assert advice(requests=figures) == advice(requests=shuffled)
@@ -271,29 +271,29 @@ def test_the_order_of_the_days_does_not_matter(told, rng):
 
 @pytest.mark.rule("A24")
 @given(st.lists(st.integers(0, 150_000), min_size=7, max_size=28), st.integers(1, 4), st.integers(0, 50_000))
-def test_more_use_on_every_day_never_lowers_the_level(told, factor, more):
+def test_more_usage_on_every_day_never_lowers_the_level(usage, factor, more):
     def level(values):
         return LEVELS.index(of_requests(values).level)
 
-    assert level([value * factor for value in told]) >= level(told)
-    # Days before the first use are in no trend, so what is added to every day begins where all are used.
-    used = [value + 1 for value in told]
+    assert level([value * factor for value in usage]) >= level(usage)
+    # Days before the first usage are not part of a trend, so give all days usage first.
+    used = [value + 1 for value in usage]
     assert level([value + more for value in used]) >= level(used)
 
 
 @pytest.mark.rule("A24")
 @given(st.lists(st.integers(0, 99_999), min_size=7, max_size=13), st.integers(0, 6), st.integers(1, 100_000))
-def test_more_use_on_one_day_never_lowers_the_level_of_what_was_used(told, ago, more):
-    level = of_requests(told).level
-    told[-1 - ago] += more
-    assert LEVELS.index(of_requests(told).level) >= LEVELS.index(level)
+def test_more_usage_on_one_day_never_lowers_the_level(usage, ago, more):
+    level = of_requests(usage).level
+    usage[-1 - ago] += more
+    assert LEVELS.index(of_requests(usage).level) >= LEVELS.index(level)
 
 
 @pytest.mark.rule("A24")
 @given(st.lists(st.integers(0, 150_000), min_size=7, max_size=28))
-def test_only_the_part_of_the_limit_matters(told):
-    """Reads have fifty times the limit of requests: fifty times the use is the same advice."""
-    requests = of_requests(told)
-    reads = advice(reads=days([value * 50 for value in told])).metrics["reads"]
+def test_only_the_ratio_to_the_limit_matters(usage):
+    """The limit of reads is fifty times that of requests, so fifty times the usage gives the same advice."""
+    requests = of_requests(usage)
+    reads = advice(reads=days([value * 50 for value in usage])).metrics["reads"]
     assert LIMITS["free"]["reads"].limit == 50 * requests.limit
     assert reads == replace(requests, limit=requests.limit * 50, busiest=requests.busiest * 50)

@@ -1,4 +1,4 @@
-"""What the worker's table config gets from sites, links and the link host: pure."""
+"""Rows of the worker's table `config` for sites, links and the link host."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HOST = LinkHost("go.example", "zone", "active", "r", None, 1)
 DEFAULT = DaysKept()
 
 
-def test_a_link_with_rules_is_written_with_only_the_conditions_it_has():
+def test_rules_are_written_without_absent_conditions():
     rules = (Rule("https://de.example", countries=("DE", "AT")), Rule("https://m.example", devices=("mobile",)))
     [(key, version, body)] = rows_of([], [link("abc", 3, rules=rules)], None, DEFAULT, 0)
     assert (key, version) == ("link:abc", 3)
@@ -61,9 +61,9 @@ def test_a_link_with_rules_is_written_with_only_the_conditions_it_has():
     }
 
 
-def test_a_code_that_was_freed_and_taken_again_belongs_to_the_new_link():
+def test_reused_code_belongs_to_the_new_link():
     rows = rows_of([], [link("abc", 5, link_id="lnk_new"), link("abc", 4, "deleted")], None, DEFAULT, 0)
-    # The removal comes first, and alone stays where the new row is refused.
+    # The removal comes first, so that it remains if the new row is rejected.
     assert [(key, version) for key, version, _ in rows] == [("link:abc", 4), ("link:abc", 5)]
     assert rows[0].body is None
     assert json.loads(rows[1].body or "")["target"] == "lnk_new"
@@ -71,28 +71,28 @@ def test_a_code_that_was_freed_and_taken_again_belongs_to_the_new_link():
 
 @pytest.mark.rule("L3")
 @pytest.mark.parametrize("order", [1, -1])
-def test_after_a_restore_which_gives_all_one_version_a_code_belongs_to_the_link_that_lives(order):
+def test_code_belongs_to_the_active_link_if_versions_are_equal(order):
     links = [link("abc", 7, "deleted", "lnk_old"), link("abc", 7, "deleted", "lnk_older"), link("abc", 7)]
     [row] = rows_of([], links[::order], None, DEFAULT, 0)
     assert json.loads(row.body or "")["target"] == "lnk_a"
 
 
 @pytest.mark.rule("L3")
-def test_what_is_deleted_is_written_as_removed():
+def test_deleted_sites_and_links_are_removed():
     rows = rows_of([site(2, "deleted")], [link("abc", 3, "deleted")], None, DEFAULT, 0)
     assert rows == [("path:shop.example/ab/cd", 2, None), ("link:abc", 3, None)]
 
 
 @pytest.mark.rule("S5")
 @pytest.mark.parametrize(("after", "removed"), [(0, {"/older", "/old"}), (3, {"/old"}), (4, set())])
-def test_an_old_path_that_has_ended_is_removed_once(after, removed):
+def test_ended_path_is_removed_once(after, removed):
     ended = (EndedPath("/older", 3), EndedPath("/old", 4))
     rows = rows_of([replace(site(5), ended_paths=ended)], [], None, DEFAULT, after)
     assert {row.key for row in rows if row.body is None} == {f"path:shop.example{path}" for path in removed}
     assert [row.key for row in rows if row.body is not None] == ["path:shop.example/ab/cd"]
 
 
-def test_an_old_path_is_written_with_its_end():
+def test_retiring_path_has_its_end():
     rows = rows_of([site(2, retiring=(Retiring("/old", None, 99),))], [], None, DEFAULT, 0)
     bodies = {key: json.loads(body or "") for key, _, body in rows}
     fields = {"target": "site_a", "excluded_paths": ["/admin"], "script": "k3"}
@@ -100,32 +100,32 @@ def test_an_old_path_is_written_with_its_end():
     assert bodies["path:shop.example/old"] == {**fields, "until": 99}
 
 
-def test_a_site_that_heeds_gpc_says_so_at_each_of_its_paths():
+def test_respect_gpc_is_set_on_all_paths_of_a_site():
     rows = rows_of([site(2, retiring=(Retiring("/old", None, 99),), respect_gpc=True)], [], None, DEFAULT, 0)
     assert [json.loads(row.body or "")["respect_gpc"] for row in rows] == [True, True]
 
 
-def test_the_link_host_is_written_only_when_it_is_newer():
+def test_link_host_is_written_only_if_newer():
     assert rows_of([], [], HOST, DEFAULT, 1) == []
     assert rows_of([], [], HOST, DEFAULT, 0) == [("host", 1, '{"host":"go.example"}')]
 
 
-def test_days_kept_are_written_only_when_they_were_changed_and_are_newer():
+def test_days_kept_are_written_only_if_changed_and_newer():
     assert rows_of([], [], None, DEFAULT, 0) == []
     kept = DaysKept(14, 6)
     assert rows_of([], [], None, kept, 6) == []
     assert rows_of([], [], None, kept, 5) == [("days_kept", 6, '{"days":14}')]
-    # A default that was chosen again is a row, since it replaces the one before.
+    # Returning to the default needs a row that replaces the previous one.
     assert rows_of([], [], None, DaysKept(35, 7), 6) == [("days_kept", 7, '{"days":35}')]
 
 
-def test_rows_come_oldest_first():
+def test_rows_are_ordered_oldest_first():
     rows = rows_of([site(7)], [link("b", 2), link("a", 9)], HOST, DEFAULT, 0)
     assert [version for _, version, _ in rows] == [1, 2, 7, 9]
 
 
 @pytest.mark.parametrize("batches", [[0, 1], [1, 0], [1, 1], [0, 0, 1]])
-def test_statements_leave_the_newest_rows_in_whatever_order_and_however_often_they_run(batches):
+def test_statements_keep_the_newest_rows_in_any_order_and_when_repeated(batches):
     older = rows_of([], [link(f"c{n}", n) for n in range(1, 80)], HOST, DEFAULT, 0)
     again = [link("c8", 94, "deleted"), link("c8", 95, link_id="lnk_new")]
     newer = rows_of([site(100)], [link("c7", 90, "deleted"), *again], None, DEFAULT, 80)
@@ -136,7 +136,7 @@ def test_statements_leave_the_newest_rows_in_whatever_order_and_however_often_th
             database.execute(statement)
         for batch in batches:
             for text, parameters in written[batch]:
-                assert len(parameters) <= 100, "more than the platform takes"
+                assert len(parameters) <= 100, "D1 allows 100 parameters"
                 database.execute(text, {str(n): value for n, value in enumerate(parameters, 1)})
         found = dict(database.execute("select key, body from config").fetchall())
         assert database.execute("select value from meta where key = 'config_version'").fetchone() == (100,)
@@ -152,7 +152,7 @@ def test_statements_leave_the_newest_rows_in_whatever_order_and_however_often_th
         devices=st.none() | st.lists(st.sampled_from(["mobile", "desktop"])).map(tuple),
     )
 )
-def test_a_rule_has_one_form_in_json(rule):
+def test_rule_survives_a_round_trip_through_json(rule):
     fields = json.loads(json.dumps(rule.fields()))
     assert Rule.of(fields) == rule
     assert None not in fields.values()

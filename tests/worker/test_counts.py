@@ -1,4 +1,4 @@
-"""The counts in the worker's database: folded days, today's hours, events that are not folded yet."""
+"""Counts of one target in the worker's database: folded days and hours, and unfolded events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAY = 20_000
 AT = DAY * DAY_MS + 10 * HOUR_MS
 TARGET = "lnk_a"
 ASKED = TargetDays(TARGET, DAY, DAY)
-# The worker's state: yesterday is closed.
+# The worker's state with yesterday closed.
 OPEN = [{"value": json.dumps({"day": DAY - 1})}]
 
 
@@ -62,7 +62,7 @@ def test_folded_rows_and_unfolded_events_are_counted_once_each():
     assert live.breakdowns["countries"] == {"DE": 2}
 
 
-def test_events_are_read_wherever_they_are_on_their_way_to_the_totals():
+def test_events_are_read_from_all_tables():
     with closing(sqlite3.connect(":memory:")) as database:
         database.row_factory = sqlite3.Row
         for statement in BUNDLE.schema_statements:
@@ -81,12 +81,12 @@ def test_events_are_read_wherever_they_are_on_their_way_to_the_totals():
             [dict(row) for row in database.execute(text, {str(i): value for i, value in enumerate(parameters, 1)})]
             for text, parameters in read_statements(ASKED)
         ]
-    assert (len(rows[2]), len(rows[3])) == (1, 1), "a row without the target is not sent"
+    assert (len(rows[2]), len(rows[3])) == (1, 1), "rows without the target are not returned"
     live = counted([*rows[2], *rows[3]], days=rows[0], hours=rows[1])
     assert live.days == {DAY: Counts(3, 0, 3)}
 
 
-def test_a_bot_counts_by_its_reason_only():
+def test_bot_is_counted_only_by_its_reason():
     live = counted([log_row(event("", reason="head"))])
     assert live.days == {DAY: Counts(0, 1, 0)}
     assert live.breakdowns["bots"] == {"head": 1}
@@ -97,10 +97,10 @@ def test_a_bot_counts_by_its_reason_only():
 @pytest.mark.parametrize(
     "wrong", [{"views": -1}, {"visitors": -1}, {"bots": {"head": -1}}, {"pages": {"/": 5, "/a": -1}}]
 )
-def test_counts_below_nothing_are_not_the_workers(wrong):
-    with pytest.raises(ValueError, match="less than nothing"):
+def test_negative_counts_are_rejected(wrong):
+    with pytest.raises(ValueError, match="negative"):
         counted([], days=[{"day": DAY, "totals": json.dumps(wrong)}])
-    with pytest.raises(ValueError, match="less than nothing"):
+    with pytest.raises(ValueError, match="negative"):
         counted([], hours=[{"day": DAY, "hour": 3, "views": -1, "bots": 0, "visitors": "[]"}])
 
 
@@ -112,18 +112,18 @@ def test_counts_below_nothing_are_not_the_workers(wrong):
         {"day": -1}, {"day": 2**40}, {"day": 2**62}, {"at": (DAY + 1) * DAY_MS}, {"at": 10**30},
     ],
 )  # fmt: skip
-def test_what_no_push_could_bring_is_not_stored_of_a_database_that_is_left(wrong):
-    with pytest.raises(ValueError, match="not a count"):
+def test_counts_that_a_push_cannot_contain_are_rejected(wrong):
+    with pytest.raises(ValueError, match="not a valid count"):
         TargetCounts(**{"target": TARGET, "day": DAY, "views": 1, "bots": 0, "visitors": 1} | wrong)
 
 
-def test_other_targets_and_other_days_are_left_out():
+def test_other_targets_and_days_are_ignored():
     rows = [log_row(event("a" * 8, target="lnk_b"), event("a" * 8, day=DAY - 1), event("b" * 8))]
     live = counted(rows)
     assert live.days == {DAY: Counts(1, 0, 1)}
 
 
-def test_an_event_whose_detail_was_refused_counts_as_other_everywhere():
+def test_event_without_detail_is_counted_as_other():
     live = counted([log_row(event("a" * 8)[:4])])
     assert live.days == {DAY: Counts(1, 0, 1)}
     assert {name: dict(live.breakdowns[name]) for name in ("pages", "os")} == {
@@ -132,7 +132,7 @@ def test_an_event_whose_detail_was_refused_counts_as_other_everywhere():
     }
 
 
-def test_an_event_that_came_after_its_day_was_closed_is_not_counted():
+def test_event_of_a_closed_day_is_not_counted():
     closed = [{"value": json.dumps({"day": DAY})}]
     day_row = {"day": DAY, "totals": json.dumps({"views": 2, "visitors": 2})}
     live = counted([log_row(event("a" * 8))], days=[day_row], states=closed)
@@ -140,8 +140,8 @@ def test_an_event_that_came_after_its_day_was_closed_is_not_counted():
 
 
 @pytest.mark.rule("R3")
-def test_breakdowns_are_of_the_days_that_are_said_to_be_kept():
-    """A cron deleted the oldest day after its rows were read and before the state was."""
+def test_breakdowns_cover_only_kept_days():
+    """A cron run deleted the oldest day between the read of its rows and the read of the state."""
     days = [
         {"day": DAY - ago, "totals": json.dumps({"views": 2, "visitors": 1, "pages": {f"/{ago}": 2}})}
         for ago in (20, 19)
@@ -153,17 +153,17 @@ def test_breakdowns_are_of_the_days_that_are_said_to_be_kept():
     assert live.breakdowns["pages"] == {"/19": 2, "": 1}
     assert live.days == {DAY - 20: Counts(2, 0, 1), DAY - 19: Counts(2, 0, 1), DAY: Counts(1, 0, 1)}
     assert live.with_tops().kept_from == DAY - 19
-    assert counted([]).kept_from == 0, "a worker that does not tell"
+    assert counted([]).kept_from == 0, "a worker that does not report it"
 
 
 @pytest.mark.parametrize("kept_from", [-1, DAY, 10**7, 10**30, 1.5, "x", None])
-def test_a_first_kept_day_that_is_not_the_workers_is_refused(kept_from):
-    with pytest.raises(ValueError):  # noqa: PT011  # of pydantic or of ours
+def test_invalid_kept_from_is_rejected(kept_from):
+    with pytest.raises(ValueError):  # noqa: PT011  # from pydantic or from our code
         counted([], states=[{"value": json.dumps({"day": DAY - 1, "kept_from": kept_from})}])
 
 
 @pytest.mark.rule("W6")
-def test_keys_beyond_the_cap_of_a_day_are_other():
+def test_keys_beyond_the_cap_are_counted_as_other():
     events = []
     for number in range(103):
         line = event("a" * 8)
@@ -179,8 +179,8 @@ def test_keys_beyond_the_cap_of_a_day_are_other():
     st.lists(st.tuples(st.sampled_from(["", "list"]), st.sampled_from("abcde"), st.integers(0, 10)), max_size=60),
     st.integers(0, 60),
 )
-def test_where_the_fold_has_come_to_does_not_change_the_answer(events, folded):
-    """The same events, folded up to any one of them, give the same counts as all of them unfolded."""
+def test_counts_do_not_depend_on_folding_progress(events, folded):
+    """Folding any number of the events does not change the counts."""
     lines = [
         event("" if reason else name * 8, hour=hour, reason=reason)
         for reason, name, hour in sorted(events, key=lambda e: e[2])
@@ -194,7 +194,7 @@ def test_where_the_fold_has_come_to_does_not_change_the_answer(events, folded):
 
 
 def folded_rows(lines: list[list[object]]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    """What the worker's tables hold of these events: counted in the plainest way."""
+    """Return the day and hour rows for these events, by a straightforward count."""
     if not lines:
         return [], []
     people = [line for line in lines if not line[2]]

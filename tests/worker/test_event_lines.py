@@ -1,4 +1,4 @@
-"""The lines of events and tallies in the worker's database."""
+"""Decoding of event and tally lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lines(*items: Any) -> str:
     return "".join(json.dumps(item) + "\n" for item in items)
 
 
-def test_events_of_people_and_bots_are_read_in_their_order():
+def test_events_are_read_in_order():
     text = lines(PERSON, BOT, WITHOUT_DETAIL)
     assert read_events(text) == [tuple(PERSON), tuple(BOT), tuple(WITHOUT_DETAIL)]
     assert read_events_of(text, "lnk_a") == [tuple(PERSON), tuple(WITHOUT_DETAIL)]
@@ -26,7 +26,7 @@ def test_events_of_people_and_bots_are_read_in_their_order():
     assert read_tallies("") == []
 
 
-def test_tallies_are_read_with_their_entry_or_without():
+def test_tallies_are_read_with_and_without_entry():
     assert read_tallies(lines(["lnk_a", 20_000, 3, 1], ["", 20_000, 1, 0, "busy"])) == [
         ("lnk_a", 20_000, 3, 1),
         ("", 20_000, 1, 0, "busy"),
@@ -37,7 +37,7 @@ def test_tallies_are_read_with_their_entry_or_without():
     "wrong",
     [[], ["lnk_a"], PERSON[:5], [*PERSON, "more"], ["lnk_a", "x", "", "ann"], ["lnk_a", 480_000, None, "ann"]],
 )
-def test_events_that_the_worker_did_not_write_are_refused(wrong):
+def test_invalid_events_are_rejected(wrong):
     with pytest.raises(ValueError, match="validation error"):
         read_events(lines(wrong))
     if wrong:
@@ -47,13 +47,13 @@ def test_events_that_the_worker_did_not_write_are_refused(wrong):
 
 
 @pytest.mark.parametrize("wrong", [["lnk_a"], ["lnk_a", 20_000, "x", 0], ["lnk_a", 20_000, 1, 0, "busy", 1]])
-def test_tallies_that_the_worker_did_not_write_are_refused(wrong):
+def test_invalid_tallies_are_rejected(wrong):
     with pytest.raises(ValueError, match="validation error"):
         read_tallies(lines(wrong))
 
 
 @pytest.mark.parametrize("text", ["x\n", "5\n", "[1\n"])
-def test_lines_that_are_no_lists_are_refused(text):
+def test_lines_that_are_not_lists_are_rejected(text):
     for read in (read_events, read_tallies, lambda lines: read_events_of(lines, "lnk_a")):
         with pytest.raises((ValueError, TypeError, KeyError)):
             read(text)

@@ -1,4 +1,4 @@
-"""Explain says what the worker does (rule X1): both read the same thousands of clicks, and agree in every field."""
+"""The explainer agrees with the worker (rule X1) in every field for thousands of clicks."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 EDGE_WORKER = Path(__file__).parents[2] / "edge_worker"
 EXPLAINER = load_bundle().explainer
-SHARE = 1 if EVERYTHING else 10  # one of this many random clicks is tried
+SHARE = 1 if EVERYTHING else 10  # one in SHARE random clicks is tested
 COUNTRIES = ["DE", "AT", "US", "XX", "T1", "ZZ"]
-# What a pattern may stumble over: ends of lines, halves of characters, letters whose other case is in ASCII.
+# Difficult input for patterns: line ends, lone surrogates, letters whose other case is in ASCII.
 ODD = [
     *("\n", "\r", "\u2028", "\u2029", "\x85", "\u00a0", "\ufeff", "\u3000", "\x1c", "\x00", "\t", "\x7f"),
     *("\u017f", "\u212a", "\u0130", "\u0131", "ß", "ä", "Σ", "ΑΣ", "😀", "\U00010400", "\ud83d", "\ude00"),
     *("\u0663", "\uff11"),
 ]
-PIECES = [*" /-.();|@$^[]\\%", "bot", "Android 9;", "TV", "google"]
+FRAGMENTS = [*" /-.();|@$^[]\\%", "bot", "Android 9;", "TV", "google"]
 NAMES = ["utm_source", "ref", "q", "UTM_SOURCE", "utm_source ", "rq", "q=", "utm_source=", "xref"]
 VALUES = [
     *("qr", "QR", "+qr", "https://qr/"),
@@ -47,7 +47,7 @@ VALUES = [
 
 
 def corpus() -> list[str]:
-    """User agents of crawlers and of people, from the collections that the worker is judged by."""
+    """Return user agents of crawlers and people, from the same packages as the worker's tests."""
     modules = EDGE_WORKER / "node_modules"
     crawlers = json.loads((modules / "crawler-user-agents" / "crawler-user-agents.json").read_text())
     [people_file] = modules.glob("user-agents/**/user-agents.json")
@@ -59,22 +59,22 @@ def corpus() -> list[str]:
 
 
 def words() -> list[str]:
-    """The words of the patterns themselves."""
+    """Return the words in the worker's patterns."""
     text = (EDGE_WORKER.parent / "svc" / "bundle" / "patterns.json").read_text()
-    return sorted({word for word in _pieces_of(text) if 2 < len(word) < 30})
+    return sorted({word for word in _fragments_of(text) if 2 < len(word) < 30})
 
 
-def _pieces_of(text: str) -> list[str]:
+def _fragments_of(text: str) -> list[str]:
     return "".join(sign if sign.isalnum() or sign in "/ -" else "\0" for sign in text).split("\0")
 
 
-def changed(dice: random.Random, ua: str, pieces: Sequence[str]) -> str:
-    """The same with something cut out, put in, repeated, in another case, or made too long."""
+def mutated(dice: random.Random, ua: str, fragments: Sequence[str]) -> str:
+    """Return a user agent with random changes: text removed, inserted, repeated, in another case, or too long."""
     for _ in range(dice.randint(1, 3)):
         place = dice.randint(0, len(ua))
         match dice.randint(0, 6):
             case 0:
-                ua = ua[:place] + dice.choice(pieces) + ua[place:]
+                ua = ua[:place] + dice.choice(fragments) + ua[place:]
             case 1:
                 ua = ua[:place] + ua[place + dice.randint(1, 20) :]
             case 2:
@@ -84,14 +84,14 @@ def changed(dice: random.Random, ua: str, pieces: Sequence[str]) -> str:
             case 4:
                 ua = ua[:place]
             case 5:
-                ua = dice.choice(pieces) * dice.randint(1, 300) + ua
+                ua = dice.choice(fragments) * dice.randint(1, 300) + ua
             case 6:
-                ua = ua + dice.choice([*pieces, *ODD]) * dice.randint(1, 600)
+                ua = ua + dice.choice([*fragments, *ODD]) * dice.randint(1, 600)
     return ua
 
 
 def search_of(dice: random.Random) -> str:
-    """A query that may name a source, in one of many ways."""
+    """Return a random query that may name a source."""
     fields = []
     for _ in range(dice.randint(0, 3)):
         value = dice.choice(VALUES) + dice.choice(["", "", dice.choice(VALUES), dice.choice(ODD)])
@@ -112,8 +112,8 @@ def link_of(rules: tuple[Rule, ...]) -> Link:
     return Link("lnk_a", "acc_a", 1, "abc", "https://example.com/", rules, "active", 1, 0)
 
 
-def by_the_worker(cases: Sequence[tuple[Link, Click]]) -> list[dict[str, Any]]:
-    """What the worker's functions make of these, in one process of Node."""
+def explained_by_worker(cases: Sequence[tuple[Link, Click]]) -> list[dict[str, Any]]:
+    """Return the worker's results for these clicks, from one Node process."""
     sent = []
     for link, click in cases:
         row: dict[str, Any] = {"target": link.id, "url": link.url}
@@ -140,8 +140,8 @@ def by_the_worker(cases: Sequence[tuple[Link, Click]]) -> list[dict[str, Any]]:
     return found
 
 
-def agree(cases: Sequence[tuple[Link, Click]]) -> None:
-    for (link, click), expected in zip(cases, by_the_worker(cases), strict=True):
+def assert_same_as_worker(cases: Sequence[tuple[Link, Click]]) -> None:
+    for (link, click), expected in zip(cases, explained_by_worker(cases), strict=True):
         explained = asdict(EXPLAINER.explain(link, click))
         rule = explained.pop("rule")
         assert explained == expected, (link.rules, click)
@@ -149,39 +149,39 @@ def agree(cases: Sequence[tuple[Link, Click]]) -> None:
 
 
 @pytest.mark.rule("X1")
-def test_every_user_agent_of_the_collections_is_read_as_by_the_worker():
-    agree([(link_of(()), Click("DE", ua, "", "GET")) for ua in corpus()])
+def test_user_agent_corpus_is_classified_as_by_the_worker():
+    assert_same_as_worker([(link_of(()), Click("DE", ua, "", "GET")) for ua in corpus()])
 
 
 @pytest.mark.rule("X1")
-def test_user_agents_that_nobody_sends_are_read_as_by_the_worker():
+def test_generated_user_agents_are_classified_as_by_the_worker():
     dice = random.Random(f"user agents {SEED}")
-    whole, pieces = corpus(), [*words(), *PIECES]
-    uas = [changed(dice, dice.choice([*whole, ""]), pieces) for _ in range(4_000 // SHARE)]
-    uas += ["".join(dice.choices([*pieces, *ODD], k=dice.randint(1, 40))) for _ in range(4_000 // SHARE)]
-    uas += [piece * (600 // len(piece)) for piece in pieces]
-    uas += [start + piece for piece in pieces for start in ("", "Mozilla/5.0 (Linux; Android 9; ")]
+    user_agents, fragments = corpus(), [*words(), *FRAGMENTS]
+    uas = [mutated(dice, dice.choice([*user_agents, ""]), fragments) for _ in range(4_000 // SHARE)]
+    uas += ["".join(dice.choices([*fragments, *ODD], k=dice.randint(1, 40))) for _ in range(4_000 // SHARE)]
+    uas += [fragment * (600 // len(fragment)) for fragment in fragments]
+    uas += [start + fragment for fragment in fragments for start in ("", "Mozilla/5.0 (Linux; Android 9; ")]
     uas += [
         "Linux Android 9; Spider",
         "\U0001f600" * 300 + "bot",
         "Mozilla/5.0 (X11) " + "\U0001f600 " * 170 + "spider",
     ]
-    agree([(link_of(()), Click("DE", ua, "", "GET")) for ua in uas])
+    assert_same_as_worker([(link_of(()), Click("DE", ua, "", "GET")) for ua in uas])
 
 
 @pytest.mark.rule("X1")
-def test_rules_countries_sources_and_methods_are_read_as_by_the_worker():
+def test_rules_countries_sources_and_methods_are_evaluated_as_by_the_worker():
     dice = random.Random(f"clicks {SEED}")
-    whole = corpus()
+    user_agents = corpus()
     cases = []
     for _ in range(4_000 // SHARE):
-        ua = dice.choice([*whole, ""])
+        ua = dice.choice([*user_agents, ""])
         click = Click(dice.choice(COUNTRIES), ua, search_of(dice), dice.choice(("GET", "GET", "GET", "HEAD")))
         cases.append((link_of(rules_of(dice)), click))
     person = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile/15E1 Safari/604.1"
     cases += [(link_of(()), Click("DE", person, search_of(dice), "GET")) for _ in range(6_000 // SHARE)]
     cases += [(link_of(()), Click("DE", person, f"?{name}={value}", "GET")) for name in NAMES for value in VALUES]
-    agree(cases)
+    assert_same_as_worker(cases)
     sources = {EXPLAINER.explain(link, click).source for link, click in cases}
     assert {"qr", "", "newsletter", "spring sale", "example.com", "com.google.android.gm"} <= sources
 
@@ -200,16 +200,16 @@ def test_rules_countries_sources_and_methods_are_read_as_by_the_worker():
         ("a=%41%zz+{|}^`\\", "?a=%41%zz+{|}^`\\"),
     ],
 )
-def test_a_query_is_what_a_browser_would_send(query: str | None, search: str):
+def test_query_is_encoded_as_by_a_browser(query: str | None, search: str):
     assert Click.of("DE", "x", query, "GET").search == search
 
 
-def test_what_is_absent_was_not_sent():
+def test_absent_values_have_defaults():
     assert Click.of(None, None, None, "GET") == Click("XX", "", "", "GET")
     assert Click.of("DE", "  \tcurl/8\t", "a", "HEAD") == Click("DE", "curl/8", "?a", "HEAD")
 
 
-def test_a_bundle_whose_patterns_cannot_be_read_in_the_same_way_is_refused(tmp_path: Path):
+def test_bundle_with_untranslatable_pattern_is_rejected(tmp_path: Path):
     folder = tmp_path / "bundle"
     shutil.copytree(EDGE_WORKER.parent / "svc" / "bundle", folder)
     patterns = json.loads((folder / "patterns.json").read_text())
@@ -223,6 +223,6 @@ def test_a_bundle_whose_patterns_cannot_be_read_in_the_same_way_is_refused(tmp_p
     ("source", "flags"),
     [("a", "u"), ("ä", ""), (r"\p{L}", ""), (r"[\S]", ""), (r"(?<=a+)b", ""), ("(", ""), (r"\cA", "")],
 )
-def test_a_pattern_that_would_mean_something_else_here_is_refused(source: str, flags: str):
+def test_untranslatable_pattern_is_rejected(source: str, flags: str):
     with pytest.raises(ValueError, match="/"):
         compiled(source, flags)

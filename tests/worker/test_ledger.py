@@ -1,4 +1,4 @@
-"""The comparison of what the worker accepted, counted and pushed with what is stored."""
+"""Reconciliation of accepted, counted, pushed and stored events."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows(
     folded: tuple[int, int] | None = None,
     kept_from: int = 0,
 ) -> list[list[dict[str, Any]]]:
-    """What the statements find."""
+    """Return result rows of the statements."""
 
     def of_target(counts: tuple[int, int] | None) -> list[dict[str, Any]]:
         return [] if counts is None else [{"target": TARGET, "views": counts[0], "bots": counts[1]}]
@@ -55,7 +55,7 @@ def rows(
 
 
 @pytest.mark.rule("X5", "W4")
-def test_what_waits_in_the_log_and_in_pages_is_accepted_and_waits():
+def test_events_in_log_and_pages_are_accepted_and_waiting():
     found = read_day(
         rows(
             ledger={"accepted": {TARGET: [5, 1], "": [2, 0]}, "busy": {TARGET: [1, 0], "": [2, 0]}},
@@ -77,10 +77,10 @@ def test_what_waits_in_the_log_and_in_pages_is_accepted_and_waits():
     assert found.all_drops == {"busy": 4, "invalid": 4}
 
 
-def test_a_database_that_began_later_says_nothing_of_the_day():
+def test_day_before_the_first_count_is_unknown():
     assert read_day(rows(since=(DAY + 1) * DAY_MS), DAY) is None
     assert read_day(rows(since=(DAY + 1) * DAY_MS - HOUR_MS), DAY) is not None
-    # Made anew a moment ago: no cron has run yet.
+    # A new database: no cron run yet.
     new = rows(state_after="{}")
     new[0] = new[-1]
     assert read_day(new, DAY) is None
@@ -105,7 +105,7 @@ def test_a_database_that_began_later_says_nothing_of_the_day():
         {"pages": lines([TARGET, "x", "", ""])},
     ],
 )
-def test_what_the_worker_did_not_write_is_refused(wrong):
+def test_invalid_rows_are_rejected(wrong):
     with pytest.raises((ValueError, TypeError, KeyError)):
         read_day(rows(**wrong), DAY)
     with pytest.raises(ValueError, match="empty"):
@@ -113,13 +113,13 @@ def test_what_the_worker_did_not_write_is_refused(wrong):
 
 
 @pytest.mark.rule("X5")
-def test_what_a_cron_changed_while_it_was_read_is_no_statement():
+def test_read_fails_if_a_cron_run_changed_the_state():
     with pytest.raises(ValueError, match="changed"):
         read_day(rows(state_after='{"day": 1}'), DAY)
 
 
 @pytest.mark.rule("X5")
-def test_what_somebody_else_wrote_there_does_not_make_the_database_refuse_the_read():
+def test_statements_run_on_tables_with_invalid_json():
     with closing(sqlite3.connect(":memory:")) as database:
         for migration in Path("edge_worker/src/schema").glob("*.sql"):
             database.executescript(migration.read_text())
@@ -131,7 +131,7 @@ def test_what_somebody_else_wrote_there_does_not_make_the_database_refuse_the_re
             insert into outbox values (1, 0, '{{"day":"{day_text(DAY)}"'), (2, 0, '{part}');
         """)
         found = []
-        for sql, params in statements(DAY, dict.fromkeys(("other", TARGET), RIGHT)):
+        for sql, params in statements(DAY, dict.fromkeys(("other", TARGET), MATCHING)):
             cursor = database.execute(sql, {str(i): value for i, value in enumerate(params, 1)})
             found.append([dict(zip([column[0] for column in cursor.description], row, strict=True)) for row in cursor])
         assert found[4] == [{"parts": 2}]
@@ -143,7 +143,7 @@ def test_what_somebody_else_wrote_there_does_not_make_the_database_refuse_the_re
 
 
 def worker_day(**more: Any) -> WorkerDay:
-    """A closed day on which all is as it should be."""
+    """Return a closed day without differences, with changes."""
     whole = {"accepted": Events(5, 1), "folded": Events(5, 1), "pushed": Events(5, 1)}
     events = {name: {TARGET: value} for name, value in {**whole, **more}.items() if isinstance(value, Events)}
     rest = {name: value for name, value in more.items() if not isinstance(value, Events)}
@@ -151,27 +151,27 @@ def worker_day(**more: Any) -> WorkerDay:
 
 
 def open_day(**more: Any) -> WorkerDay:
-    """The same day before it is closed."""
+    """Return a WorkerDay like `worker_day` that is not closed."""
     return worker_day(closed=False, **more)
 
 
-RIGHT = Stored(Events(5, 1), Events(4, 1))
+MATCHING = Stored(Events(5, 1), Events(4, 1))
 
 
 @pytest.mark.rule("X5")
-def test_a_day_whose_totals_are_deleted_is_compared_without_them():
+def test_day_with_deleted_totals_is_compared_without_them():
     ledger = {"accepted": {TARGET: [6, 1]}, "too_old": {TARGET: [1, 0]}, "pushed": {TARGET: [5, 1]}}
     for kept_from, counted in ((DAY, Events()), (DAY + 1, None)):
         found = read_day(rows(closed_day=DAY + 20, ledger=ledger, kept_from=kept_from), DAY)
         assert found is not None
-        [line] = compare(found, {TARGET: RIGHT}, {TARGET: RIGHT})
+        [line] = compare(found, {TARGET: MATCHING}, {TARGET: MATCHING})
         assert line.counted == counted
         assert (line.agrees, line.fault) == ((True, None) if counted is None else (False, "counting"))
-    # What was sent of it and what is stored is still compared with what was accepted.
+    # Sent and stored events are compared with accepted events.
     deleted = worker_day(folded=Events(), has_totals=False)
     for worker, stored, fault in (
-        (deleted, RIGHT, None),
-        (replace(deleted, accepted={TARGET: Events(6, 1)}), RIGHT, "push"),
+        (deleted, MATCHING, None),
+        (replace(deleted, accepted={TARGET: Events(6, 1)}), MATCHING, "push"),
         (deleted, Stored(Events(4, 1)), "store"),
         (replace(deleted, pushed={}, queued={TARGET: Events(5, 1)}), Stored(), None),
         (replace(deleted, pushed={}, refused={TARGET: Events(5, 1)}), Stored(), "refused"),
@@ -184,25 +184,25 @@ def test_a_day_whose_totals_are_deleted_is_compared_without_them():
 @pytest.mark.parametrize(
     ("worker", "stored", "fault", "off_by"),
     [
-        (worker_day(), RIGHT, None, None),
-        # What was dropped is no fault; what is counted twice, or as a bot, is.
-        (worker_day(accepted=Events(7, 1), dropped={TARGET: {"too_old": Events(2, 0)}}), RIGHT, None, None),
-        (worker_day(accepted=Events(6, 1)), RIGHT, "counting", Events(-1, 0)),
-        (worker_day(accepted=Events(6, 0)), RIGHT, "counting", Events(-1, 1)),
-        (worker_day(accepted=Events(4, 1)), RIGHT, "counting", Events(1, 0)),
-        (worker_day(folded=Events(9, 1)), RIGHT, "counting", Events(4, 0)),
-        # A closed day is pushed whole.
-        (worker_day(pushed=Events(3, 1)), replace(RIGHT, total=Events(4, 1)), "push", Events(-2, 0)),
-        (worker_day(pushed=Events(3, 1), queued_parts=1), RIGHT, "push", Events(-2, 0)),
+        (worker_day(), MATCHING, None, None),
+        # Dropped events are not a fault; events counted twice or as bots are.
+        (worker_day(accepted=Events(7, 1), dropped={TARGET: {"too_old": Events(2, 0)}}), MATCHING, None, None),
+        (worker_day(accepted=Events(6, 1)), MATCHING, "counting", Events(-1, 0)),
+        (worker_day(accepted=Events(6, 0)), MATCHING, "counting", Events(-1, 1)),
+        (worker_day(accepted=Events(4, 1)), MATCHING, "counting", Events(1, 0)),
+        (worker_day(folded=Events(9, 1)), MATCHING, "counting", Events(4, 0)),
+        # A closed day must be pushed completely.
+        (worker_day(pushed=Events(3, 1)), replace(MATCHING, total=Events(4, 1)), "push", Events(-2, 0)),
+        (worker_day(pushed=Events(3, 1), queued_parts=1), MATCHING, "push", Events(-2, 0)),
         (worker_day(pushed=Events(3, 1), queued=Events(4, 1)), Stored(Events(3, 1)), "push", Events(-1, 0)),
-        # Its last part waits for its push, or the answer to that was lost: nothing is missing.
+        # The last part is waiting, or its acknowledgement was lost.
         (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), Stored(Events(3, 1)), None, None),
-        (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), RIGHT, None, None),
+        (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), MATCHING, None, None),
         (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), Stored(Events(2, 1)), "store", Events(-1, 0)),
         (worker_day(pushed=Events(), queued=Events(5, 1)), Stored(), None, None),
-        (worker_day(pushed=Events(3, 1), refused=Events(5, 1)), RIGHT, "refused", Events(-2, 0)),
+        (worker_day(pushed=Events(3, 1), refused=Events(5, 1)), MATCHING, "refused", Events(-2, 0)),
         (worker_day(pushed=Events(), unknown=Events(5, 1)), Stored(), "unknown_target", Events(-5, -1)),
-        # An open one as far as it is closed, and no further; what was sent and is not acknowledged may be stored.
+        # An open day may be pushed in part. Parts sent without acknowledgement may be stored.
         (open_day(pushed=Events(3, 1)), Stored(Events(3, 1)), None, None),
         (open_day(pushed=Events(3, 1)), Stored(Events(4, 1)), "store", Events(1, 0)),
         (open_day(pushed=Events(3, 1), queued=Events(4, 1)), Stored(Events(4, 1)), None, None),
@@ -211,17 +211,17 @@ def test_a_day_whose_totals_are_deleted_is_compared_without_them():
         (open_day(pushed=Events(6, 1)), Stored(Events(6, 1)), "push", Events(1, 0)),
         (worker_day(), Stored(Events(4, 1)), "store", Events(-1, 0)),
         (worker_day(), Stored(), "store", Events(-5, -1)),
-        # Its own hours hold more: the worker's database was emptied or set back in the middle of the day.
-        (worker_day(), replace(RIGHT, hours=Events(8, 1)), "set_back", Events(-3, 0)),
+        # The hours exceed the total: the worker's database was emptied or restored during the day.
+        (worker_day(), replace(MATCHING, hours=Events(8, 1)), "set_back", Events(-3, 0)),
     ],
 )
-def test_a_fault_is_told_where_two_numbers_first_differ(worker, stored, fault, off_by):
+def test_fault_is_the_first_step_with_a_difference(worker, stored, fault, off_by):
     [line] = compare(worker, {TARGET: stored}, {TARGET: stored})
     assert (line.fault, line.off_by, line.agrees) == (fault, off_by, fault is None)
 
 
 @pytest.mark.rule("X5")
-def test_a_push_that_comes_while_the_worker_is_read_is_no_fault():
+def test_push_during_the_read_is_not_a_fault():
     before, after = Stored(Events(3, 1)), Stored(Events(5, 1))
     for pushed in (before.total, after.total):
         worker = open_day(pushed=pushed)
@@ -232,7 +232,7 @@ def test_a_push_that_comes_while_the_worker_is_read_is_no_fault():
 
 
 @pytest.mark.rule("X5")
-def test_what_is_stored_of_a_target_that_the_worker_never_counted_is_a_fault():
+def test_stored_total_without_worker_counts_is_a_fault():
     stored = {TARGET: Stored(Events(2, 0)), "site_quiet": Stored()}
     [line] = compare(WorkerDay(closed=True), stored, stored)
     assert (line.fault, line.off_by) == ("store", Events(2, 0))
@@ -241,6 +241,6 @@ def test_what_is_stored_of_a_target_that_the_worker_never_counted_is_a_fault():
 
 
 @pytest.mark.rule("X5")
-def test_a_target_of_an_earlier_connection_of_the_edge_account_is_told_as_unknown():
+def test_target_of_an_earlier_connect_is_unknown_target():
     [line] = compare(worker_day(), {}, {"site_own": Stored()})
     assert (line.target, line.fault, line.off_by) == (TARGET, "unknown_target", Events(-5, -1))

@@ -1,4 +1,4 @@
-"""What a worker's table `meta` may say: its owner can write into it."""
+"""Validation of the worker's table `meta`, to which customers can write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def meta(state: object = None, **values: object) -> WorkerMeta:
 
 
 @pytest.mark.rule("X6")
-def test_what_the_worker_and_the_service_write_is_read():
+def test_valid_rows_are_parsed():
     assert meta() == WorkerMeta(1, 7, -1, 0, "", 0)
     state = {"day": 20_000, "as_of": 1_795_000_000_000, "push": {"tried": "op_abc", "next_at": 5}, "more": [1]}
     assert meta(state, config_version=10**12) == WorkerMeta(1, 10**12, 20_000, 1_795_000_000_000, "op_abc", 5)
@@ -33,6 +33,6 @@ def test_what_the_worker_and_the_service_write_is_read():
         {"state": {"push": {"tried": "op_\0"}}}, {"state": {"push": {"tried": "x" * 101}}},
     ],
 )  # fmt: skip
-def test_what_would_not_fit_into_the_store_is_nobodys(values):
-    with pytest.raises(ValueError):  # noqa: PT011  # of pydantic, of int or of ours
+def test_values_out_of_range_are_rejected(values):
+    with pytest.raises(ValueError):  # noqa: PT011  # from pydantic, int() or our code
         meta(**values)

@@ -1,4 +1,4 @@
-"""The snippet: small, stable, of two forms."""
+"""The two forms of the snippet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TAG = re.compile(r'<script (?:src="(?P<a>[^"]+)" defer|defer src="(?P<b>[^"]+)")
 
 
 @pytest.mark.rule("S2")
-def test_the_inline_snippet_of_the_built_worker_stays_small():
+def test_inline_snippet_is_small():
     template = load_bundle().snippet
     assert PATH_MARK in template
     for _ in range(200):
@@ -28,14 +28,14 @@ def test_the_inline_snippet_of_the_built_worker_stays_small():
         assert len(made.encode()) <= 400
 
 
-def test_the_csp_hash_is_of_what_stands_between_the_tags():
+def test_csp_hash_covers_the_code_between_the_tags():
     path, template = new_site_path(), load_bundle().snippet
     code = inline(template, path).removeprefix("<script>").removesuffix("</script>")
     assert csp_hash(template, path) == "sha256-" + base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
 
 
 @pytest.mark.rule("S2")
-def test_the_script_tag_loads_the_path_and_its_attribute_order_varies_by_site():
+def test_script_tag_loads_the_path_with_varying_attribute_order():
     orders = set()
     for _ in range(200):
         path, name = new_site_path(), new_script_name()
@@ -48,7 +48,7 @@ def test_the_script_tag_loads_the_path_and_its_attribute_order_varies_by_site():
 
 
 @pytest.mark.rule("S2")
-def test_paths_have_one_or_two_segments_and_differ():
+def test_paths_have_one_or_two_segments_and_are_unique():
     paths = {new_site_path() for _ in range(500)}
     assert len(paths) == 500
     assert {path.count("/") for path in paths} == {1, 2}

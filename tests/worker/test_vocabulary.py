@@ -1,4 +1,4 @@
-"""What the worker and the service must both know stands once, in vocabulary.json; here everything that repeats it."""
+"""Code and documentation agree with vocabulary.json, which worker and service share."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ BUNDLE = ROOT / "svc" / "bundle"
 
 
 def table(document: str, head: str) -> list[list[str]]:
-    """The rows of the Markdown table below the line `head`, without marks of code."""
-    lines = (ROOT / "docs" / document).read_text().splitlines()
+    """Return the rows of the Markdown table with the header line `head`, without backticks."""
+    lines = (ROOT / "docs/develop" / document).read_text().splitlines()
     found: list[list[str]] = []
     for line in lines[lines.index(head) + 2 :]:
         if not line.startswith("|"):
@@ -36,14 +36,14 @@ def table(document: str, head: str) -> list[list[str]]:
     return found
 
 
-def test_the_service_and_the_worker_know_the_same_breakdowns_and_drop_reasons():
+def test_service_and_worker_have_the_same_breakdowns_and_drop_reasons():
     assert list(VOCABULARY["dimensions"]) == list(DIMENSIONS) == list(get_args(Dimension))
     assert list(VOCABULARY["drop_reasons"]) == list(DROP_REASONS)
     bundle = load_bundle()
     assert (bundle.caps, bundle.schema) == (VOCABULARY["dimensions"], VOCABULARY["schema"])
 
 
-def test_worker_recognizes_every_path_that_the_service_gives_to_a_site():
+def test_worker_recognizes_all_generated_site_paths():
     form = re.compile(VOCABULARY["site_path"])
     for _ in range(200):
         path = new_site_path()
@@ -53,22 +53,22 @@ def test_worker_recognizes_every_path_that_the_service_gives_to_a_site():
         assert not form.search(path), path
 
 
-def test_the_contract_of_the_push_names_every_drop_reason():
-    dropped = json.loads((ROOT / "docs" / "push.schema.json").read_text())["$defs"]["dropped"]
+def test_push_documentation_lists_all_drop_reasons():
+    dropped = json.loads((ROOT / "docs/develop/push.schema.json").read_text())["$defs"]["dropped"]
     assert list(dropped["properties"]) == dropped["required"] == list(VOCABULARY["drop_reasons"])
     assert dict(table("push.md", "| reason | counts |")) == VOCABULARY["drop_reasons"]
 
 
-def test_the_document_of_the_workers_database_names_every_cap_and_bot_reason():
-    rows = table("worker-database.md", "| dimension | keys | cap |")
+def test_database_documentation_lists_all_caps_and_bot_reasons():
+    rows = table("worker-counting.md", "| dimension | keys | cap |")
     assert {name: int(cap) for name, _, cap in rows} == VOCABULARY["dimensions"]
     keys = {name: keys for name, keys, _ in rows}
     assert re.findall(r"\w+", keys["bots"]) == list(VOCABULARY["bot_reasons"])
-    text = (ROOT / "docs" / "worker-database.md").read_text()
+    text = (ROOT / "docs/develop/worker-counting.md").read_text()
     assert re.findall(r"`id` = minute . (\d+) \+ slot", text) == [str(VOCABULARY["log_slots"])]
 
 
-def test_the_document_of_the_workers_database_names_every_table_and_column():
+def test_database_documentation_lists_all_tables_and_columns():
     with closing(sqlite3.connect(":memory:")) as database:
         for statement in load_bundle().schema_statements:
             database.execute(statement)
@@ -79,7 +79,7 @@ def test_the_document_of_the_workers_database_names_every_table_and_column():
     assert {name for name, *_ in table("worker-database.md", "| table | what | written by |")} == made
 
 
-def test_a_live_report_cuts_breakdowns_where_the_worker_does():
+def test_live_report_uses_the_worker_caps():
     cap = VOCABULARY["dimensions"]["devices"]
     line = '["lnk_a",480000,"","aaaaaaaa","","","DE|device{}|Firefox|Android"]\n'
     rows = [{"lines": "".join(line.format(number) for number in range(cap + 2))}]
@@ -89,11 +89,11 @@ def test_a_live_report_cuts_breakdowns_where_the_worker_does():
 
 
 @pytest.mark.parametrize("words", ["dimensions", "drop_reasons"])
-def test_a_bundle_of_another_version_than_the_service_is_refused(tmp_path: Path, words: str):
+def test_bundle_of_another_version_is_rejected(tmp_path: Path, words: str):
     folder = tmp_path / "bundle"
     shutil.copytree(BUNDLE, folder)
     load_bundle(folder)
-    other = {**VOCABULARY, words: {**VOCABULARY[words], "moods": 5}}
+    other = {**VOCABULARY, words: {**VOCABULARY[words], "colors": 5}}
     (folder / "vocabulary.json").write_text(json.dumps(other))
-    with pytest.raises(ConfigError, match="breakdowns or reasons"):
+    with pytest.raises(ConfigError, match="breakdowns or drop reasons"):
         load_bundle(folder)

@@ -1,4 +1,4 @@
-"""What a trouble makes of an account: the state that it shows, and what it allows then."""
+"""Account states: the state that an account enters after an error, and the operations that it still allows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# What a remote refusal makes of an account that serves.
+# The state that a serving account enters after a refusal by Cloudflare, by error code.
 STATE_AFTER: dict[str, AccountState] = {
     "permission_error": "permission_error",
     "token_refused": "permission_error",
@@ -31,27 +31,28 @@ STATE_AFTER: dict[str, AccountState] = {
     "name_taken": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
-# What else may be wrong where one thing is refused so; and where something is not there (404).
+# Refusals that suggest further problems, and the status of something that does not exist (404).
 _SUGGESTS_MORE = ("permission_error", "token_refused", "resource_drift", "cloudflare_error")
 _NOT_FOUND = 404
 _SILENT = ServiceError("worker_silent")
 
 
-async def note(context: Context, account: Account, error: EdgeRefused | CannotUnseal | EdgeUnavailable) -> None:
-    """Let the account show what the platform refused: a state of its own where the rules name one.
+async def record_refusal(
+    context: Context, account: Account, error: EdgeRefused | CannotUnseal | EdgeUnavailable
+) -> None:
+    """Show a refusal on the account; some codes also change its state.
 
-    Where it suggests that more is wrong, a health check of the account is due at once; of errors that pass only a 404
-    suggests that.
+    If the refusal suggests further problems, a health check is due now. Among transient errors only a 404 does.
     """
     if isinstance(error, EdgeUnavailable):
         if error.remote_status == _NOT_FOUND:
             await context.store.run(accounts.suspect(account.id, context.clock()))
         return
-    log.warning("the platform refused", extra={"account": account.id, "code": error.code})
+    log.warning("call refused", extra={"account": account.id, "code": error.code})
     state = STATE_AFTER.get(error.code)
-    now = await context.store.read(accounts.account_by_id(account.id))
-    if now is None or now.token_id != account.token_id:
-        return  # what was refused was the token before
+    current = await context.store.read(accounts.account_by_id(account.id))
+    if current is None or current.token_id != account.token_id:
+        return  # the refusal was for the previous token
     if state is not None:
         await context.store.run(states.move(account.id, SERVING, state, error.note(), context.clock()))
     if error.code in _SUGGESTS_MORE:
@@ -59,26 +60,26 @@ async def note(context: Context, account: Account, error: EdgeRefused | CannotUn
 
 
 def check_state(account: Account, allowed: Collection[str], purpose: str) -> None:
-    """Whether the account is in a state that allows it; `purpose`: "a site needs it to be ready".
+    """Raise unless the account's state is one of `allowed`. `purpose`: such as "a site needs it to be ready".
 
-    Raises Conflict account_not_ready, see `accounts.not_ready`.
+    Raises Conflict account_not_ready; see `accounts.not_ready`.
     """
     if account.state not in allowed:
         raise accounts.not_ready(account, f"The account is {account.state}; {purpose}.")
 
 
 @asynccontextmanager
-async def refusals_noted(context: Context, account: Account) -> AsyncIterator[None]:
-    """Around calls that a request makes with the working token: what they are refused, the account shows as well."""
+async def refusals_recorded(context: Context, account: Account) -> AsyncIterator[None]:
+    """Wrap calls that a request makes with the working token, so that the account also shows their refusals."""
     try:
         yield
     except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
-        await note(context, account, error)
+        await record_refusal(context, account, error)
         raise
 
 
-async def note_silence(context: Context, account: Account, timers: Timers) -> float:
-    """An account whose worker has not pushed for `silent_after_s` has no connection."""
+async def record_silence(context: Context, account: Account, timers: Timers) -> float:
+    """Move an account to `no_connection` if its worker has not pushed for `silent_after_s`."""
     del timers
     if account.state != "ready" or account.heard_at is None:
         return math.inf

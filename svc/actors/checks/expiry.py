@@ -1,4 +1,4 @@
-"""The working token's end: a warning days before it, `revoked` at it."""
+"""Expiry of the working token: a warning days before, then the state `revoked`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _EXPIRED = EdgeRefused("revoked", "The working token has expired.")
 
 
-async def note_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Warn of the working token's end, and end what needs it at that moment; nothing is asked of the platform."""
+async def expire_when_due(context: Context, account: Account, timers: Timers) -> float:
+    """Warn before the working token expires, and mark the account as `revoked` when it does. Calls no remote API."""
     del timers
     if account.token_expires_at is None or account.state not in working_tokens.EXPIRING:
         return math.inf

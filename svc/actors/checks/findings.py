@@ -1,4 +1,4 @@
-"""Findings of a health check: differences between the expected and the actual state at the platform."""
+"""Findings of a health check: differences between the expected and the actual state at Cloudflare."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from svc.finding import FindingKind, Subject, Variant
     from svc.store.tx import Tx
 
-# Brings back what is missing. Raises EdgeRefused: only a person can; EdgeUnavailable: the next check tries again.
+# An automatic repair. Raises EdgeRefused: a person has to repair it; EdgeUnavailable: the next check tries again.
 Repair = Callable[[], Awaitable[None]]
-# The identity of what a finding is about: the subject, and the facts that say which one.
+# Identifies what a finding is about: the subject, and the facts that distinguish it from others of its kind.
 About = tuple[str, ...]
 
 _NAMES = {"worker": SCRIPT_NAME, "database": DATABASE_NAME}
@@ -28,11 +28,11 @@ TO_WORKER = finding.TO_WORKER.format_map(_NAMES)
 
 @dataclass(frozen=True)
 class Finding:
-    """A difference: `kind` and `facts`, from which the words come (`svc.finding`).
+    """A difference between the expected and the actual state: `kind` and `facts`, from which `svc.finding` makes words.
 
-    `code`: the entry of the catalogue that says what a person does about it. `repair`: the automatic repair; None: only
-    a person can repair it. `details`: those of the platform's refusal. `variant`: the form of the words. `free`: the
-    words of the kind `other`, which are no templates. `refusal`: why the repair was refused.
+    `code`: the entry of the error catalogue with the remedy. `repair`: the automatic repair; None if a person has to
+    repair it. `details`: details of Cloudflare's refusal. `variant`: the form of the words. `free`: the words of a
+    finding of kind `other`, which has no template. `refusal`: why the repair was refused.
     """
 
     kind: FindingKind
@@ -46,24 +46,24 @@ class Finding:
 
     @property
     def subject(self) -> Subject:
-        """The sort of thing that it is about."""
+        """The type of thing that the finding is about."""
         return (self.free or WORDS[self.kind]).subject
 
     @property
     def about(self) -> About:
-        """The thing that it is about: the same for all findings of one thing."""
+        """Identity of the thing that the finding is about, equal for all findings about it."""
         names = sorted(finding.names_in(THINGS[self.subject]))
         return (self.subject, *(self.facts[name] for name in names))
 
     @property
     def thing(self) -> str:
-        """The thing that it is about, in words."""
-        return self._filled(THINGS[self.subject])
+        """Name of the thing that the finding is about."""
+        return self._fill_template(THINGS[self.subject])
 
     @property
     def expected(self) -> str:
         """The expected state, as a verb phrase."""
-        return self.free.expected if self.free else self._filled(WORDS[self.kind].expected)
+        return self.free.expected if self.free else self._fill_template(WORDS[self.kind].expected)
 
     @property
     def found(self) -> str:
@@ -72,8 +72,8 @@ class Finding:
             found = self.free.found
         else:
             words = WORDS[self.kind]
-            found = self._filled(words.variants[self.variant] if self.variant else words.found)
-        return f"{found}; mending it was refused: {self.refusal}" if self.refusal else found
+            found = self._fill_template(words.variants[self.variant] if self.variant else words.found)
+        return f"{found}; the repair was refused: {self.refusal}" if self.refusal else found
 
     @property
     def is_repairable(self) -> bool:
@@ -84,21 +84,21 @@ class Finding:
     def remedy(self) -> str:
         """The instruction for a person."""
         if self.is_repairable:
-            return "Nothing: the service mends it by itself."
+            return "Nothing to do: the service repairs it automatically."
         return CATALOGUE[self.code].remedy or CATALOGUE[self.code].message
 
     def note(self) -> ErrorNote:
-        """The note by which the account shows it."""
+        """Return the finding as the error that the account shows."""
         return ErrorNote(self.code, f"{self.thing[0].upper()}{self.thing[1:]} {self.found}.", self.details)
 
-    def _filled(self, template: str) -> str:
-        # What the platform said is a sentence; inside another one it loses its full stop.
+    def _fill_template(self, template: str) -> str:
+        # Cloudflare's message is a sentence; it loses its full stop inside another sentence.
         said = {"said": self.facts["said"].removesuffix(".")} if "said" in self.facts else {}
         return template.format_map({**self.facts, **said, **_NAMES})
 
 
-def by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
-    """A repair by a transaction; the account's duties do the rest."""
+def repair_by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
+    """Return a repair that runs a transaction. The account's duties then do the rest."""
 
     async def repair() -> None:
         await context.store.run(effect())
@@ -106,20 +106,20 @@ def by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
     return repair
 
 
-def refused(subject: Subject, expected: str, error: ServiceError, right: str = "") -> Finding:
-    """The finding of a refused call. `right`: which one of the working token the call needs."""
-    if isinstance(error, EdgeRefused) and error.code == "permission_error" and right:
-        return Finding("right_missing", error.code, {"right": right, "said": error.message}, details=error.details)
+def refused(subject: Subject, expected: str, error: ServiceError, permission: str = "") -> Finding:
+    """Return the finding for a refused call. `permission`: the permission of the working token that the call needs."""
+    if isinstance(error, EdgeRefused) and error.code == "permission_error" and permission:
+        return Finding("right_missing", error.code, {"right": permission, "said": error.message}, details=error.details)
     text = error.message.removesuffix(".")
     if error.code in ("token_refused", "revoked"):
         return _other(Words("token", "is accepted", f"is refused: {text}"), error.code, error)
-    return _other(Words(subject, expected, f"cannot be looked at: {text}"), error.code, error)
+    return _other(Words(subject, expected, f"cannot be checked: {text}"), error.code, error)
 
 
 def unknown(subject: Subject, expected: str, error: ServiceError) -> Finding:
-    """The finding of a call that the platform does not answer now."""
+    """Return the finding for a call that failed temporarily."""
     text = error.message.removesuffix(".")
-    return _other(Words(subject, expected, f"cannot be looked at now: {text}"), "cloudflare_error", error)
+    return _other(Words(subject, expected, f"cannot be checked now: {text}"), "cloudflare_error", error)
 
 
 def _other(words: Words, code: Code, error: ServiceError) -> Finding:

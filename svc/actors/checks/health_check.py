@@ -1,7 +1,7 @@
-"""The look at a whole account: is everything at the platform as it should be? What needs no question is mended.
+"""The health check of a whole account: compare Cloudflare with the store and repair what is safe to repair.
 
-The duty looks when `look_times` says, and at once after a refusal that suggests more; whoever asks gets the findings of
-a look of their own.
+A duty checks at the times in `schedule`, and immediately after a refusal that suggests further problems. A check that a
+user requests returns its findings.
 """
 
 from __future__ import annotations
@@ -40,36 +40,36 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The platform also refuses good tokens, in incidents for minutes to hours: only so many checks in a row, over so long,
-# make a token `revoked`.
+# Incidents at Cloudflare can make it refuse valid tokens for minutes to hours. A token counts as `revoked` only after
+# this many refused checks in a row over at least this time.
 _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
-# How closely to look. thorough: also at what hardly ever changes; asked: also at what costs the account rows to read.
+# thorough: also check what rarely changes. asked: also check what costs the account database reads.
 Depth = Literal["usual", "thorough", "asked"]
-# Of the duty's looks one in so many is thorough: all accounts share the calls that are under way at once.
+# One in this many checks by the duty is thorough, because all accounts share the limit on concurrent calls.
 _THOROUGH_ONE_IN = 6
-_OF_THE_TOKEN = frozenset(
+_TOKEN_CODES = frozenset(
     {"revoked", "token_refused", "permission_error", "credentials_missing", "credentials_unreadable"}
 )
-# Of several findings the account shows the one that the others may follow from.
-_GRAVEST_FIRST = (
+# Of several findings the account shows the first in this order, because the others may follow from it.
+_MOST_SEVERE_FIRST = (
     "revoked", "credentials_unreadable", "token_refused", "permission_error", "name_taken", "resource_drift",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A finding that somebody asked for; `mended`: the check has mended it, and looked again."""
+    """A finding of a requested check. `mended`: this check repaired it, as a second check confirmed."""
 
     finding: Finding
     mended: bool
 
 
 async def check_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Look at the account when it is time; mend, and let it show what cannot be mended. All well heals a broken state.
+    """Check the account if that is due, repair what can be repaired, and show the rest on the account.
 
-    Nothing is looked at while an operation works on it.
+    A check without findings restores `ready`. Skipped while an operation changes the account.
     """
     if account.state not in _WATCHED or account.sealed_token is None:
         return math.inf
@@ -78,40 +78,40 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
     timers.health_at = min(timers.health_at, trio.current_time() + longest_s)
     due_at = timers.health_at
     if account.suspected_at is not None:
-        due_at = min(due_at, timers.looked_at + recheck_s)
+        due_at = min(due_at, timers.last_check_at + recheck_s)
     if trio.current_time() < due_at:
         return due_at
-    if _works(await context.store.read(operation_rows.running(account.id))):
+    if _is_changing(await context.store.read(operation_rows.running(account.id))):
         return trio.current_time() + recheck_s
-    timers.looked_at = trio.current_time()
+    timers.last_check_at = trio.current_time()
     next_at = math.inf
     wait_s = timing.health_every_s
     try:
         depth = _depth(account, timers)
         if depth == "thorough":
             timers.thorough_at = trio.current_time() + _THOROUGH_ONE_IN * timing.health_every_s
-        found = await _look(context, context.access(account), account, timers, depth)
+        found = await _find_problems(context, context.access(account), account, timers, depth)
         await _repair(context, account, found)
-        if any(one.is_repairable for one in found):  # the duties of routes and configuration do the rest, at once
+        if any(one.is_repairable for one in found):  # the duties for routes and configuration do the rest now
             timers.routes_at = timers.sync_at = 0
             next_at = trio.current_time()
-        elif found:  # some routes may have to be made again, once it is possible
+        elif found:  # routes may have to be created again later
             timers.routes_at = min(timers.routes_at, trio.current_time() + timing.route_retry_s)
             next_at = timers.routes_at
-        looked_at = await context.store.read(accounts.account_by_id(account.id))
-        wait_s = schedule.wait_s(looked_at or account, timing, context.clock())
+        current = await context.store.read(accounts.account_by_id(account.id))
+        wait_s = schedule.wait_s(current or account, timing, context.clock())
     except EdgeUnavailable as error:
-        log.info("health not known", extra={"account": account.id, "why": error.message})
+        log.info("health unknown", extra={"account": account.id, "why": error.message})
     except (EdgeRefused, CannotUnseal) as error:
-        await _settle(context, account, [findings.refused("token", "works", error)])
+        await _record_findings(context, account, [findings.refused("token", "works", error)])
     timers.health_at = trio.current_time() + wait_s
     return min(next_at, timers.health_at)
 
 
 async def repeat_install_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Begin an install again that failed because the platform refused the working token, once the token is accepted.
+    """Repeat an install that failed because Cloudflare refused the working token, once it accepts the token.
 
-    One that is refused for long enough is `revoked`: then only a person goes on.
+    A token that is refused for long enough becomes `revoked`; then only a person can continue.
     """
     if account.state != "connected" or account.error is None or account.error.code != "token_refused":
         return math.inf
@@ -128,53 +128,53 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
     except ServiceError as error:
         log.info("install not repeated", extra={"account": account.id, "code": error.code})
         return timers.repeat_at
-    note = await _believed(context, account, found[0].note())
+    note = await _confirm_refusal(context, account, found[0].note())
     if note.code != "token_refused":
         await context.store.run(states.move(account.id, (account.state,), account.state, note, context.clock()))
     return timers.repeat_at
 
 
 def mended(checked: Sequence[Checked]) -> int:
-    """How many of the findings the look has mended."""
+    """Return the number of findings that the check repaired."""
     return sum(one.mended for one in checked)
 
 
-def told(checked: Sequence[Checked], *, own: bool) -> Tx[Sequence[Checked]]:
-    """The transaction of an answer that tells what a look has found; `own`: it was made for this answer."""
-    if not own or not mended(checked):
+def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Checked]]:
+    """Transaction with the result of a check. `is_own`: the check was made for this request, so its repairs count."""
+    if not is_own or not mended(checked):
         yield UNCHANGED
     return checked
 
 
 async def check_now(context: Context, account: Account, timers: Timers) -> list[Checked]:
-    """Look at the account, mend, and look again at what was mended; in any state. Raises EdgeUnavailable.
+    """Check the account in any state, repair it and check the repairs. Raises EdgeUnavailable.
 
-    The account shows what was found, as after the duty's look.
+    The account shows the findings, as after a check by the duty.
     """
-    found = await _without_platform(context, account)
+    found = await _local_findings(context, account)
     if found:
         return [Checked(one, mended=False) for one in found]
     before: list[Finding] | None = None
     try:
         with trio.fail_after(context.config.edge.connect_s):
             access = context.access(account).awaited()
-            before = await _look(context, access, account, timers, "asked")
+            before = await _find_problems(context, access, account, timers, "asked")
             refusals = await _repair(context, account, before)
             if not any(one.is_repairable for one in before):
                 return [Checked(one, mended=False) for one in before]
-            await _follow(context, account, timers)
+            await _run_following_duties(context, account, timers)
             account = accounts.present(await context.store.read(accounts.account_by_id(account.id)))
-            after = await _look(context, access, account, timers, "asked")
-            await _settle(context, account, [refusals.get(one.about, one) for one in after])
+            after = await _find_problems(context, access, account, timers, "asked")
+            await _record_findings(context, account, [refusals.get(one.about, one) for one in after])
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if before is not None:
             return [Checked(one, mended=False) for one in before]
         if isinstance(error, EdgeUnavailable):
             raise
-        raise EdgeUnavailable("The edge platform took too long.") from None
+        raise EdgeUnavailable("Cloudflare took too long.") from None
     except (EdgeRefused, CannotUnseal) as error:
         refused = [findings.refused("token", "works", error)]
-        await _settle(context, account, refused)
+        await _record_findings(context, account, refused)
         return [Checked(one, mended=False) for one in refused]
     remaining = {one.about for one in after}
     repaired = [Checked(one, mended=True) for one in before if one.is_repairable and one.about not in remaining]
@@ -182,20 +182,20 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
 
 
 def _depth(account: Account, timers: Timers) -> Depth:
-    """How closely the duty looks: whatever was found by a thorough look is gone only when another one says so."""
+    """Depth of the duty's next check. Only a thorough check can clear a problem that may come from a thorough check."""
     doubtful = account.state not in SERVING or account.suspected_at is not None
     return "thorough" if doubtful or trio.current_time() >= timers.thorough_at else "usual"
 
 
-async def found_with_new_token(context: Context, account: Account) -> tuple[AccountState, ErrorNote | None]:
-    """State and error of an account whose token was renewed: what a look at the token, the worker and the database
-    finds, or, where the platform does not tell in time, what it was before. `account` has the new token.
+async def state_with_new_token(context: Context, account: Account) -> tuple[AccountState, ErrorNote | None]:
+    """Check token, script and database after a renewal. Return the state and error that the account then shows.
 
-    An account whose install has failed, or whose worker was never installed, is `connected`: only an install says more.
+    `account` has the new token. If Cloudflare does not answer in time, state and error stay as they were. An account
+    whose install failed, or that was never installed, stays `connected`.
     """
     if account.state == "connected" or account.installed_at is None:
-        of_the_token = account.error is not None and account.error.code in _OF_THE_TOKEN
-        return "connected", None if of_the_token else account.error
+        is_about_token = account.error is not None and account.error.code in _TOKEN_CODES
+        return "connected", None if is_about_token else account.error
     with trio.move_on_after(context.config.edge.settling_in_connect_s):
         try:
             access = context.access(account)
@@ -204,11 +204,11 @@ async def found_with_new_token(context: Context, account: Account) -> tuple[Acco
                 found = (await installation.script(context, access, account))[0]
                 found += await installation.database(access, account)
         except EdgeUnavailable as error:
-            log.info("health not known", extra={"account": account.id, "why": error.message})
+            log.info("health unknown", extra={"account": account.id, "why": error.message})
             return account.state, account.error
         except (EdgeRefused, CannotUnseal) as error:
             found = [findings.refused("token", "works", error)]
-        worst = _gravest(found)
+        worst = _most_severe(found)
         if worst is None:
             return (account.state, account.error) if account.state in SERVING else ("ready", None)
         if worst.code != "token_refused":
@@ -216,15 +216,15 @@ async def found_with_new_token(context: Context, account: Account) -> tuple[Acco
     return account.state, account.error
 
 
-def _works(operation: Operation | None) -> bool:
-    """Whether an operation changes things at the platform now; in its self-check it only waits."""
+def _is_changing(operation: Operation | None) -> bool:
+    """Return True if an operation is changing things at Cloudflare; during its self-check it only waits."""
     return operation is not None and operation.step != operation_rows.SELFCHECK
 
 
-async def _without_platform(context: Context, account: Account) -> list[Finding]:
-    """What is wrong before the platform is asked anything, and makes every question to it useless."""
+async def _local_findings(context: Context, account: Account) -> list[Finding]:
+    """Problems that the store knows and that make calls to Cloudflare useless."""
     running = await context.store.read(operation_rows.running(account.id))
-    if running is not None and _works(running):
+    if running is not None and _is_changing(running):
         facts = {"operation": running.kind, "step": running.step}
         return [Finding("operation_running", "operation_in_progress", facts)]
     if account.sealed_token is not None:
@@ -236,8 +236,10 @@ async def _without_platform(context: Context, account: Account) -> list[Finding]
     return [Finding("token_missing", "credentials_missing")]
 
 
-async def _look(context: Context, access: Access, account: Account, timers: Timers, depth: Depth) -> list[Finding]:
-    """All that is wrong. Raises EdgeUnavailable, EdgeRefused."""
+async def _find_problems(
+    context: Context, access: Access, account: Account, timers: Timers, depth: Depth
+) -> list[Finding]:
+    """Run all checks. Raises EdgeUnavailable, EdgeRefused."""
     found = await _token(context, access, account)
     if not found:
         found = await _all_but_token(context, access, account, timers, depth)
@@ -245,7 +247,7 @@ async def _look(context: Context, access: Access, account: Account, timers: Time
 
 
 async def _token(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Whether the working token is alive. Raises EdgeUnavailable."""
+    """Check that the working token is valid. Raises EdgeUnavailable."""
     if account.token_expires_at is not None and context.clock() >= account.token_expires_at:
         return [Finding("token_expired", "revoked", {"at": iso(account.token_expires_at)})]
     try:
@@ -262,13 +264,15 @@ async def _token(context: Context, access: Access, account: Account) -> list[Fin
 async def _all_but_token(
     context: Context, access: Access, account: Account, timers: Timers, depth: Depth
 ) -> list[Finding]:
-    """What is wrong beside the token. What is not known of script and database raises EdgeUnavailable: it is what the
-    account's state is made of. Of the rest it is a finding.
+    """Check everything except the token.
+
+    Raises EdgeUnavailable if the state of script or database is unknown, because the account's state depends on them.
+    For other parts, an unknown state is a finding.
     """
     found: list[Finding] = []
-    stands = None
+    status = None
     try:
-        about_script, stands = await installation.script(context, access, account)
+        about_script, status = await installation.script(context, access, account)
         found += about_script
     except EdgeRefused as error:
         found.append(findings.refused("script", "is installed", error, "Workers Scripts: Edit"))
@@ -281,106 +285,110 @@ async def _all_but_token(
         found.append(findings.refused("database", "is there", error, "D1: Edit"))
     if account.edge_bundle is None or account.state == "connected":
         return _not_installed(account, found)
-    if stands == "as_uploaded":
-        around = partial(installation.around_script, context, access, account, bindings=depth != "usual")
-        found += await _part(around, "script", "Workers Scripts: Edit")
+    if status == "as_uploaded":
+        around = partial(installation.script_settings, context, access, account, bindings=depth != "usual")
+        found += await _check_part(around, "script", "Workers Scripts: Edit")
     if has_database:
-        newer = stands == "newer"
-        inside = partial(worker_database.look, context, access, account, timers, newer=newer, count=depth == "asked")
-        about_worker = await _part(inside, "database", "D1: Edit")
-        await worker_database.note_crons(context, account, about_worker)
+        newer = status == "newer"
+        inside = partial(
+            worker_database.check_database, context, access, account, timers, newer=newer, count=depth == "asked"
+        )
+        about_worker = await _check_part(inside, "database", "D1: Edit")
+        await worker_database.record_crons(context, account, about_worker)
         found += about_worker
-    found += await _part(partial(hosts.look, context, access, account), "routes", "Workers Routes: Edit")
+    found += await _check_part(partial(hosts.check_hosts, context, access, account), "routes", "Workers Routes: Edit")
     if depth != "usual":
-        found += await _part(partial(_other_rights, context, access, account), "token", "")
-    return _each_once(found)
+        found += await _check_part(partial(_check_other_permissions, context, access, account), "token", "")
+    return _without_duplicates(found)
 
 
-async def _part(check: Callable[[], Awaitable[list[Finding]]], subject: Subject, right: str) -> list[Finding]:
-    """A part of the health check, independent of the others."""
-    expected = "can be looked at"
+async def _check_part(
+    check: Callable[[], Awaitable[list[Finding]]], subject: Subject, permission: str
+) -> list[Finding]:
+    """Run one part of the check; its failure becomes a finding and does not affect the other parts."""
+    expected = "can be checked"
     try:
         return await check()
     except EdgeRefused as error:
-        return [findings.refused(subject, expected, error, right)]
+        return [findings.refused(subject, expected, error, permission)]
     except EdgeUnavailable as error:
         return [findings.unknown(subject, expected, error)]
 
 
-async def _other_rights(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Whether the working token has the rights that no other part of the look uses."""
+async def _check_other_permissions(context: Context, access: Access, account: Account) -> list[Finding]:
+    """Check the permissions of the working token that no other part of the check uses."""
     today = day_of(context.clock())
     database_id = account.database_id or ""
-    uses: tuple[tuple[str, Callable[[], Awaitable[object]]], ...] = (
+    calls: tuple[tuple[str, Callable[[], Awaitable[object]]], ...] = (
         ("Zone: Read", partial(hosts.check_zones_are_seen, context, access, account)),
         ("Account Settings: Read", partial(zones.account_name, access)),
         ("Account Analytics: Read", partial(analytics.database_days, access, database_id, today, today)),
     )
     found = []
-    for right, use in uses:
+    for permission, call in calls:
         try:
-            await use()
+            await call()
         except EdgeRefused as error:
-            if error.code == "permission_error":  # of anything else it is not the token's fault
-                found.append(findings.refused("token", f"has the right {right}", error, right))
+            if error.code == "permission_error":  # other refusals do not concern the token
+                found.append(findings.refused("token", f"has the permission {permission}", error, permission))
         except EdgeUnavailable as error:
-            log.info("rights are not known", extra={"account": account.id, "from": right, "why": error.message})
+            log.info("permissions unknown", extra={"account": account.id, "from": permission, "why": error.message})
             break
     return found
 
 
 def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
-    """Of an account whose worker is not installed, or may be half installed: why, and what is wrong with the token."""
+    """Findings about the token, plus why the worker is not installed. For accounts without a completed install."""
     note = account.error or ErrorNote("resource_drift", "The worker is not installed.")
     why = note.message.removesuffix(".")
     about_token = [one for one in found if one.subject == "token"]
     return [*about_token, Finding("script_not_installed", note.code, {"said": why})]
 
 
-def _each_once(found: Sequence[Finding]) -> list[Finding]:
-    """The findings without repetitions: several parts of the health check may need the same missing right."""
+def _without_duplicates(found: Sequence[Finding]) -> list[Finding]:
+    """Remove duplicates: several parts of the check may need the same missing permission."""
     return list({(one.about, one.code, one.expected): one for one in found}.values())
 
 
-async def _settle(context: Context, account: Account, found: Sequence[Finding]) -> None:
-    """Let the account show the gravest of what was found, whatever it showed before; all well heals it."""
+async def _record_findings(context: Context, account: Account, found: Sequence[Finding]) -> None:
+    """Show the most severe finding on the account, whatever it showed before; without findings, restore `ready`."""
     if not found or account.well_at is not None or account.suspected_at is not None:
         well_at = None if found else context.clock()
         await context.store.run(accounts.looked_at(account.id, account.suspected_at, well_at))
     if account.state not in _WATCHED:
         return
-    worst = _gravest(found)
+    worst = _most_severe(found)
     if worst is None:
         if account.state not in SERVING:
             await context.store.run(states.move(account.id, (account.state,), "ready", None, context.clock()))
         return
-    note = await _believed(context, account, worst.note())
+    note = await _confirm_refusal(context, account, worst.note())
     state = STATE_AFTER[note.code]
     if (account.state, account.error) != (state, note):
-        log.warning("not well", extra={"account": account.id, "code": note.code})
+        log.warning("account unhealthy", extra={"account": account.id, "code": note.code})
         await context.store.run(states.move(account.id, (account.state,), state, note, context.clock()))
 
 
-def _gravest(found: Sequence[Finding]) -> Finding | None:
-    """The most serious finding that sets a state and needs a person; None: there is none."""
-    grave = [one for one in found if one.code in STATE_AFTER and not one.is_repairable]
-    return min(grave, key=lambda one: _GRAVEST_FIRST.index(one.code), default=None)
+def _most_severe(found: Sequence[Finding]) -> Finding | None:
+    """Return the most severe finding that sets a state and needs a person; None if there is none."""
+    severe = [one for one in found if one.code in STATE_AFTER and not one.is_repairable]
+    return min(severe, key=lambda one: _MOST_SEVERE_FIRST.index(one.code), default=None)
 
 
-async def _believed(context: Context, account: Account, note: ErrorNote) -> ErrorNote:
-    """The trouble, or `revoked` where the token was refused at several checks for long enough."""
+async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) -> ErrorNote:
+    """Return the error, or `revoked` if several checks over a long enough time refused the token."""
     if note.code != "token_refused":
         return note
     refused_at, checks = await context.store.run(accounts.token_refused(account.id, context.clock()))
     if checks < _REVOKED_AFTER_CHECKS or context.clock() - refused_at < _REVOKED_AFTER_MS:
         return note
-    return ErrorNote("revoked", "The edge platform has refused the working token for more than an hour.")
+    return ErrorNote("revoked", "Cloudflare has refused the working token for more than an hour.")
 
 
 async def _repair(context: Context, account: Account, found: Sequence[Finding]) -> dict[About, Finding]:
-    """Repair what can be repaired automatically. The account shows all else that was found.
+    """Repair what can be repaired automatically, and show all other findings on the account.
 
-    Returns the findings whose repair was refused, by what they are about. Raises EdgeUnavailable: the next health check
+    Returns the findings whose repair was refused, by what they are about. Raises EdgeUnavailable; the next health check
     tries again.
     """
     refusals: dict[About, Finding] = {}
@@ -397,12 +405,12 @@ async def _repair(context: Context, account: Account, found: Sequence[Finding]) 
             else:
                 log.info("repaired", extra={"account": account.id, "thing": one.thing, "found": one.found})
     finally:
-        await _settle(context, account, [refusals.get(one.about, one) for one in found])
+        await _record_findings(context, account, [refusals.get(one.about, one) for one in found])
     return refusals
 
 
-async def _follow(context: Context, account: Account, timers: Timers) -> None:
-    """Let the duties of routes and configuration do now what the repairs left to them."""
+async def _run_following_duties(context: Context, account: Account, timers: Timers) -> None:
+    """Run the duties for routes and configuration, which complete the repairs."""
     timers.routes_at = timers.sync_at = 0
     for duty in (routes.make_when_due, configuration.sync_when_due):
         now = accounts.present(await context.store.read(accounts.account_by_id(account.id)))

@@ -1,6 +1,6 @@
-"""The routes and DNS records of an account's hosts, as they are: without them nothing is counted or redirected.
+"""Checks of the routes and DNS records of an account's hosts; without them nothing is counted or redirected.
 
-A zone is read and its routes and records are listed once, however many sites are in it.
+Each zone is read once, with its routes and records, however many sites it has.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from svc.actors.checks import findings
 from svc.actors.checks.findings import TO_WORKER, Finding
-from svc.actors.requests.zones import gone, not_active, obstacles, zone_now
+from svc.actors.requests.zones import current_zone, not_active, obstacles, zone_not_found
 from svc.actors.sync import routes
 from svc.edge import routes as edge_routes
 from svc.edge import zones
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Routed:
-    """A host with a route that was made; `saw` stores how the route was found now."""
+    """A host with an existing route. `record` stores the state in which the check found the route."""
 
     host: str
     zone_id: str
@@ -42,12 +42,12 @@ class _Routed:
     error: ErrorNote | None
     warnings: tuple[ErrorNote, ...]
     for_links: bool
-    saw: Callable[[RouteState, str | None, ErrorNote | None, Sequence[ErrorNote]], Tx[None]]
+    record: Callable[[RouteState, str | None, ErrorNote | None, Sequence[ErrorNote]], Tx[None]]
 
 
 @dataclass(frozen=True)
 class _Retiring:
-    """An old path of a site, whose route is still wanted. `make`: makes it again."""
+    """An old path of a site whose route is still needed. `make` returns the repair that creates the route again."""
 
     host: str
     zone_id: str
@@ -55,40 +55,40 @@ class _Retiring:
     make: Callable[[], findings.Repair]
 
 
-async def look(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Find out what is wrong with the hosts; each site and the link host shows it from then on.
+async def check_hosts(context: Context, access: Access, account: Account) -> list[Finding]:
+    """Check the hosts; each site and the link host shows the result.
 
-    A route that is gone waits to be made again once its finding is repaired. A zone that has left the account took its
-    routes with it. Raises EdgeRefused, EdgeUnavailable.
+    A deleted route becomes pending, and its duty creates it again. A zone that left the account took its routes along.
+    Raises EdgeRefused, EdgeUnavailable.
     """
-    waiting, made, retiring, warned = await _wanted(context, access, account)
+    waiting, made, retiring, warned = await _read_wanted(context, access, account)
     found = waiting
     zone_ids = {one.zone_id for one in made} | {one.zone_id for one in retiring} | {site.zone_id for site in warned}
     for zone_id in sorted(zone_ids):
         here = [one for one in made if one.zone_id == zone_id]
         old = [one for one in retiring if one.zone_id == zone_id]
         without_route = [one for one in warned if one.zone_id == zone_id]
-        found += await _look_at_zone(context, access, zone_id, here, old, without_route)
+        found += await _check_zone(context, access, zone_id, here, old, without_route)
     return found
 
 
 async def check_zones_are_seen(context: Context, access: Access, account: Account) -> None:
-    """Refuse a token that may not read the zones of the account's hosts, as far as they are in the account.
+    """Refuse a token that cannot read all zones of the account's hosts.
 
-    The platform omits a zone that a token may not read from its list, without an error. Raises EdgeRefused
-    permission_error, EdgeUnavailable.
+    Cloudflare omits zones that a token may not read from the list, without an error. Zones that are no longer in the
+    account are ignored. Raises EdgeRefused permission_error, EdgeUnavailable.
     """
     listed, cut = await zones.list_zones(access)
     seen = {zone.id for zone in listed}
-    _, made, _, _ = await _wanted(context, access, account)
+    _, made, _, _ = await _read_wanted(context, access, account)
     unseen = {one.zone_id: one.host for one in made if one.zone_id not in seen}
     for zone_id, host in unseen.items():
         if not cut and await _has_routes(access, zone_id):
-            raise EdgeRefused("permission_error", f"The zone of {host} is not among those that the token may read.")
+            raise EdgeRefused("permission_error", f"The token cannot read the zone of {host}.")
 
 
 async def _has_routes(access: Access, zone_id: str) -> bool:
-    """Return whether the zone's routes can be listed; those of a zone that has left the account cannot."""
+    """Return True if the zone's routes can be listed, which fails for a zone that has left the account."""
     try:
         await edge_routes.list_routes(access, zone_id)
     except EdgeError:
@@ -96,11 +96,11 @@ async def _has_routes(access: Access, zone_id: str) -> bool:
     return True
 
 
-async def _wanted(
+async def _read_wanted(
     context: Context, access: Access, account: Account
 ) -> tuple[list[Finding], list[_Routed], list[_Retiring], list[Site]]:
-    """Return the findings known without asking the platform, the existing routes, those of old paths, and the sites
-    without a route that have warnings.
+    """Return the findings that need no call, the existing routes, the routes of old paths, and the sites without a
+    route that have warnings.
     """
     waiting: list[Finding] = []
     made: list[_Routed] = []
@@ -119,10 +119,17 @@ async def _wanted(
             continue
         pattern = site_pattern(site.host, site.path)
         if site.state == "active":
-            saw = partial(sites.saw_site_route, site)
+            record = partial(sites.saw_site_route, site)
             made.append(
                 _Routed(
-                    site.host, site.zone_id, pattern, site.route_id, site.error, site.warnings, for_links=False, saw=saw
+                    site.host,
+                    site.zone_id,
+                    pattern,
+                    site.route_id,
+                    site.error,
+                    site.warnings,
+                    for_links=False,
+                    record=record,
                 )
             )
         elif site.warnings:
@@ -131,15 +138,15 @@ async def _wanted(
             waiting.append(_not_made(pattern, site.error))
         for old in site.retiring:
             if old.until > now:
-                make = partial(partial, routes.make_again, access, site, old.path)
+                make = partial(partial, routes.recreate_route, access, site, old.path)
                 retiring.append(_Retiring(site.host, site.zone_id, site_pattern(site.host, old.path), make))
     return waiting, made, retiring, warned
 
 
 def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
-    """The link host, whose only note is its error: it is of no use without a proxied record in an active zone."""
+    """The route of the link host. Its warnings are stored as its error, because it has no other field for them."""
 
-    def saw(
+    def record(
         state: RouteState, route_id: str | None, error: ErrorNote | None, warnings: Sequence[ErrorNote]
     ) -> Tx[None]:
         note = error or next(iter(warnings), None)
@@ -154,23 +161,23 @@ def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
         None if is_warning else host.error,
         (host.error,) if is_warning and host.error is not None else (),
         for_links=True,
-        saw=saw,
+        record=record,
     )
 
 
 def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
-    """The finding of a route that the service has not made: the duty tries it again and again."""
+    """Return the finding for a route that does not exist yet; the duty retries it."""
     facts = {"route": pattern, "said": "" if error is None else error.message}
     if error is None:
-        return Finding("route_not_made", "cloudflare_error", facts, _by_the_duty, variant="unexplained")
+        return Finding("route_not_made", "cloudflare_error", facts, _leave_to_duty, variant="unexplained")
     return Finding("route_not_made", error.code, facts)
 
 
-async def _by_the_duty() -> None:
-    """Nothing: `routes.make_when_due` follows each health check that finds something to repair."""
+async def _leave_to_duty() -> None:
+    """Do nothing: `routes.make_when_due` follows each health check that finds something to repair."""
 
 
-async def _look_at_zone(
+async def _check_zone(
     context: Context,
     access: Access,
     zone_id: str,
@@ -192,7 +199,7 @@ async def _look_at_zone(
     try:
         zone = await zones.zone_by_id(access, zone_id)
     except EdgeError as error:
-        if not has_routes:  # whether it has left the account is a matter of the duty that makes the routes
+        if not has_routes:  # the duty that creates routes handles a zone that left the account
             return not_routed
         if isinstance(error, EdgeRefused):
             found.append(findings.refused("some_zone", "is active", error, "Zone: Read"))
@@ -209,35 +216,35 @@ async def _look_at_zone(
     except EdgeUnavailable as error:
         found.append(findings.unknown("records", "are proxied", error))
     for one in made:
-        found += await _look_at_route(context, one, listed.get(one.pattern), zone, records.get(one.host))
+        found += await _check_route(context, one, listed.get(one.pattern), zone, records.get(one.host))
     for site in warned:
-        found.append(await _look_at_warned(context, site, zone, records.get(site.host)))
+        found.append(await _update_warned(context, site, zone, records.get(site.host)))
     for old in retiring:
         route = listed.get(old.pattern)
         if route is None:
             found.append(_deleted(old.pattern, old.make()))
         elif route.script != SCRIPT_NAME:
-            found.append(_taken(old.pattern, route))
+            found.append(_conflicting(old.pattern, route))
     return found
 
 
 async def _without_zone(
-    context: Context, access: Access, zone_id: str, made: Sequence[_Routed], error: EdgeError, right: str
+    context: Context, access: Access, zone_id: str, made: Sequence[_Routed], error: EdgeError, permission: str
 ) -> list[Finding]:
-    """Explain why a zone was refused: it has left the account, or another reason."""
+    """Return the findings for a zone whose routes cannot be listed, such as one that has left the account."""
     if not made:
-        return [findings.refused("routes", TO_WORKER, error, right)]
+        return [findings.refused("routes", TO_WORKER, error, permission)]
     try:
-        zone = await zone_now(access, made[0].host, zone_id, error)
+        zone = await current_zone(access, made[0].host, zone_id, error)
     except EdgeRefused as refusal:
-        return [findings.refused("routes", TO_WORKER, refusal, right)]
+        return [findings.refused("routes", TO_WORKER, refusal, permission)]
     except EdgeUnavailable as unavailable:
         return [findings.unknown("routes", TO_WORKER, unavailable)]
     found = []
     for one in made:
-        note = gone(one.host).note()
-        await context.store.run(one.saw("route_pending", one.route_id, note, ()))
-        repair = None if zone is None else _by_the_duty  # it came back, under another id
+        note = zone_not_found(one.host).note()
+        await context.store.run(one.record("route_pending", one.route_id, note, ()))
+        repair = None if zone is None else _leave_to_duty  # the zone is back, under another id
         found.append(Finding("route_gone", note.code, {"route": one.pattern}, repair))
     return found
 
@@ -249,14 +256,14 @@ def _zone_inactive(zone: Zone) -> Finding:
 
 
 def _reason(site: Site) -> ErrorNote | None:
-    """Return the reason why the site has no route yet, if known. A missing DNS record is none: it prevents no route."""
+    """Return why the site has no route yet, if known. A missing DNS record does not prevent a route."""
     if site.error is not None:
         return site.error
     return next((warning for warning in site.warnings if warning.code == "zone_not_active"), None)
 
 
-async def _look_at_warned(context: Context, site: Site, zone: Zone | None, records: HostRecords | None) -> Finding:
-    """Bring the warnings of a site without a route up to date. The route is made by the duty."""
+async def _update_warned(context: Context, site: Site, zone: Zone | None, records: HostRecords | None) -> Finding:
+    """Update the warnings of a site without a route. A duty creates the route."""
     warnings = _warnings_now(site.host, site.warnings, zone, records)
     if warnings != site.warnings:
         await context.store.run(sites.set_warnings(site.id, warnings))
@@ -271,29 +278,33 @@ def _warnings_now(
     *,
     for_links: bool = False,
 ) -> tuple[ErrorNote, ...]:
-    """The warnings of a host; those about what is not known now stay as they were."""
+    """Return the host's current warnings. Warnings whose cause cannot be read now are kept."""
     unknown = [code for code, fact in (("zone_not_active", zone), ("dns_not_proxied", records)) if fact is None]
     kept = [warning for warning in before if warning.code in unknown]
     now = [*kept, *obstacles(host, zone, records, for_links=for_links)]
     return tuple(sorted(now, key=lambda warning: SITE_WARNINGS.index(cast("SiteWarning", warning.code))))
 
 
-async def _look_at_route(
+async def _check_route(
     context: Context, one: _Routed, route: Route | None, zone: Zone | None, records: HostRecords | None
 ) -> list[Finding]:
     warnings = _warnings_now(one.host, one.warnings, zone, records, for_links=one.for_links)
     if route is None:
-        return [_deleted(one.pattern, findings.by(context, partial(one.saw, "route_pending", None, None, warnings)))]
+        return [
+            _deleted(
+                one.pattern, findings.repair_by(context, partial(one.record, "route_pending", None, None, warnings))
+            )
+        ]
     if route.script != SCRIPT_NAME:
-        note = ErrorNote("route_conflict", f"{one.pattern} is held by {route.holder}.")
-        await context.store.run(one.saw("route_conflict", None, note, warnings))
-        return [_taken(one.pattern, route)]
+        note = ErrorNote("route_conflict", f"{one.pattern} is already used by {route.holder}.")
+        await context.store.run(one.record("route_conflict", None, note, warnings))
+        return [_conflicting(one.pattern, route)]
     found = []
     if records is not None and not records.proxied:
         found.append(Finding("record_not_proxied", "dns_not_proxied", {"host": one.host}))
     error = None if one.error is not None and one.error.code == "zone_not_found" else one.error
     if (error, tuple(warnings), route.id) != (one.error, one.warnings, one.route_id):
-        await context.store.run(one.saw("active", route.id, error, warnings))
+        await context.store.run(one.record("active", route.id, error, warnings))
     return found
 
 
@@ -301,5 +312,5 @@ def _deleted(pattern: str, repair: findings.Repair) -> Finding:
     return Finding("route_deleted", "resource_drift", {"route": pattern}, repair)
 
 
-def _taken(pattern: str, route: Route) -> Finding:
+def _conflicting(pattern: str, route: Route) -> Finding:
     return Finding("route_taken", "route_conflict", {"route": pattern, "holder": route.holder})

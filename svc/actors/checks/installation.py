@@ -1,4 +1,4 @@
-"""Is what was installed still as it was left? The script, what it finds around it, its cron, its database."""
+"""Checks of the installation: the script, its bindings, its cron trigger and its database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from svc.actors import operations
 from svc.actors.checks.findings import Finding
 from svc.actors.operations.install import push_second
-from svc.actors.sync.script import is_unknown, ownership_tag, standing
+from svc.actors.sync.script import is_unknown, ownership_tag, upload_status
 from svc.edge import d1, workers
 from svc.errors import Conflict
 from svc.store import operations as operation_rows
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from svc.actors.context import Context
-    from svc.actors.sync.script import Standing
+    from svc.actors.sync.script import UploadStatus
     from svc.edge.access import Access
     from svc.edge.workers import SeenBinding
     from svc.model import Account
 
 
-async def script(context: Context, access: Access, account: Account) -> tuple[list[Finding], Standing | None]:
-    """What is wrong with the script itself, and how it stands; None: it is not ours, or not there.
+async def script(context: Context, access: Access, account: Account) -> tuple[list[Finding], UploadStatus | None]:
+    """Check the script. Return the findings, and its upload status; None if it is missing or not the service's own.
 
     Raises EdgeRefused, EdgeUnavailable.
     """
-    there = await workers.get_script(access, SCRIPT_NAME)
-    if there is None:
+    existing = await workers.get_script(access, SCRIPT_NAME)
+    if existing is None:
         return [Finding("script_deleted", "resource_drift")], None
-    if ownership_tag(account.id) not in there.tags:
+    if ownership_tag(account.id) not in existing.tags:
         return [Finding("script_replaced", "name_taken")], None
-    stands = await standing(context, access, account, there)
-    if stands == "changed":
-        return [Finding("script_changed", "resource_drift")], stands
-    if stands == "newer":
-        return [newer(context, account)], stands
-    return [], stands
+    status = await upload_status(context, access, account, existing)
+    if status == "changed":
+        return [Finding("script_changed", "resource_drift")], status
+    if status == "newer":
+        return [unknown_upload(context, account)], status
+    return [], status
 
 
-def newer(context: Context, account: Account) -> Finding:
-    """The finding of a worker that this store does not know, though it is ours: it lost commits."""
+def unknown_upload(context: Context, account: Account) -> Finding:
+    """Return the finding for a worker of the service that is not in the store, because the store lost commits."""
     return Finding("script_not_known", "resource_drift", repair=partial(_install, context, account))
 
 
@@ -54,8 +54,8 @@ async def _install(context: Context, account: Account) -> None:
             await operations.begin(context, "install", account.id, lambda begun: begun)
 
 
-async def around_script(context: Context, access: Access, account: Account, *, bindings: bool) -> list[Finding]:
-    """What is wrong with the cron and the workers.dev address of a script that is ours and unchanged, and its bindings.
+async def script_settings(context: Context, access: Access, account: Account, *, bindings: bool) -> list[Finding]:
+    """Check the cron trigger, the workers.dev address and the bindings of a script that is unchanged.
 
     Raises EdgeRefused, EdgeUnavailable.
     """
@@ -63,16 +63,16 @@ async def around_script(context: Context, access: Access, account: Account, *, b
     seen = await workers.bindings(access, SCRIPT_NAME) if bindings else {}
     install = seen.get("INSTALL")
     if install is not None and install.text != account.install_id and await is_unknown(context, install.text or ""):
-        return [newer(context, account)]  # its code is the same, its key is not
+        return [unknown_upload(context, account)]  # the same code with another key
     wrong = await _wrong_bindings(context, account, seen)
     if wrong:
         found.append(Finding("bindings_differ", "resource_drift", {"bindings": ", ".join(wrong)}))
     crons = [context.bundle.cron]
-    have = await workers.schedules(access, SCRIPT_NAME)
-    if have != set(crons):
+    actual = await workers.schedules(access, SCRIPT_NAME)
+    if actual != set(crons):
         repair = partial(workers.set_schedules, access, SCRIPT_NAME, crons)
-        facts = {"cron": context.bundle.cron, "found": ", ".join(sorted(have))}
-        found.append(Finding("cron_changed" if have else "cron_deleted", "resource_drift", facts, repair))
+        facts = {"cron": context.bundle.cron, "found": ", ".join(sorted(actual))}
+        found.append(Finding("cron_changed" if actual else "cron_deleted", "resource_drift", facts, repair))
     if await workers.is_on_workers_dev(access, SCRIPT_NAME):
         repair = partial(workers.disable_subdomain, access, SCRIPT_NAME)
         found.append(Finding("workers_dev_on", "resource_drift", repair=repair))
@@ -80,9 +80,9 @@ async def around_script(context: Context, access: Access, account: Account, *, b
 
 
 async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str, SeenBinding]) -> list[str]:
-    """The names of bindings that are not as our upload left them; secrets are only known to be there.
+    """Return the names of bindings that differ from the last upload. Of secrets only the existence is known.
 
-    Where the push address leads is the operator's to change, so that the worker may have an earlier one.
+    The value of PUSH_URL is not compared: the operator may change it, and the worker keeps the earlier one.
     """
     if account.install_id is None or not seen:
         return []
@@ -90,7 +90,7 @@ async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str,
     install = seen.get("INSTALL")
     open_uploads = await context.store.read(operation_rows.with_open_upload(account.id))
     if install is not None and install.text != account.install_id and install.text in open_uploads:
-        return []  # an upload of ours whose answer was never recorded
+        return []  # an upload by the service whose response was lost
     texts["INSTALL"] = account.install_id
     wrong = [name for name, text in texts.items() if name not in seen or seen[name].text != text]
     if "DB" not in seen or seen["DB"].database_id != account.database_id:
@@ -100,7 +100,7 @@ async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str,
 
 
 async def database(access: Access, account: Account) -> list[Finding]:
-    """Whether the database is there. Raises EdgeRefused, EdgeUnavailable."""
+    """Check that the database exists. Raises EdgeRefused, EdgeUnavailable."""
     if account.database_id is not None and await d1.get(access, account.database_id) is not None:
         return []
     return [Finding("database_deleted", "resource_drift")]

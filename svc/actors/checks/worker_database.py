@@ -1,7 +1,7 @@
-"""What the worker's own database tells: whether it is whole, whether its configuration is ours, whether the crons run.
+"""Checks of the worker's database: are its tables complete, is its configuration current, does the worker report?
 
-A database that was emptied or brought back to an earlier state outside the service is filled again: its tables by the
-schema's statements, its configuration by a sync. What was counted in it and not pushed is lost.
+If the database was emptied or restored to an earlier state outside the service, it is filled again: tables by the
+schema's statements, configuration by a sync. Counts that were in it and not yet pushed are lost.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.syncs import Synced
 
-# A worker pushes once an hour, whether it has counted anything or not, and notes when it will be the next time.
+# A worker pushes once an hour, even without counts, and stores when it will push next.
 STOPPED_MS = 2 * HOUR_MS
-# Counting the configuration reads all of its rows, of the five million that a free account may read a day: this many.
+# Counting reads all rows of the configuration. A free account may read five million rows a day; this is the share.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 
@@ -48,48 +48,48 @@ _COUNT = (
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What the database told: its tables, whether `meta` is whole, and what it says. None: that could not be read."""
+class _State:
+    """Content of the database. `is_complete`: `meta` has all keys. `meta`: None if its values cannot be parsed."""
 
     tables: set[str]
-    whole: bool = False
+    is_complete: bool = False
     schema: int = 0
     meta: WorkerMeta | None = None
-    count: tuple[int, int] | None = None  # rows of the configuration, and the sum of their versions
+    count: tuple[int, int] | None = None  # rows of the configuration, and the sum of their versions; None: not counted
 
 
-async def look(
+async def check_database(
     context: Context, access: Access, account: Account, timers: Timers, *, newer: bool, count: bool
 ) -> list[Finding]:
-    """What is wrong in the account's database, and with the worker's reports.
+    """Check the account's database and the worker's reports.
 
-    `newer`: the script is known to be newer than the record. `count`: the rows of the configuration are counted, though
-    it is not their time. Raises EdgeRefused, EdgeUnavailable.
+    `newer`: the script is known to be an upload that is not in the store. `count`: count the configuration's rows even
+    if that is not due. Raises EdgeRefused, EdgeUnavailable.
     """
     if account.database_id is None:
         return []
     expected = None
     if count or trio.current_time() >= timers.count_at:
         expected = await context.store.read(syncs.synced_rows(account.id))
-    told = await _ask(access, account.database_id, expected)
+    state = await _read_state(access, account.database_id, expected)
     if expected is not None:
         counts_a_day = max(_LEAST_COUNTS_A_DAY, _ROWS_COUNTED_A_DAY / (expected.rows + 1))
         timers.count_at = trio.current_time() + DAY_MS / 1000 / counts_a_day
-    missing = schema.tables(context.bundle, account.edge_schema or 0) - told.tables
-    if missing or not told.whole or told.schema < (account.edge_schema or 0):
-        return [_emptied(context, access, account, missing)]
-    if told.meta is None:
+    missing = schema.tables(context.bundle, account.edge_schema or 0) - state.tables
+    if missing or not state.is_complete or state.schema < (account.edge_schema or 0):
+        return [_tables_finding(context, access, account, missing)]
+    if state.meta is None:
         raise EdgeRefused("resource_drift", UNREADABLE)
     found = []
-    if not newer and await _was_uploaded_later(context, account, told.meta):
-        found.append(installation.newer(context, account))
+    if not newer and await _is_later_upload(context, account, state.meta):
+        found.append(installation.unknown_upload(context, account))
     elif not newer:
-        found += _configuration(context, access, account, told, expected)
-    return found + _reports(context, account, told.meta)
+        found += _configuration(context, access, account, state, expected)
+    return found + _reports(context, account, state.meta)
 
 
-async def _ask(access: Access, database_id: str, expected: Synced | None) -> _Told:
-    """One call, and another one when a table is not there, for which the platform refuses all of the first."""
+async def _read_state(access: Access, database_id: str, expected: Synced | None) -> _State:
+    """Read the database in one call; in two if a table is missing, because D1 then refuses the whole first call."""
     statements: list[tuple[str, Sequence[d1.Parameter]]] = [(schema.TABLES, []), (STATEMENT, [])]
     if expected is not None:
         statements.append((_COUNT, [config_rows.hex_keys(expected.refused)]))
@@ -99,85 +99,85 @@ async def _ask(access: Access, database_id: str, expected: Synced | None) -> _To
         if error.code != "cloudflare_error":
             raise
         [tables] = await d1.query(access, database_id, [(schema.TABLES, [])])
-        told = _Told({str(row["name"]) for row in tables.rows})
-        if {"meta", "config"} <= told.tables:
+        state = _State({str(row["name"]) for row in tables.rows})
+        if {"meta", "config"} <= state.tables:
             raise
-        return told
+        return state
     values = {str(row["key"]): row["value"] for row in meta.rows}
-    return _Told(
+    return _State(
         {str(row["name"]) for row in tables.rows},
         all(key in values for key in _META_KEYS),
-        _whole_number(values.get("schema")),
-        _meta_of(meta.rows),
+        _parse_int(values.get("schema")),
+        _parse_meta(meta.rows),
         (int(count[0].rows[0]["n"]), int(count[0].rows[0]["versions"])) if count else None,
     )
 
 
-def _meta_of(rows: Sequence[Mapping[str, Any]]) -> WorkerMeta | None:
+def _parse_meta(rows: Sequence[Mapping[str, Any]]) -> WorkerMeta | None:
     try:
         return WorkerMeta.of(rows)
     except (ValueError, KeyError):
         return None
 
 
-def _whole_number(value: object) -> int:
+def _parse_int(value: object) -> int:
     try:
         return int(str(value))
     except ValueError:
         return 0
 
 
-def _emptied(context: Context, access: Access, account: Account, missing: set[str]) -> Finding:
+def _tables_finding(context: Context, access: Access, account: Account, missing: set[str]) -> Finding:
     facts = {"schema": str(context.bundle.schema), "tables": ", ".join(sorted(missing or {"meta"}))}
     repair = partial(_make_tables, context, access, account)
     return Finding("tables_deleted", "resource_drift", facts, repair, variant="" if missing else "rows")
 
 
 async def _make_tables(context: Context, access: Access, account: Account) -> None:
-    """Make what is missing; each statement can be repeated, and leaves what is there as it is."""
+    """Create the missing tables and rows. Each statement can be repeated and keeps existing data."""
     if account.database_id is None:
         return
     await schema.migrate(access, account.database_id, context.bundle)
     meta = await recovery.read_meta(access, account.database_id)
-    # All of it where the table is new. Where it only was brought back: what is newer than its version.
+    # A new table gets the whole configuration; a restored one gets only what is newer than its version.
     [found] = await d1.query(access, account.database_id, [("select exists (select 1 from config) as filled", [])])
     version = meta.config_version if found.rows[0]["filled"] else 0
     await context.store.run(syncs.write_anew(account.id, version))
 
 
-async def _was_uploaded_later(context: Context, account: Account, meta: WorkerMeta) -> bool:
-    """Whether a worker runs that this store does not know of, though its code may be the same.
+async def _is_later_upload(context: Context, account: Account, meta: WorkerMeta) -> bool:
+    """Return True if the running worker is an upload that the store does not know, even if its code is the same.
 
-    Its key is not known either, so none of its pushes is taken.
+    The store does not know its key either, so the service rejects all of its pushes.
     """
-    # What pushed before our own upload is no sign of anything.
-    later = account.installed_at is not None and meta.next_push_at - HOUR_MS > account.installed_at
-    return later and meta.tried != account.install_id and await is_unknown(context, meta.tried)
+    # A push from before the latest recorded install proves nothing.
+    pushed_later = account.installed_at is not None and meta.next_push_at - HOUR_MS > account.installed_at
+    return pushed_later and meta.tried != account.install_id and await is_unknown(context, meta.tried)
 
 
 def _configuration(
-    context: Context, access: Access, account: Account, told: _Told, expected: Synced | None
+    context: Context, access: Access, account: Account, state: _State, expected: Synced | None
 ) -> list[Finding]:
-    if told.meta is None:
+    if state.meta is None:
         return []
-    version = told.meta.config_version
-    if recovery.is_behind(account, told.meta):
-        repair = findings.by(context, partial(bump_version, account.id))  # which wakes the sync
+    version = state.meta.config_version
+    if recovery.is_behind(account, state.meta):
+        repair = findings.repair_by(context, partial(bump_version, account.id))  # a new version wakes the sync
         return [Finding("configuration_newer", "resource_drift", repair=repair)]
     if version < account.synced_version:
-        repair = findings.by(context, partial(syncs.write_anew, account.id, version))
+        repair = findings.repair_by(context, partial(syncs.write_anew, account.id, version))
         facts = {"version": str(version), "given": str(account.synced_version)}
         return [Finding("configuration_older", "resource_drift", facts, repair)]
-    if expected is None or told.count is None or told.count == (expected.rows, expected.versions):
+    if expected is None or state.count is None or state.count == (expected.rows, expected.versions):
         return []
-    facts = {"rows": str(told.count[0]), "given": str(expected.rows)}
+    facts = {"rows": str(state.count[0]), "given": str(expected.rows)}
     return [Finding("configuration_differs", "resource_drift", facts, partial(_refill, context, access, account))]
 
 
 async def _refill(context: Context, access: Access, account: Account) -> None:
-    """Write the rows of the configuration that are lost, and remove those that nobody knows.
+    """Write missing rows of the configuration and remove unknown ones.
 
-    Then the version is raised: isolates keep, as of a version, which codes are no links.
+    Then raise the version, because isolates cache per version which codes are not links.
     """
     if account.database_id is None:
         return
@@ -185,15 +185,15 @@ async def _refill(context: Context, access: Access, account: Account) -> None:
     all_links = [one for one in await context.store.read(links.changed_links(account.id, 0)) if not one.config_error]
     refused = await context.store.read(syncs.synced_rows(account.id))
     if refused is None:
-        return  # a sync is still to come; the next health check sees what is lost then
+        return  # a sync is still due; the next health check covers what is missing after it
     rows = await trio.to_thread.run_sync(
         config_rows.rows_of, all_sites, all_links, account.link_host, account.days_kept, 0
     )
     wanted = {row.key: row for row in rows if row.body is not None}
-    there = await worker_config.versions(access, account.database_id)
-    wrong = [row for key, row in wanted.items() if there.get(key) != row.version]
-    unknown = there.keys() - wanted.keys() - set(refused.refused)
-    wrong += [ConfigRow(key, max(there[key], account.synced_version), None) for key in sorted(unknown)]
+    existing = await worker_config.versions(access, account.database_id)
+    wrong = [row for key, row in wanted.items() if existing.get(key) != row.version]
+    unknown = existing.keys() - wanted.keys() - set(refused.refused)
+    wrong += [ConfigRow(key, max(existing[key], account.synced_version), None) for key in sorted(unknown)]
     await worker_config.write(access, account.database_id, wrong)
     await context.store.run(bump_version(account.id))
 
@@ -209,8 +209,8 @@ def _reports(context: Context, account: Account, meta: WorkerMeta) -> list[Findi
     return []
 
 
-async def note_crons(context: Context, account: Account, found: Sequence[Finding]) -> None:
-    """Let the account warn of crons that have stopped, until they run."""
+async def record_crons(context: Context, account: Account, found: Sequence[Finding]) -> None:
+    """Set or clear the account's warning that its cron trigger has stopped."""
     stopped = any(one.kind == "reports_stopped" for one in found)
     if stopped and "crons_stopped" not in account.warnings:
         await context.store.run(accounts.warn(account.id, "crons_stopped"))

@@ -1,10 +1,10 @@
-"""Operations: the long pieces of work on an edge account, one at a time, each of them a row.
+"""Operations: long-running work on a Cloudflare account, one at a time, each with a row in the store.
 
-There are two families. A *recorded* operation (an install, an update) runs from its row alone: whoever asks for it gets
-an answer when the row is there, `run` does the work, and a process killed anywhere continues it at its next start. An
-*asked* operation (a connect) needs a secret that lives only in the call, so that nothing can continue it; its row says
-only what has to be cleaned up. A disconnect is recorded, too, but is carried out in the request that asks for it,
-because its answer tells what is left; only one that was cut short goes on from its row.
+There are two kinds. A *recorded* operation (install, update) runs from its row alone: the request is answered once the
+row is stored, `run` does the work, and a killed process continues it at its next start. An *asked* operation (connect,
+renew) needs a secret that exists only in the call, so it cannot be continued; its row only says what to clean up. A
+disconnect is recorded, but runs in the request because its response lists the remaining resources. Only an interrupted
+disconnect continues from its row.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The recorded operations whose work follows their answer. A kind that is not here cannot be begun by `begin`; a row of
-# one was written by another version of the service, which knows what to do with it.
+# The recorded operations that `begin` can start. A row with any other kind was written by a different version of the
+# service, which knows how to run it.
 WORK: Mapping[OperationKind, Work] = {"install": install.WORK, "update": update.WORK}
 
 
 async def begin(context: Context, kind: OperationKind, account_id: str, commit: Commit[Account, R]) -> R:
-    """Record that an operation is to run, and answer; the duty below does the work.
+    """Record an operation and answer; `resume_when_due` does the work.
 
     Raises NotFound; ServiceError not_configured; Conflict account_not_ready, operation_in_progress, schema_newer;
-    KeyError: no recorded operation is of this kind.
+    KeyError: this kind is not a recorded operation.
     """
     work = WORK[kind]
     context.check_push_url()
     account = await context.store.read(accounts.account_by_id(account_id))
     if account is not None and (account.edge_schema or 0) > context.bundle.schema:
-        # Known before anything is begun, so that the account goes on as it is.
+        # Checked before anything begins, so that the account stays as it is.
         raise Conflict("schema_newer", details={"schema": account.edge_schema, "known": context.bundle.schema})
     return await context.store.run(commit(work.begin(account_id, new_id("op"), context.clock())))
 
 
 async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Continue the account's recorded operation."""
+    """Continue the account's recorded operation, if any."""
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind not in WORK:
         return math.inf

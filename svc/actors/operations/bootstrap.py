@@ -1,7 +1,8 @@
-"""The use of a bootstrap token: it is checked, makes a working token, and deletes what must not stay, itself last.
+"""Use of a bootstrap token: check it, create a working token with it, delete obsolete tokens and then the token itself.
 
-A working token is named before it is made (`svc-<operation id>`), and the operation's row says so until that token is
-known to be gone or is the account's own: so each token that may be alive has a name that the service can tell.
+A working token is named before it is created (`svc-<operation id>`). The operation's row keeps that name until the
+token is known to be deleted, or belongs to the account. So the service knows the name of every token that may still be
+valid.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# "Could not route to …, perhaps your object identifier is invalid?": said of an account's id that is none.
+# "Could not route to …, perhaps your object identifier is invalid?": the response for an invalid account id.
 _NO_SUCH_ACCOUNT = frozenset({7000, 7003})
 _TOKEN_DAYS = 365  # the lifetime of a working token
 _TOKENS_WRITE = "Account API Tokens Write"
-# Final refusals after which the bootstrap token works as before.
+# Final refusals that leave the bootstrap token valid.
 _LEAVES_BOOTSTRAP: tuple[Code, ...] = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -55,18 +56,18 @@ _LEAVES_BOOTSTRAP: tuple[Code, ...] = (
     "service_full",
 )
 _DELETE_BOOTSTRAP = (
-    "The bootstrap token is still valid. Use it for the next try, or delete it in the edge platform's dashboard under"
+    "The bootstrap token is still valid. Use it for the next attempt, or delete it in the Cloudflare dashboard under"
     " Manage Account, Account API Tokens."
 )
-# What a good token is refused with until the platform knows it everywhere.
+# Errors for a valid token that Cloudflare does not know everywhere yet.
 _NOT_SETTLED = ("token_refused", "permission_error")
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """A bootstrap token that the platform has accepted, with what it told of the token and of its account.
+    """An accepted bootstrap token, with its status and the name of its account.
 
-    `left_s`: how much of the time for its use is left, in seconds.
+    `left_s`: seconds that remain for its use.
     """
 
     access: Access
@@ -76,10 +77,10 @@ class Bootstrap:
 
 
 async def check(context: Context, edge_account_id: str, user_id: int, token: SecretStr) -> Bootstrap:
-    """Ask the platform what the bootstrap token is. It may have been made a moment ago.
+    """Check the bootstrap token, which may be only seconds old.
 
-    It only looks, and takes seconds where the token is no good: it runs in the task of the request, so that nobody
-    waits behind a token that anybody can make up for an account whose id is known.
+    Makes only reads. An invalid token takes seconds, so this runs in the task of the request: other requests of the
+    account do not wait, even if someone sends made-up tokens for a known account id.
 
     Raises ServiceError invalid_bootstrap (unknown, expired, of another account), bootstrap_permission_error;
     EdgeUnavailable.
@@ -88,15 +89,15 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
     began_at = trio.current_time()
     try:
         with trio.fail_after(context.config.edge.connect_s):
-            own, name = await _looked_at(access.settling(context.config.edge.settling_in_connect_s))
+            own, name = await _inspect(access.settling(context.config.edge.settling_in_connect_s))
     except trio.TooSlowError:
-        raise EdgeUnavailable("The edge platform took too long; repeat the request.") from None
+        raise EdgeUnavailable("Cloudflare took too long; repeat the request.") from None
     return Bootstrap(access, own, name, context.config.edge.connect_s - (trio.current_time() - began_at))
 
 
 @contextmanager
-def told_valid() -> Iterator[None]:
-    """Around the use of a bootstrap token: a final refusal says that the token is still valid, and how to delete it."""
+def explain_still_valid() -> Iterator[None]:
+    """Add to final refusals in the block that the bootstrap token is still valid, and how to delete it."""
     try:
         yield
     except ServiceError as refusal:
@@ -108,15 +109,15 @@ def told_valid() -> Iterator[None]:
 
 
 def check_unused(context: Context, bootstrap: Bootstrap) -> None:
-    """Raises ServiceError invalid_bootstrap: a request before has used the token, and deleted it.
+    """Raises ServiceError invalid_bootstrap if an earlier request used and deleted the token.
 
-    (The platform would say so as well, but a refusal is believed only after several tries.)
+    (Cloudflare would refuse it as well, but a refusal is believed only after several attempts.)
     """
     if bootstrap.own.id in context.deleted_bootstraps:
-        raise _invalid("The bootstrap token was used by another request, and is deleted.")
+        raise _invalid("The bootstrap token was used by another request and has been deleted.")
 
 
-async def _looked_at(bootstrap: Access) -> tuple[TokenStatus, str]:
+async def _inspect(bootstrap: Access) -> tuple[TokenStatus, str]:
     try:
         own = await tokens.verify(bootstrap)
     except EdgeRefused as error:
@@ -138,7 +139,7 @@ async def _looked_at(bootstrap: Access) -> tuple[TokenStatus, str]:
     except EdgeRefused:
         missing.append(_TOKENS_WRITE)
     if missing:
-        raise _lacks(missing)
+        raise _missing_permissions(missing)
     return own, name
 
 
@@ -146,18 +147,18 @@ def _invalid(message: str | None = None, details: Mapping[str, object] | None = 
     return ServiceError("invalid_bootstrap", message, {**(details or {}), "token_page": TOKEN_PAGE})
 
 
-def _lacks(missing: list[str]) -> ServiceError:
+def _missing_permissions(missing: list[str]) -> ServiceError:
     return ServiceError("bootstrap_permission_error", details={"missing": missing, "token_page": TOKEN_PAGE})
 
 
 async def mint(
     context: Context, bootstrap: Access, account: Account, operation: Operation
 ) -> tuple[Operation, NewToken]:
-    """A working token with exactly the rights needed, checked as far as it has settled (the install checks it again);
-    and the operation whose name it has.
+    """Create a working token with exactly the required permissions. Return it with the operation that it is named for.
 
-    Raises ServiceError bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed,
-    orphan_not_deleted; EdgeUnavailable. A refusal of a token that was created has `had_effect`.
+    The token is checked as far as Cloudflare already knows it; the install checks it again. Raises ServiceError
+    bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed, orphan_not_deleted;
+    EdgeUnavailable. A refusal after the token was created has `had_effect`.
     """
     await delete_lost(context, bootstrap, account)
     groups: list[tokens.PermissionGroup] = []
@@ -171,15 +172,15 @@ async def mint(
             await delete_lost(context, bootstrap, account)
             token = await _create(context, bootstrap, operation, policies)
     except EdgeRefused as error:
-        if error.code == "permission_error":  # it may read tokens, but not write them
-            raise _lacks([_TOKENS_WRITE]) from None
+        if error.code == "permission_error":  # it can read tokens but not write them
+            raise _missing_permissions([_TOKENS_WRITE]) from None
         if tokens.cannot_give(error, groups):
-            raise _cannot_give(error.details) from None
+            raise _cannot_grant(error.details) from None
         raise ServiceError("token_check_failed", error.message, error.details) from None
-    asked, got = tokens.rights_of(policies), tokens.rights_of(token.policies)
-    if got < asked:
-        raise _cannot_give(had_effect=True)
-    if got != asked:
+    requested, received = tokens.rights_of(policies), tokens.rights_of(token.policies)
+    if received < requested:
+        raise _cannot_grant(had_effect=True)
+    if received != requested:
         raise ServiceError("token_rights_mismatch", had_effect=True)
     working = context.edge.access(account.edge_account_id, token.value.get_secret_value(), account.user_id)
     settling_s = context.config.edge.settling_in_connect_s
@@ -192,11 +193,11 @@ async def mint(
     return operation, token
 
 
-def _cannot_give(details: Mapping[str, object] | None = None, *, had_effect: bool = False) -> ServiceError:
-    """The refusal where the bootstrap token would have to hold itself what it is to give to the working token."""
+def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bool = False) -> ServiceError:
+    """Return the error for a bootstrap token that must hold the working token's permissions itself."""
     return ServiceError(
         "bootstrap_permission_error",
-        "The bootstrap token cannot give the working token rights that it does not hold; details.missing names them.",
+        "The bootstrap token cannot grant permissions that it does not hold; details.missing names them.",
         {
             **(details or {}),
             "missing": [right.name for right in tokens.WORKING_RIGHTS],
@@ -207,20 +208,20 @@ def _cannot_give(details: Mapping[str, object] | None = None, *, had_effect: boo
 
 
 async def probe(working: Access) -> None:
-    """Use every right of the working token once. Raises EdgeRefused when one does not work; EdgeUnavailable."""
+    """Use every permission of the working token once. Raises EdgeRefused if one does not work; EdgeUnavailable."""
     await tokens.verify(working)
     await workers.get_script(working, SCRIPT_NAME)
     await d1.find(working, DATABASE_NAME)
     found, _ = await zones.list_zones(working, limit=1)
-    if found:  # rights on zones cannot be tried on an account without any
+    if found:  # zone permissions can only be tried with a zone
         await routes.list_routes(working, found[0].id)
 
 
 async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
-    """Delete the tokens that operations of this account have left, or had replaced: by their ids, else by their names.
+    """Delete tokens that earlier operations of this account lost or replaced, by id or else by name.
 
-    One that is not there may still come, if it was asked for lately. Raises ServiceError orphan_not_deleted,
-    EdgeUnavailable.
+    A token that was requested recently may still appear; its operation stays open. Raises ServiceError
+    orphan_not_deleted, EdgeUnavailable.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
     if not lost:
@@ -242,9 +243,9 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
 async def clean_up(
     context: Context, bootstrap: Access, account: Account, refusal: ServiceError, within_s: float = math.inf
 ) -> Sequence[Operation]:
-    """Delete what a refused operation, and those before it, have made, as far as it comes to in `within_s`.
+    """Delete the tokens that a refused operation and earlier ones created, within `within_s` seconds.
 
-    Returns the operations whose tokens may be alive all the same. Raises StoreUnavailable.
+    Returns the operations whose tokens may still be valid. Raises StoreUnavailable.
     """
     if refusal.code != "orphan_not_deleted":
         with trio.move_on_after(within_s):
@@ -258,22 +259,22 @@ async def clean_up(
 
 
 async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> None:
-    """Make the last calls with the bootstrap token: it deletes the token that was replaced and what came late of lost
-    tries, then itself.
+    """Make the last calls with the bootstrap token: delete the replaced token and late tokens of lost attempts, then
+    the bootstrap token itself.
 
-    After that nothing can come any more. What fails stays as a warning, which was written with the working token.
+    No such token can appear afterwards. A failure leaves the warning that was stored together with the working token.
     """
     try:
         await delete_lost(context, bootstrap.access, account)
-        looked = True
+        is_clean = True
     except ServiceError as error:
         log.warning("lost tokens not deleted", extra={"account": account.id, "code": error.code})
-        looked = False
-    await context.store.run(working_tokens.note_others(account.id, looked=looked))
+        is_clean = False
+    await context.store.run(working_tokens.note_others(account.id, looked=is_clean))
     try:
         await tokens.delete(bootstrap.access, bootstrap.own.id)
     except (EdgeRefused, EdgeUnavailable) as error:
-        if error.code != "token_refused":  # what is said of a token that is gone: an earlier try's answer was lost
+        if error.code != "token_refused":  # the token is already deleted: an earlier attempt's response was lost
             log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
             return
     context.deleted_bootstraps.append(bootstrap.own.id)
@@ -281,26 +282,26 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
 
 
 def sealed(context: Context, account: Account, token: NewToken, bootstrap: TokenStatus) -> WorkingToken:
-    """The token that `bootstrap` made, as the account keeps it."""
+    """Return the new token in its stored form, with the expiry of the bootstrap token that created it."""
     value = context.vault.seal(token.value.get_secret_value(), account.id)
     bootstrap_expires_at = bootstrap.expires_at or context.clock() + DAY_MS
     return WorkingToken(token.id, token.name, token.expires_at, value, bootstrap_expires_at)
 
 
-def naming(lost: Sequence[Operation], refusal: ServiceError) -> ServiceError:
-    """The refusal, whose details also name the tokens that may be alive."""
-    details = {**(refusal.details or {}), **to_revoke(lost)}
+def with_token_names(lost: Sequence[Operation], refusal: ServiceError) -> ServiceError:
+    """Return the refusal with the names of tokens that may still be valid in its details."""
+    details = {**(refusal.details or {}), **tokens_to_revoke(lost)}
     return ServiceError(refusal.code, refusal.message, details, had_effect=refusal.had_effect)
 
 
-def to_revoke(lost: Sequence[Operation]) -> JsonObject:
-    """The names of the tokens that may be alive; the newest also by itself."""
+def tokens_to_revoke(lost: Sequence[Operation]) -> JsonObject:
+    """Return the names of the tokens that may still be valid; the newest also as `revoke_token`."""
     names = [operation.token_name for operation in lost]
     return {"revoke_token": names[-1], "revoke_tokens": names}
 
 
 async def forget_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """End the warning of a bootstrap token that could not be deleted with the token's own time."""
+    """Clear the warning about an undeleted bootstrap token once the token has expired."""
     del timers
     if account.bootstrap_expires_at is None:
         return math.inf
@@ -312,7 +313,7 @@ async def forget_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 async def _create(context: Context, bootstrap: Access, operation: Operation, policies: list[tokens.Policy]) -> NewToken:
-    """Ask for the token, once, under the operation's name. Raises EdgeRefused; EdgeUnknown: it may have been made."""
+    """Request the token once, under the operation's name. Raises EdgeRefused; EdgeUnknown: it may exist."""
     now = context.clock()
     expires_at = now // 1000 * 1000 + _TOKEN_DAYS * DAY_MS
     await context.store.run(operations.token_asked(operation.id, now))
@@ -320,7 +321,7 @@ async def _create(context: Context, bootstrap: Access, operation: Operation, pol
         token = await tokens.create(bootstrap, operation.token_name, policies, expires_at)
     except EdgeUnknown:
         raise
-    except (EdgeRefused, EdgeUnavailable):  # nothing was made
+    except (EdgeRefused, EdgeUnavailable):  # no token was created
         await context.store.run(operations.token_settled(operation.id))
         raise
     await context.store.run(operations.token_made(operation.id, token.id))

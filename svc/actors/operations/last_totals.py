@@ -1,7 +1,7 @@
-"""The last totals of a worker that is gone: what it had counted and not pushed is read from its database, and kept.
+"""The last totals of a deleted worker: unpushed counts are read from its database and stored.
 
-After them the service has what was counted, as after a push that nothing can follow. The number of calls grows with
-the rows, some thousand of them a call, and not with the targets.
+Afterwards the service has everything that was counted, as after a final push. The number of calls grows with the rows
+(several thousand per call), not with the targets.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A cron run that began before the worker was deleted may still move events while they are read: then again.
+# A cron run that began before the worker was deleted may still move events during the read, which then restarts.
 _TRIES = 3
-# The store's writer is not held up by a whole account at once.
+# Limits how long one transaction occupies the store's writer.
 _TARGETS_A_PART = 1_000
 
 
 async def keep_last_totals(context: Context, access: Access, account_id: str, database_id: str) -> None:
-    """Read and store them. Repeated, it changes nothing.
+    """Read and store the last totals. Can be repeated.
 
-    Raises EdgeRefused, EdgeUnavailable; ValueError, KeyError, TypeError: the database holds what the worker did not
-    write.
+    Raises EdgeRefused, EdgeUnavailable; ValueError, KeyError, TypeError: the database holds data that the worker did
+    not write.
     """
     pushed_as_of = await context.store.read(totals.pushed_as_of(account_id))
     now = context.clock()
-    # A day's last hour ends with the day, and its part is sent before the day's own.
+    # A day's last hour ends with the day, and its part is pushed before the part of the day itself.
     first_day = day_of(now) - totals.OLDEST_DAYS if pushed_as_of is None else day_of(pushed_as_of - 1)
     for _ in range(_TRIES):
         before = await _state(access, database_id)
         closed, open_counts = await _read(access, database_id, first_day)
         if await _state(access, database_id) == before:
             break
-        log.info("counts moved while they were read", extra={"account": account_id})
-    for part in _parts(closed, open_counts, now):
-        # Whole up to the end of an hour that may not be over: nothing more comes in it.
+        log.info("counts changed during read", extra={"account": account_id})
+    for part in _build_parts(closed, open_counts, now):
+        # The current hour counts as complete, because nothing more can be counted in it.
         await context.store.run(totals.ingest(account_id, [part], max(now, part.as_of)))
 
 
@@ -64,23 +64,24 @@ async def _state(access: Access, database_id: str) -> Sequence[Row]:
 
 
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
-    """The days that the worker has closed, from `first_day` on, and the counts of open ones.
+    """Read the days from `first_day` on that the worker has closed, and the counts of open days.
 
-    Closed days that the worker has deleted by their age are those that wait to be sent: the others are stored.
+    Of closed days that the worker has already deleted, only those still queued for a push are returned; the store has
+    the others.
     """
     meta = await recovery.read_meta(access, database_id)
     counts = OpenCounts(meta.closed_day)
-    tables: tuple[Literal["event_log", "event_page"], ...] = ("event_log", "event_page")
-    for table in tables:
+    names: tuple[Literal["event_log", "event_page"], ...] = ("event_log", "event_page")
+    for table in names:
         after_id = -1
         while rows := await _rows(access, database_id, last_counts.events_statement(table, after_id)):
             after_id = int(rows[-1]["id"])  # type: ignore[call-overload]  # a row's id is a number
-            # In a thread: they can be many, and the other accounts go on meanwhile.
+            # In a thread, because there can be many events, which would block other accounts.
             await trio.to_thread.run_sync(counts.add_lines, [str(row["lines"]) for row in rows])
-    await _every_row(
+    await _read_all_rows(
         access, database_id, lambda last: last_counts.hours_statement(meta.closed_day, last), counts.add_hours
     )
-    await _every_row(
+    await _read_all_rows(
         access,
         database_id,
         lambda last: last_counts.day_visitors_statement(meta.closed_day, last),
@@ -95,7 +96,7 @@ async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[
             break
         days += stored_totals.days_of(rows, {})
     if first_day < meta.kept_from:
-        await _every_row(
+        await _read_all_rows(
             access,
             database_id,
             lambda last: stored_totals.queued_statement(meta.kept_from, last),
@@ -104,7 +105,7 @@ async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[
     return [day for day in days if day.day <= meta.closed_day], counts
 
 
-async def _every_row(
+async def _read_all_rows(
     access: Access,
     database_id: str,
     statement: Callable[[Row | None], Statement],
@@ -121,8 +122,8 @@ async def _rows(access: Access, database_id: str, statement: Statement) -> Seque
     return found.rows
 
 
-def _parts(closed: Sequence[TargetCounts], open_counts: OpenCounts, now: int) -> Iterator[PushedPart]:
-    """The same as the worker's pushes would say, the oldest day first; the last one is of today, and may be empty."""
+def _build_parts(closed: Sequence[TargetCounts], open_counts: OpenCounts, now: int) -> Iterator[PushedPart]:
+    """Return the parts that the worker would push, oldest day first. The last part is for today and may be empty."""
     of_day: dict[int, list[TargetCounts]] = defaultdict(list, {day_of(now): []})
     for counts in (*closed, *open_counts.day_counts()):
         of_day[counts.day].append(counts)
@@ -133,6 +134,6 @@ def _parts(closed: Sequence[TargetCounts], open_counts: OpenCounts, now: int) ->
         as_of = last_counts.end_of_counting(open_counts, day, now)
         targets = of_day[day]
         for first in range(0, max(1, len(targets)), _TARGETS_A_PART):
-            some = targets[first : first + _TARGETS_A_PART]
-            their_hours = [hour for one in some for hour in hours.get((one.target, day), ())]
-            yield recovery.part_of(day, as_of, some, their_hours, final=as_of == (day + 1) * DAY_MS)
+            batch = targets[first : first + _TARGETS_A_PART]
+            their_hours = [hour for one in batch for hour in hours.get((one.target, day), ())]
+            yield recovery.make_part(day, as_of, batch, their_hours, final=as_of == (day + 1) * DAY_MS)

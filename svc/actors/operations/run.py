@@ -1,12 +1,12 @@
-"""How recorded operations run: one way to work, to wait, to count attempts and to fail.
+"""Execution of recorded operations: steps, retries, attempt counting and failure.
 
     steps, in order ──► done ──► (selfcheck: only waits for the worker's first push) ──► finished
       │ ▲
-      │ └── transient failure: all steps again, after 2, 4, 8 … s, or when the platform's own wait is over
-      └──── refused, used up its attempts, or the account's rows of the day are used up: failed
+      │ └── transient failure: all steps again, after 2, 4, 8 … s, or after Cloudflare's Retry-After
+      └──── refused, out of attempts, or daily row limit reached: failed
 
-An attempt begins with the first step, whichever the one before came to: each step looks its effect up before it makes
-it, and may be repeated.
+Each attempt starts with the first step. Steps can be repeated: each checks whether its effect exists before it creates
+it.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After so many transient failures the operation has failed and the user is told: some four minutes of waits.
+# After this many transient failures (about four minutes of waits) the operation fails and the user sees it.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
-# A token that made 1,200 calls in five minutes is blocked for as long (platform docs: limits): waited out as asked.
+# A token that exceeds 1,200 calls in five minutes is blocked for five minutes (platform docs: limits).
 _LONGEST_BLOCK_S = 300.0
-# Among the details of a failure that says nothing of what was tried: the same may go well another time.
+# Details of a failure that does not concern the attempted change, so a later attempt may succeed.
 _TRANSIENT = {"transient": True}
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a step works on: the rows as they are when it begins."""
+    """The input of a step: the rows as they are when it begins."""
 
     context: Context
     account: Account
@@ -54,11 +54,11 @@ Step = Callable[[Job], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Work:
-    """What is done in operations of one kind; all of it but the steps are transactions, and get the time (epoch ms).
+    """The parts of one kind of operation. All except the steps are transactions that get the time (epoch ms).
 
-    `begin` takes the ids of the account and of the operation to be. `steps` have the names that the user is shown.
-    `done` follows the last step; it finishes the operation or sets it to its self-check. `unconfirmed` ends a
-    self-check that the worker did not answer in time; None: this kind has none.
+    `begin` gets the ids of the account and of the new operation. The names of `steps` are shown to the user. `done`
+    follows the last step, and finishes the operation or starts its self-check. `unconfirmed` ends a self-check without
+    a push from the worker in time; None: this kind has no self-check.
     """
 
     begin: Callable[[str, str, int], Tx[Account]]
@@ -69,7 +69,7 @@ class Work:
 
 
 async def resume(context: Context, work: Work, operation: Operation, timers: Timers) -> float:
-    """Work on a running operation if it is due. Returns when to look at it again (monotonic seconds)."""
+    """Continue a running operation if it is due. Return when to call this again (monotonic seconds)."""
     if operation.step == operations.SELFCHECK and work.unconfirmed is not None:
         return await _watch_selfcheck(context, operation, work.unconfirmed)
     if trio.current_time() < timers.operation_at:
@@ -79,15 +79,15 @@ async def resume(context: Context, work: Work, operation: Operation, timers: Tim
         with trio.fail_after(_ATTEMPT_S):
             await _attempt(context, work, operation)
     except StoreUnavailable:
-        raise  # no fault of the operation
-    except DailyLimit as error:  # nothing is taken before midnight UTC: the user may want to know now
+        raise  # not a failure of the operation
+    except DailyLimit as error:  # writes are refused until midnight UTC, which the user should know now
         failure = ErrorNote("cloudflare_error", error.message, {**(error.details or {}), **_TRANSIENT})
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if operation.attempts + 1 < ATTEMPTS:
-            asked_s = error.retry_after_s if isinstance(error, EdgeUnavailable) else None
-            return await _wait(context, operation, timers, asked_s or 0)
+            retry_after_s = error.retry_after_s if isinstance(error, EdgeUnavailable) else None
+            return await _wait(context, operation, timers, retry_after_s or 0)
         reason = error.message if isinstance(error, ServiceError) else "It took too long."
-        failure = ErrorNote("cloudflare_error", f"The edge platform failed: {reason}", dict(_TRANSIENT))
+        failure = ErrorNote("cloudflare_error", f"Gave up after {ATTEMPTS} attempts: {reason}", dict(_TRANSIENT))
     except ServiceError as error:
         failure = error.note()
     if failure is not None:
@@ -106,11 +106,11 @@ async def _attempt(context: Context, work: Work, operation: Operation) -> None:
     await context.store.run(work.done(operation, context.clock()))
 
 
-async def _wait(context: Context, operation: Operation, timers: Timers, asked_s: float) -> float:
+async def _wait(context: Context, operation: Operation, timers: Timers, retry_after_s: float) -> float:
     attempts = operation.attempts + 1
-    wait_s = max(2.0**attempts, min(asked_s, _LONGEST_BLOCK_S))
+    wait_s = max(2.0**attempts, min(retry_after_s, _LONGEST_BLOCK_S))
     log.info(
-        "operation waits",
+        "operation delayed",
         extra={"account": operation.account_id, "kind": operation.kind, "attempt": attempts, "wait_s": wait_s},
     )
     await context.store.run(operations.count_attempt(operation.id, context.clock()))

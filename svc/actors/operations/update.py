@@ -1,11 +1,11 @@
-"""Updating the worker: the tables first, then the script, in an account that goes on to serve.
+"""Updating the worker: the tables first, then the script, while the account keeps serving.
 
-    tables ──► script ──► cron ──► selfcheck (the old worker's place is taken) ──► done, by a first push
+    tables ──► script ──► cron ──► selfcheck (the new worker runs) ──► done, with its first push
 
-Until the upload the old worker runs, with tables to which something was added; visitors notice nothing. Its database
-and everything in it stay. The new worker gets a key of its own, and the old one's is accepted for a day: whether an
-upload can keep a secret that it does not name is told differently by the platform's documents and its users, and a
-worker without its key would count for nobody. An update that fails leaves the account as it was.
+Until the upload the old worker runs, with tables that only gained something, so visitors notice nothing. Its database
+and all data stay. The new worker gets its own key, and the old key is accepted for one more day: Cloudflare's
+documentation and its users disagree on whether an upload can keep a secret that it does not include, and the pushes of
+a worker without a key would be rejected. A failed update leaves the account as it was.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def _migrate(job: Job) -> None:
     context, account = job.context, job.account
     context.check_push_url()
     access = context.access(account)
-    # What is gone was deleted by its owner: an update brings nothing back.
+    # Whatever is missing was deleted by its owner; an update does not restore it.
     if await check_script(context, access, account) is None:
         raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was deleted outside the service.")
     if account.database_id is None or await d1.get(access, account.database_id) is None:

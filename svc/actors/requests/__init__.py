@@ -1,7 +1,7 @@
-"""Work that a request does in its own task, outside the account's actor; a client that disconnects ends it.
+"""Work that runs in the task of an HTTP request, outside the account's actor. A disconnecting client cancels it.
 
-sites, links, bulk, link_host   changes, stored in one transaction; the actor's sync carries them to the worker
-zones                           questions to the platform about zones and hosts
-live_reads                      reads of an account's own database, shared and kept for some minutes
-ledger                          the statement of a day's counts
+sites, links, bulk, link_host   changes stored in one transaction; the actor's sync writes them to the worker
+zones                           queries to Cloudflare about zones and hosts
+live_reads                      reads of an account's own database, shared and cached for a few minutes
+ledger                          the worker's and Cloudflare's numbers for the count audit of a day
 """

@@ -1,4 +1,4 @@
-"""Many short links at once: a bulk request's, or an import's."""
+"""Creation of many short links in one transaction, for a bulk request or an import."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WantedLink:
-    """A link to be made; without a `code` it gets a random one."""
+    """A link to create. Without `code`, it gets a random code."""
 
     url: str
     code: str | None
@@ -34,30 +34,31 @@ def add_wanted(
     now: int,
     draw: Callable[[], str] = new_code,
 ) -> Tx[list[Link | ServiceError]]:
-    """Add all links that can be added: for each in its order the link, or why it was left out.
+    """Add all links that can be added. Return, in order, each link or why it was rejected.
 
-    A refusal among `wanted` stays among the results. `draw` gives random codes.
-    Raises Conflict link_host_required, Forbidden limit_reached, NotFound: nothing is added.
+    A ServiceError in `wanted` is returned as it is. `draw` returns random codes.
+
+    Raises Conflict link_host_required, Forbidden limit_reached, NotFound; nothing is added then.
     """
-    right = [one for one in wanted if not isinstance(one, ServiceError)]
-    if not right:
+    valid = [one for one in wanted if not isinstance(one, ServiceError)]
+    if not valid:
         yield UNCHANGED
-        return list(wanted)  # type: ignore[arg-type]  # all of them are refused
-    codes = {one.code for one in right if one.code is not None}
+        return list(wanted)  # type: ignore[arg-type]  # all are ServiceErrors
+    codes = {one.code for one in valid if one.code is not None}
     batch = []
-    for one in right:
-        code = one.code or _unlike(codes, draw)
+    for one in valid:
+        code = one.code or _new_unused(codes, draw)
         codes.add(code)
         batch.append(new_link(account, one.url, code, one.rules, now))
-    # A code that was drawn is another's once in some thousand batches; after this lock nobody takes one.
+    # One in several thousand batches draws a code that is taken. After this lock no other request can take one.
     yield from lock_user(account.user_id)
-    drawn = {link.code for link, one in zip(batch, right, strict=True) if one.code is None}
+    drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
     while taken := set((yield from used_codes(account.id, drawn))):
         for place, link in enumerate(batch):
             if link.code in taken:
-                batch[place] = replace(link, code=_unlike(codes, draw))
+                batch[place] = replace(link, code=_new_unused(codes, draw))
                 codes.add(batch[place].code)
-        drawn = {link.code for link, one in zip(batch, right, strict=True) if one.code is None}
+        drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
     results = yield from add_links(batch, limit)
     if not links_made(results):
         yield UNCHANGED
@@ -66,11 +67,11 @@ def add_wanted(
 
 
 def links_made(results: Sequence[Link | ServiceError]) -> int:
-    """How many of the results are links."""
+    """Return the number of links among the results."""
     return sum(not isinstance(one, ServiceError) for one in results)
 
 
-def _unlike(codes: set[str], draw: Callable[[], str]) -> str:
+def _new_unused(codes: set[str], draw: Callable[[], str]) -> str:
     while (code := draw()) in codes:
         pass
     return code

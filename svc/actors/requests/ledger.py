@@ -1,4 +1,4 @@
-"""Reading what a worker's ledger and the edge platform say of a day, for whoever asks for the comparison."""
+"""The count audit of a day: reads the worker's ledger and Cloudflare's request count for comparison with the store."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 # not_kept: the worker has deleted the day; not_counted: its database did not exist then.
 Missing = Literal["not_kept", "not_counted"]
 
-# So long before the time of a read is over nobody waits for the platform's count any more: the rest is there.
+# Seconds before the read's deadline at which it stops waiting for Cloudflare's count, because the rest is complete.
 _SPARE_S = 0.5
 
 
 @dataclass(frozen=True)
 class WorkerSide:
-    """A day in the worker's database, or why it is not known; and the platform's count of the worker's requests, None
-    where it does not tell.
+    """A day in the worker's database, or why it is unavailable, and Cloudflare's count of the worker's requests.
+
+    `requests` is None if Cloudflare does not report it.
     """
 
     day: WorkerDay | None
@@ -44,28 +45,26 @@ class WorkerSide:
 async def read(
     context: Context, live: LiveReads, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]
 ) -> WorkerSide:
-    """What the account's database and the platform hold of a day (day number), of which `stored` is what the service
-    has.
-    """
+    """Read what the worker and Cloudflare counted on a day (day number). `stored`: the service's own numbers."""
     if day_of(context.clock()) - day > KEPT_DAYS:
         return WorkerSide(None, "not_kept")
-    # An answer that was kept is compared with nothing newer: once something else is stored this is another question.
+    # The key includes the stored numbers, so that a cached answer is never compared with newer ones.
     key = ("ledger", day, hash(frozenset(stored.items())))
-    found = await live.ask(user_id, account, key, partial(_side, day, stored))
+    found = await live.ask(user_id, account, key, partial(_read_side, day, stored))
     return WorkerSide(None, found.reason) if isinstance(found, Unavailable) else found
 
 
-async def _side(day: int, stored: Mapping[str, Stored], access: Access, database_id: str) -> WorkerSide:
+async def _read_side(day: int, stored: Mapping[str, Stored], access: Access, database_id: str) -> WorkerSide:
     rows = await query(statements(day, stored), access, database_id)
-    # In a thread: the day may have thousands of targets, and the other requests go on meanwhile.
+    # In a thread, because a day may have thousands of targets and would block other requests.
     worker = await trio.to_thread.run_sync(partial(read_day, rows, day))
     if worker is None:
         return WorkerSide(None, "not_counted")
-    return WorkerSide(worker, requests=await _requests(access, day))
+    return WorkerSide(worker, requests=await _read_requests(access, day))
 
 
-async def _requests(access: Access, day: int) -> Figure | None:
-    """The platform's own count: it is shown beside the others, and nothing depends on it."""
+async def _read_requests(access: Access, day: int) -> Figure | None:
+    """Cloudflare's request count. It is only shown beside the other numbers; nothing depends on it."""
     with trio.move_on_at(trio.current_effective_deadline() - _SPARE_S):
         try:
             return await analytics.script_requests(access, SCRIPT_NAME, day)

@@ -1,4 +1,4 @@
-"""The link host of an account: the host on which its short links live."""
+"""The link host of an account: the host of its short links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 async def put(context: Context, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
-    """Set or replace the link host; links keep their codes. The route is made by the duty after this.
+    """Set or replace the link host. Links keep their codes; a duty creates the route afterwards.
 
     Raises Conflict account_not_ready, link_host_is_website, link_host_without_certificate; ServiceError zone_not_found,
     zone_not_active, dns_not_proxied; Invalid (the account's links do not allow this host); EdgeError.
@@ -35,19 +35,20 @@ async def put(context: Context, account_id: str, wish: LinkHostWish, commit: Com
 
 
 def _check_certificate(zone: Zone, wish: LinkHostWish) -> None:
-    """Raises Conflict link_host_without_certificate: browsers would refuse every link, also the printed ones."""
+    """Raises Conflict link_host_without_certificate, because browsers would reject every link."""
     if not zone.has_certificate(wish.host) and not wish.has_certificate:
         raise Conflict(
             "link_host_without_certificate",
-            f"The free certificate of zone {zone.name} covers one label below it: browsers would refuse {wish.host}.",
+            f"The free certificate of zone {zone.name} covers only one label below it. Browsers would reject"
+            f" {wish.host}.",
             {"host": wish.host, "zone": zone.name},
         )
 
 
 def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostWish) -> None:
-    """Raises Conflict link_host_is_website: the link host's route takes all of the host, its pages would be gone.
+    """Raises Conflict link_host_is_website: the link host's route gets all requests, so a website is unreachable.
 
-    The service changes no DNS record, so the website is back as soon as the route is removed.
+    The service changes no DNS record, so the website is reachable again once the route is removed.
     """
     if records.dummy or wish.replace_website:
         return
@@ -55,7 +56,7 @@ def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostWish) -> N
     which = "is the zone's main host, and its DNS record" if is_main else "has a DNS record that"
     raise Conflict(
         "link_host_is_website",
-        f"{wish.host} {which} leads to a server. While it is the link host, the website on it is unreachable; the DNS"
-        " record stays as it is. To use the host anyway, send `replace_website: true`.",
+        f"{wish.host} {which} points to a server. A website there is unreachable while this is the link host; the DNS"
+        " record is not changed. To use the host anyway, send `replace_website: true`.",
         {"host": wish.host, "why": "main_host" if is_main else "record"},
     )

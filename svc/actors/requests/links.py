@@ -1,4 +1,4 @@
-"""What is done to an account's short links."""
+"""Changes to an account's short links."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _CODE_CHARS = 6
-# Without those that look alike, for codes are read aloud and typed from paper; and without vowels, so that they make no
-# words, rude ones among them, and none of model.RESERVED_CODES.
+# No easily confused characters, because codes are read aloud and typed from paper. No vowels, so that codes form
+# neither words (rude ones included) nor any of model.RESERVED_CODES.
 CODE_ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZbcdfghjkmnpqrstvwxyz"
-# 48^6 codes against 10,000 links: that two random ones in a row are taken has a chance of one in a trillion.
+# 48^6 codes against 10,000 links: the chance that two random codes in a row are taken is one in a trillion.
 _TRIES = 4
 
 
 async def add(
     context: Context, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
 ) -> R:
-    """Add a link; without a `code` it gets a random one.
+    """Add a link. Without `code`, it gets a random code.
 
     Raises Conflict link_host_required, link_exists; Invalid (a target is on the link host); Forbidden limit_reached.
     """
@@ -47,7 +47,7 @@ async def _add(context: Context, link: Link, commit: Commit[Link, R]) -> R:
 
 
 def new_link(account: Account, url: str, code: str, rules: Sequence[Rule], now: int) -> Link:
-    """A link that is not stored yet."""
+    """Return a new link, not stored yet."""
     return Link(
         id=new_id("lnk"),
         account_id=account.id,
@@ -62,5 +62,5 @@ def new_link(account: Account, url: str, code: str, rules: Sequence[Rule], now: 
 
 
 def new_code() -> str:
-    """A random code of six characters."""
+    """Return a random code of six characters."""
     return "".join(secrets.choice(CODE_ALPHABET) for _ in range(_CODE_CHARS))

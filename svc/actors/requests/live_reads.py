@@ -1,7 +1,7 @@
-"""Reading an account's own database for somebody who waits: one call, the newest there is, kept for a few minutes.
+"""Reads of an account's own database for a waiting request: one call for the newest data, cached for a few minutes.
 
-Equal questions at the same time share one call. It runs in a task of its own, so that a client who hangs up takes
-nothing from the others who wait for it; each of them waits for at most `report_read_s`.
+Equal reads at the same time share one call. The call runs in a separate task, so a client that disconnects does not
+cancel it for others. Each caller waits for at most `report_read_s`.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Reason = Literal["not_installed", "cloudflare", "rate_limited"]
-# The rows of each statement of a read, in the statements' order.
+# The rows that each statement returned, in the order of the statements.
 Found = Sequence[Sequence[Row]]
-# Which database, and what is asked of it.
-_Question = tuple[str, str, Hashable]
+# (account id, database id, key of the read)
+_Key = tuple[str, str, Hashable]
 
-# Who waits for a site's first view asks again and again, and is told soon; those who ask together share a read.
+# A page that waits for a site's first view polls often and expects a quick result; simultaneous polls share a read.
 _FIRST_VIEW_KEPT_S = 10
 
-# By the length of their text, a third or a quarter of what they take in memory. A report's is some kB.
+# Measured by the length of the text, a third to a quarter of the size in memory. A report takes a few kB.
 _KEPT_BYTES = 16_000_000
 
 
 @dataclass(frozen=True)
 class Unavailable:
-    """The account's database cannot be read now; `reason` is the report's `unavailable`."""
+    """The account's database cannot be read now. `reason`: the report's `unavailable`."""
 
     reason: Reason
 
@@ -57,49 +57,49 @@ class Unavailable:
 @dataclass(frozen=True)
 class _Kept:
     value: object
-    at: int  # epoch ms of its question
+    at: int  # when the read started, epoch ms
     size_bytes: int
 
 
 @dataclass(eq=False)
 class _Reading(Generic[T]):
-    """A read that is under way, and what came of it once it is `done`."""
+    """A running read. `result` is set once it is `done`."""
 
     done: trio.Event = field(default_factory=trio.Event)
     result: T | Unavailable = Unavailable("cloudflare")
 
 
 class LiveReads:
-    """Reads of all accounts' databases, each answer kept for report_cache_s; `nursery`: where reads run."""
+    """Reads of all accounts' databases. Each result is cached for `report_cache_s`. `nursery`: where reads run."""
 
     def __init__(self, context: Context, nursery: trio.Nursery) -> None:
         self._context = context
         self._nursery = nursery
         self._limit = SlidingLimit(context.config.limits.report_reads_per_minute)  # by user
-        self._under_way: dict[_Question, _Reading[object]] = {}
-        self._kept: OrderedDict[_Question, _Kept] = OrderedDict()
+        self._under_way: dict[_Key, _Reading[object]] = {}
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._kept_bytes = 0
 
-    async def read(self, user_id: int, account: Account, asked: TargetDays) -> Live | Unavailable:
-        """What the database holds of the target in those days, as of the moment of the read."""
-        return await self._read_target(user_id, account, asked, asked)
+    async def read(self, user_id: int, account: Account, days: TargetDays) -> Live | Unavailable:
+        """Return the counts of a target on these days, as of now."""
+        return await self._read_target(user_id, account, days, days)
 
     async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
-        """The same of a site whose first view somebody waits for; of yesterday, too, as midnight may pass meanwhile."""
+        """Like `read`, for a site that waits for its first view. Includes yesterday, in case midnight passes."""
         today = day_of(self._context.clock())
-        asked = TargetDays(site_id, today - 1, today)
-        return await self._read_target(user_id, account, asked, ("first view", asked), _FIRST_VIEW_KEPT_S)
+        days = TargetDays(site_id, today - 1, today)
+        return await self._read_target(user_id, account, days, ("first view", days), _FIRST_VIEW_KEPT_S)
 
     async def _read_target(
-        self, user_id: int, account: Account, asked: TargetDays, key: Hashable, kept_s: float | None = None
+        self, user_id: int, account: Account, days: TargetDays, key: Hashable, kept_s: float | None = None
     ) -> Live | Unavailable:
         now, caps = self._context.clock(), self._context.bundle.caps
 
         def count(found: Found) -> Live:
-            # Reports show the largest keys only: what is kept of a large site is as small as of any other.
-            return add_up(Rows(*found), asked, caps, now).with_tops()
+            # Reports show the largest keys only, so the cache entry of a large site stays small.
+            return add_up(Rows(*found), days, caps, now).with_tops()
 
-        return await self.ask(user_id, account, key, partial(_made, read_statements(asked), count), kept_s)
+        return await self.ask(user_id, account, key, partial(_query_and_build, read_statements(days), count), kept_s)
 
     async def ask(
         self,
@@ -109,30 +109,30 @@ class LiveReads:
         read: Callable[[Access, str], Awaitable[T]],
         kept_s: float | None = None,
     ) -> T | Unavailable:
-        """A kept answer, that of a read under way, or one of a read of its own: only this is of the user's limit.
+        """Return a cached result, the result of a running read, or that of a new read, which counts against the limit.
 
-        What failed is not kept: the limit bounds how often it is tried. `key` names the question, apart from all others
-        that are asked of an account. `kept_s`: None is as long as reports are. `read` is given the account and its
-        database's id; it only reads, and raises ValueError, KeyError, TypeError on what the worker did not write.
+        Failures are not cached; the user's limit bounds the retries. `key` identifies the read within the account.
+        `kept_s`: cache duration; None for that of reports. `read` gets the account and its database id. It must only
+        read, and raises ValueError, KeyError or TypeError for data that the worker did not write.
         """
         now = self._context.clock()
         kept_ms = (self._context.config.timing.report_cache_s if kept_s is None else kept_s) * 1000
-        # The state does not decide: where the token lacks another right, or the worker is being replaced or was changed
-        # outside the service, the database can be read all the same.
+        # The account's state does not matter here: the database is readable even if the token lacks another permission,
+        # or the worker is being replaced or was changed outside the service.
         installed = account.installed_at is not None and account.sealed_token is not None
         if account.database_id is None or not installed or account.state == "revoked":
             return Unavailable("not_installed")
-        # By the database, too: a new one in its place is another.
-        question = (account.id, account.database_id, key)
-        kept = self._kept.get(question)
+        # Includes the database id, because the account can get a new database.
+        cache_key = (account.id, account.database_id, key)
+        kept = self._kept.get(cache_key)
         if kept is not None and 0 <= now - kept.at < kept_ms:
             return cast("T", kept.value)
-        reading = self._under_way.get(question)
+        reading = self._under_way.get(cache_key)
         if reading is None:
             if not self._limit.count(str(user_id), now).allowed:
                 return Unavailable("rate_limited")
-            reading = self._under_way[question] = _Reading()
-            self._nursery.start_soon(self._run, reading, question, account, read, now)
+            reading = self._under_way[cache_key] = _Reading()
+            self._nursery.start_soon(self._run, reading, cache_key, account, read, now)
         with trio.move_on_after(self._context.config.edge.report_read_s):
             await reading.done.wait()
         return cast("T | Unavailable", reading.result)
@@ -140,70 +140,70 @@ class LiveReads:
     async def _run(
         self,
         reading: _Reading[object],
-        question: _Question,
+        cache_key: _Key,
         account: Account,
         read: Callable[[Access, str], Awaitable[object]],
         now: int,
     ) -> None:
-        """Read, keep what came, and tell those who wait."""
+        """Read, cache the result, and wake the waiting callers."""
         try:
             with contained(log, "live read failed", account=account.id):
-                reading.result = await self._read(question, account, read, now)
+                reading.result = await self._read(cache_key, account, read, now)
         finally:
-            del self._under_way[question]
+            del self._under_way[cache_key]
             reading.done.set()
 
     async def _read(
         self,
-        question: _Question,
+        cache_key: _Key,
         account: Account,
         read: Callable[[Access, str], Awaitable[object]],
         now: int,
     ) -> object:
-        _, database_id, _ = question
+        _, database_id, _ = cache_key
         try:
             with trio.fail_after(self._context.config.edge.report_read_s):
-                async with account_state.refusals_noted(self._context, account):
+                async with account_state.refusals_recorded(self._context, account):
                     access = self._context.access(account).awaited()
                     value = await read(access, database_id)
         except CannotUnseal:
             return Unavailable("not_installed")
-        except EdgeRefused as error:  # any other refusal does not say that the token is gone
+        except EdgeRefused as error:  # only `revoked` means that the token is invalid
             return Unavailable("not_installed" if error.code == "revoked" else "cloudflare")
-        except (EdgeError, trio.TooSlowError, StoreUnavailable):  # the store: what was refused could not be noted
+        except (EdgeError, trio.TooSlowError, StoreUnavailable):  # the store: recording the refusal failed
             return Unavailable("cloudflare")
-        except (ValueError, KeyError, TypeError, RecursionError):  # somebody else wrote into that database
+        except (ValueError, KeyError, TypeError, RecursionError):  # a foreign program wrote into the database
             return Unavailable("cloudflare")
         size_bytes = await trio.to_thread.run_sync(lambda: len(repr(value)))
-        self._keep(question, _Kept(value, now, size_bytes))
+        self._keep(cache_key, _Kept(value, now, size_bytes))
         return value
 
-    def _keep(self, question: _Question, kept: _Kept) -> None:
-        before = self._kept.pop(question, None)
+    def _keep(self, cache_key: _Key, kept: _Kept) -> None:
+        before = self._kept.pop(cache_key, None)
         self._kept_bytes += kept.size_bytes - (before.size_bytes if before else 0)
-        self._kept[question] = kept
+        self._kept[cache_key] = kept
         while self._kept_bytes > _KEPT_BYTES:
             _, oldest = self._kept.popitem(last=False)
             self._kept_bytes -= oldest.size_bytes
 
 
 async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: Access, database_id: str) -> Found:
-    """The rows that each of the statements finds in a database, in one call.
+    """Run the statements on a database in one call, and return the rows of each.
 
-    Raises EdgeRefused, EdgeUnavailable; ValueError: the answer is not one to these statements.
+    Raises EdgeRefused, EdgeUnavailable; ValueError if the response does not match the statements.
     """
     results = await d1.query(access, database_id, statements)
     if len(results) != len(statements):
-        raise ValueError("not an answer to each statement")
+        raise ValueError("the response does not have one result per statement")
     return [result.rows for result in results]
 
 
-async def _made(
+async def _query_and_build(
     statements: Sequence[tuple[str, Sequence[Parameter]]],
-    make: Callable[[Found], T],
+    build: Callable[[Found], T],
     access: Access,
     database_id: str,
 ) -> T:
     found = await query(statements, access, database_id)
-    # In a thread: events that wait to be folded can be many, and the other requests go on meanwhile.
-    return await trio.to_thread.run_sync(make, found)
+    # In a thread, because there can be many unfolded events, which would block other requests.
+    return await trio.to_thread.run_sync(build, found)

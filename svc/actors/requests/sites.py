@@ -1,4 +1,4 @@
-"""What is done to an account's sites."""
+"""Changes to an account's sites."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ async def add(
     *,
     respect_gpc: bool = False,
 ) -> R:
-    """Add a site, whose snippet is there at once; its route is made by the duty after this.
+    """Add a site. Its snippet is available immediately; a duty creates its route afterwards.
 
-    A zone that is not active and a missing proxied DNS record are warnings of the site.
+    An inactive zone or a missing proxied DNS record becomes a warning of the site.
+
     Raises Conflict account_not_ready, site_on_link_host, site_exists; ServiceError zone_not_found; Forbidden
     limit_reached; EdgeError.
     """
@@ -53,9 +54,9 @@ async def add(
 
 
 async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
-    """Give a site another path, whose route is made by the duty after this; the old one is counted on for a while.
+    """Give a site a new path, whose route a duty creates afterwards. The old path is still counted for a while.
 
-    Raises NotFound, Conflict site_not_active, Forbidden limit_reached (it has too many old paths).
+    Raises NotFound, Conflict site_not_active, Forbidden limit_reached (too many old paths).
     """
     until = context.clock() + round(context.config.timing.retiring_days * DAY_MS)
     path, script_name = new_site_path(), new_script_name(other_than=site.script_name)
@@ -65,7 +66,7 @@ async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
 
 
 def check_serving(account: Account) -> None:
-    """Whether the account can have a new site. Raises Conflict account_not_ready."""
+    """Check that the account can have a new site. Raises Conflict account_not_ready."""
     account_state.check_state(account, SERVING, "a site needs it to be ready")
 
 
@@ -79,7 +80,7 @@ def new_site(
     snippet: str,
     respect_gpc: bool = False,
 ) -> Site:
-    """A site with its own path and script name, which is not stored yet. `snippet`: of the worker's bundle."""
+    """Return a new site with its own path and script name, not stored yet. `snippet`: from the worker's bundle."""
     return Site(
         id=new_id("site"),
         account_id=account.id,

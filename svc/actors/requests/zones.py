@@ -1,4 +1,4 @@
-"""Questions about an account's zones and the hosts in them, asked live."""
+"""Live queries about an account's zones and the hosts in them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from svc.edge.zones import HostRecords, Zone
     from svc.model import Account
 
-# The specification's number; more are cut and said to be.
+# The limit of the specification; a longer list is cut, and marked as cut.
 _ZONES_LISTED = 1_000
 
 _NOT_FOUND = 404
 
 
 async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bool]:
-    """All zones sorted by name, and whether the list was cut. Raises Conflict account_not_ready, EdgeError."""
+    """Return all zones sorted by name, and whether the list was cut. Raises Conflict account_not_ready, EdgeError."""
     check_connected(account)
-    async with account_state.refusals_noted(context, account):
+    async with account_state.refusals_recorded(context, account):
         return await zones.list_zones(context.access(account).awaited(), limit=_ZONES_LISTED)
 
 
 class ZoneNotActive(EdgeRefused):
-    """The platform refused a call on a zone that is in the account and not active. Code zone_not_active."""
+    """Cloudflare refused a call because the zone is inactive. Code zone_not_active."""
 
     def __init__(self, zone: Zone) -> None:
         note = not_active(zone)
@@ -38,24 +38,24 @@ class ZoneNotActive(EdgeRefused):
 
 
 async def zone_and_records(context: Context, account: Account, host: str) -> tuple[Zone, HostRecords]:
-    """The zone that `host` is the apex of or lies in, active or not, and what DNS says of the host.
+    """Return the zone that contains `host`, active or not, and the DNS records of the host.
 
     Raises ServiceError zone_not_found; Conflict account_not_ready; EdgeError.
     """
     check_connected(account)
-    async with account_state.refusals_noted(context, account):
+    async with account_state.refusals_recorded(context, account):
         access = context.access(account).awaited()
         zone = await zones.zone_of(access, host)
         if zone is None:
-            raise gone(host)
+            raise zone_not_found(host)
         return zone, await zones.records_of(access, zone.id, host)
 
 
-async def zone_now(access: Access, host: str, zone_id: str, refusal: EdgeError) -> Zone | None:
-    """The zone that `host` is in, when `zone_id`, which refused a call, has left the account; None: none.
+async def current_zone(access: Access, host: str, zone_id: str, refusal: EdgeError) -> Zone | None:
+    """Return the current zone of `host` after `zone_id` refused a call; None if the host is in no zone.
 
-    Raises ZoneNotActive when it is in the account and not active; the refusal when neither is its reason. (How the
-    platform refuses calls on such zones is not documented.)
+    Cloudflare does not document how it refuses calls on zones that left the account or are inactive. Raises
+    ZoneNotActive if the zone is in the account and inactive; `refusal` if neither explains it.
     """
     if isinstance(refusal, EdgeUnavailable) and refusal.remote_status != _NOT_FOUND:
         raise refusal
@@ -67,17 +67,17 @@ async def zone_now(access: Access, host: str, zone_id: str, refusal: EdgeError) 
     return zone
 
 
-def gone(host: str) -> ServiceError:
-    """The refusal of a host that is in no zone."""
+def zone_not_found(host: str) -> ServiceError:
+    """Return the error for a host that is in no zone of the account."""
     return ServiceError("zone_not_found", f"{host} is in no zone of the account.", {"host": host})
 
 
 def obstacles(
     host: str, zone: Zone | None, records: HostRecords | None, *, for_links: bool = False
 ) -> tuple[ErrorNote, ...]:
-    """What keeps visitors of `host` from the worker, although its zone is in the account: notes of SiteWarning codes.
+    """Return what prevents requests to `host` from reaching the worker, as notes with SiteWarning codes.
 
-    `zone`, `records`: None where they are not known. `for_links`: the host is a link host, which needs no server.
+    `zone`, `records`: None if unknown. `for_links`: the host is a link host, which needs no server.
     """
     notes = [] if zone is None or zone.is_active else [not_active(zone)]
     if records is not None and not records.proxied:
@@ -86,9 +86,9 @@ def obstacles(
 
 
 def not_active(zone: Zone) -> ErrorNote:
-    """The note that a zone is not active."""
+    """Return the error for an inactive zone."""
     status = "paused" if zone.paused else zone.status
-    message = f"Zone {zone.name} is not active at the edge platform (status: {status})."
+    message = f"Zone {zone.name} is not active at Cloudflare (status: {status})."
     return ErrorNote("zone_not_active", message, {"zone": zone.name, "status": status})
 
 
@@ -103,13 +103,13 @@ def _not_proxied(host: str, records: HostRecords, *, for_links: bool) -> ErrorNo
         record |= {"type": "AAAA", "content": "100::"}
     else:
         message = (
-            f"{host} has no DNS record. Create one (A, AAAA or CNAME) that leads to the website's server, proxied (the"
+            f"{host} has no DNS record. Create one (A, AAAA or CNAME) that points to the website's server, proxied (the"
             " orange cloud)."
         )
     return ErrorNote("dns_not_proxied", message, {"host": host, "record": record})
 
 
 def check_connected(account: Account) -> None:
-    """Whether the account has a working token. Raises Conflict account_not_ready."""
+    """Check that the account has a working token. Raises Conflict account_not_ready."""
     if account.sealed_token is None:
         raise accounts.not_ready(account, "The account is not connected.")

@@ -1,8 +1,8 @@
-"""Loops that work for the whole service, not for one account.
+"""Loops for the whole service.
 
-rollout          updates of the accounts' workers: a few first, then all
-housekeeping     deletion of what is too old
-user_deletions   the end of a user: accounts disconnected, totals deleted
-notifications    e-mails about an account's troubles and their end
-advice           the daily advice about the limits of an account's plan
+rollout          updates the accounts' workers: a few first, then all
+housekeeping     deletes expired data
+user_deletions   deletes users: disconnects their accounts, then deletes their totals
+notifications    e-mails about problems of an account and their resolution
+advice           daily advice about the limits of an account's Cloudflare plan
 """

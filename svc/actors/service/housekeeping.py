@@ -1,6 +1,6 @@
-"""Everything that the service does for its own store, on one screen: what is forgotten, when, and how often.
+"""Housekeeping of the store: which rows are deleted, after how long, and how often.
 
-Each chore is a fault domain of its own: one that fails is logged, and tried again at its next time.
+Each chore is a separate fault domain: a failure is logged, and the chore runs again at its next time.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ log = logging.getLogger(__name__)
 _MINUTE_S = 60.0
 _HOUR_S = 3_600.0
 _DAY_S = 86_400.0
-# A chore that met a store that is away is tried again after this, however long its period is.
+# Retry interval of a chore while the store is unavailable, however long its period is.
 _STORE_WAIT_S = 30.0
 
 
 @dataclass(frozen=True)
 class Chore:
-    """Rows to delete `kept_days` after their time, looked for when the service starts and then every `every_s`.
+    """Deletes rows `kept_days` after their time, when the service starts and then every `every_s` seconds.
 
-    `delete` gets the time (epoch ms) before which rows go, deletes a batch of them and returns how many.
+    `delete` gets the time (epoch ms) before which rows expire, deletes one batch and returns its size.
     """
 
     delete: Callable[[int], Tx[int]]
@@ -47,12 +47,12 @@ class Chore:
 
     @property
     def name(self) -> str:
-        """What the log and the metrics call it: `delete_hours`."""
+        """Name of the chore in the log and the metrics, such as `delete_hours`."""
         return self.delete.__name__
 
 
 def chores(timing: TimingConfig) -> tuple[Chore, ...]:
-    """The table."""
+    """Return all chores."""
     return (
         Chore(retention.delete_answers, every_s=10 * _MINUTE_S),
         Chore(retention.delete_sessions, every_s=_HOUR_S),
@@ -69,20 +69,20 @@ def chores(timing: TimingConfig) -> tuple[Chore, ...]:
     )
 
 
-async def keep_doing(context: Context, chore: Chore) -> None:
-    """Do a chore now and then, for ever; a store that is away is waited for."""
+async def run_periodically(context: Context, chore: Chore) -> None:
+    """Run a chore periodically until cancelled. Retries sooner while the store is unavailable."""
     while True:
         wait_s = chore.every_s
         with contained(log, "chore failed", chore=chore.name):
             try:
-                await do(context, chore)
+                await run_chore(context, chore)
             except StoreUnavailable:
                 wait_s = min(wait_s, _STORE_WAIT_S)
         await trio.sleep(wait_s)
 
 
-async def do(context: Context, chore: Chore) -> None:
-    """Delete what is due, a batch after the other. Raises StoreUnavailable."""
+async def run_chore(context: Context, chore: Chore) -> None:
+    """Delete expired rows in batches. Raises StoreUnavailable."""
     before = context.clock() - int(chore.kept_days * DAY_MS)
     began_at = trio.current_time()
     deleted = retention.BATCH

@@ -1,11 +1,11 @@
-"""The rollout of a new worker: a few accounts first, and then all others in turns.
+"""The rollout of a new worker: a few canary accounts first, then all others.
 
-    canary accounts ──► report, and work for [worker] canary_wait_s ──► the others, spread over [worker] spread_s
+    canary accounts ──► push for [worker] canary_wait_s ──► all other accounts, spread over [worker] spread_s
 
-The rollout halts when too many updates fail: an update was refused, the new worker did not report in time, or it
-stopped pushing. The service then logs an ERROR once, and `svc rollout resume` or a newer bundle continues. The whole
-state is in the store, so a restart continues where the process ended, and a command is seen at the next poll. The
-updates themselves are operations of their accounts' actors.
+The rollout halts when too many updates fail. An update fails if it is refused, or if the new worker does not push in
+time or stops pushing. The service then logs one ERROR, and `svc rollout resume` or a newer bundle continues the
+rollout. All state is in the store, so a restart continues where the process ended, and the next poll picks up commands.
+The updates themselves are operations of the accounts' actors.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ log = logging.getLogger(__name__)
 
 # The number of canaries unless the configuration names them.
 _CANARIES = 3
-# Failures of the newest `rollouts.RECENT` outcomes that halt the rollout.
+# The rollout halts at this number of failures among the newest `rollouts.RECENT` outcomes.
 _MOST_FAILED = 4
-# Unconfirmed updates, as a multiple of those at work: bounds what a broken worker reaches before its first timeout.
+# Limit on unconfirmed updates, as a multiple of the running ones: bounds the damage of a broken worker.
 _UNCONFIRMED = 4
-# An account whose update failed is retried after this time, when no other account waits.
+# An account whose update failed is retried after this time, once no other account waits.
 _RETRY_MS = 6 * HOUR_MS
-# Polls for accounts that have become ready, in periods of a rollout that runs.
+# Periods between two polls when there is nothing to update.
 _IDLE_PERIODS = 20
-# After so long without a poll, and so many periods, the service was away and received no pushes.
+# If the last poll is older than this time and this number of periods, the service was down and received no pushes.
 _AWAY_MS = 600_000
 _AWAY_PERIODS = 2 * _IDLE_PERIODS
 _STORE_WAIT_S = 30.0
 
 
-async def keep_updating(context: Context) -> None:
-    """Bring the service's worker to all accounts, for ever; log a fault and continue with the next poll."""
+async def run_rollout(context: Context) -> None:
+    """Bring the service's worker to all accounts. Runs until cancelled; errors are logged."""
     if not context.config.worker.auto_update:
         return
-    every_s = wait_s = context.config.timing.rollout_every_s  # the first poll is no part of the start
+    every_s = wait_s = context.config.timing.rollout_every_s  # startup does not wait for the first poll
     seen: Rollout | None = None
     idle = 0
     while True:
@@ -59,7 +59,7 @@ async def keep_updating(context: Context) -> None:
         wait_s = every_s
         with contained(log, "rollout failed"):
             try:
-                # A change by a command ends the idle time.
+                # A command that changes the rollout ends the idle time.
                 found = await context.store.read(rollouts.newest())
                 if idle > 0 and found == seen:
                     idle -= 1
@@ -71,24 +71,24 @@ async def keep_updating(context: Context) -> None:
 
 
 async def advance(context: Context) -> int:
-    """Record outcomes and begin the updates that are due.
+    """Record the outcomes of updates and begin the updates that are due.
 
-    Returns the number of periods that may pass before the next call unless the stored rollout changes.
+    Returns the number of periods that may pass before the next call, unless the stored rollout changes.
     """
     now = context.clock()
     if context.config.push_trouble(context.push_url) is not None:
-        return _IDLE_PERIODS  # no worker could push; logged at the start
+        return _IDLE_PERIODS  # no worker could push; already logged at startup
     away_ms = max(_AWAY_MS, int(_AWAY_PERIODS * context.config.timing.rollout_every_s * 1000))
     rollout, progress = await context.store.run(rollouts.poll(context.bundle.sha256, away_ms, now))
     if rollout.started_at == now:
-        log.info("rollout begins", extra={"bundle": rollout.bundle})
+        log.info("rollout started", extra={"bundle": rollout.bundle})
     if rollout.state == "halted":
         return _IDLE_PERIODS
     if rollout.state == "running" and is_failing(progress.recent, progress.counts["under_way"]):
-        # A command may have been faster.
+        # A command may have halted it first.
         if await context.store.run(rollouts.stop(rollout, "failures", now)):
             fields = {"bundle": rollout.bundle, "updated": rollout.updated, "failed": rollout.failed}
-            log.error("the update of workers is halted; see: svc rollout status", extra=fields)
+            log.error("rollout halted; run `svc rollout status`", extra=fields)
         return _IDLE_PERIODS
     found = await context.store.read(rollouts.candidates(rollout, context.bundle.schema, now))
     await _begin_due(context, rollout, progress, found, now)
@@ -96,10 +96,10 @@ async def advance(context: Context) -> int:
         return 0
     if rollout.spread_from is None and progress.counts["updated"]:
         if await context.store.run(rollouts.begin_spread(rollout, now)):
-            log.info("the first workers are updated, the others follow", extra={"bundle": rollout.bundle})
+            log.info("canary updates finished, updating all accounts", extra={"bundle": rollout.bundle})
         return 0
-    again = False if found else await context.store.run(rollouts.retry(rollout, now - _RETRY_MS))
-    if found or again:
+    retried = False if found else await context.store.run(rollouts.retry(rollout, now - _RETRY_MS))
+    if found or retried:
         return 0
     if rollout.state == "running" and await context.store.run(rollouts.stop(rollout, None, now)):
         log.info("rollout done", extra={"bundle": rollout.bundle, "updated": rollout.updated})
@@ -107,13 +107,13 @@ async def advance(context: Context) -> int:
 
 
 def is_failing(recent: Sequence[UpdateOutcome], under_way: int) -> bool:
-    """True if too many of the newest outcomes are failures: of a few that have all ended, more than half."""
+    """Return True if too many of the newest outcomes failed: `_MOST_FAILED`, or more than half once all have ended."""
     failed = recent.count("failed")
     return failed >= _MOST_FAILED or (not under_way and 2 * failed > len(recent))
 
 
 def _is_settled(context: Context, rollout: Rollout, progress: Progress, now: int) -> bool:
-    """True if the updated workers have run for the settling time and the service could receive their pushes."""
+    """Return True if the updated workers have run for `canary_wait_s` and the service could receive their pushes."""
     settled_at = progress.last_ended_at + int(context.config.worker.canary_wait_s * 1000)
     return not progress.begun or now >= max(settled_at, rollout.patient_until)
 
@@ -133,11 +133,11 @@ async def _begin_due(context: Context, rollout: Rollout, progress: Progress, fou
         try:
             await context.store.run(rollouts.begin_update(rollout, one.account_id, new_id("op"), now))
         except (Conflict, NotFound) as error:
-            log.info("not updated now", extra={"account": one.account_id, "why": error.message})
+            log.info("update skipped", extra={"account": one.account_id, "why": error.message})
 
 
 def _canaries(context: Context, progress: Progress, found: list[Candidate]) -> list[Candidate]:
-    """The named accounts or those of the first user; other accounts if no update of these says anything."""
+    """Return the configured canary accounts, else those of the first user; any accounts if there are none of these."""
     named = context.config.worker.canary
     tried = len(progress.recent) + progress.counts["under_way"]
     own = [one for one in found if (one.edge_account_id in named if named else one.is_first_user)]

@@ -1,11 +1,11 @@
-"""Users who are being deleted: their accounts are disconnected, their totals deleted, then they themselves.
+"""Deletion of users: their accounts are disconnected, then their totals and all other data are deleted.
 
-    asked, password right ──► the user's row is nobody's (`store/user_deletions.py`) ──► every account disconnected ──►
-        totals, in batches ──► the rest, in batches ──► the user's row, and the e-mail that tells what is left
+    password verified ──► user row detached (`store/user_deletions.py`) ──► all accounts disconnected ──►
+        totals deleted in batches ──► other data deleted in batches ──► user row deleted, e-mail with the result sent
 
-A departure is a row from its first commit on, and a task of its own beside the accounts' tasks: a client that hangs up
-does not stop it, and a process that is killed anywhere goes on with it at its next start. Each step looks at what is
-there, and may be done again. It always ends: what the edge platform has not let go of by then is told.
+A deletion is a row from its first commit on, and a separate task beside the accounts' tasks. It continues if the
+client disconnects, and a killed process continues it at its next start. Each step checks what exists and can be
+repeated. A deletion always ends; it reports resources that remain at Cloudflare.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Accounts of one user that are disconnected at once; more would only wait for the user's places at the platform.
-_AT_ONCE = 8
-# From then on the platform is asked nothing more, and all that may be left is told. A thousand accounts at a platform
-# that answers take less.
+# Concurrent disconnects per user; more would only wait for the user's share of calls to Cloudflare.
+_CONCURRENCY = 8
+# After this time, Cloudflare is no longer called and the remaining resources are reported. With a responsive Cloudflare
+# a thousand accounts take less.
 _LONGEST_S = 1_800.0
-# After so many failures an account is disconnected without the platform.
+# After this many failures an account is disconnected without calling Cloudflare.
 _TRIES = 3
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 30.0
 
 
 class Disconnecting(Protocol):
-    """What an account's actor is asked."""
+    """The part of an account's actor that a deletion needs."""
 
     async def disconnect(
         self, user_id: int, account_id: str, commit: Commit[FormerAccount, FormerAccount], *, by: float = math.inf
@@ -56,29 +56,29 @@ class Disconnecting(Protocol):
 
 @dataclass(eq=False)
 class _Departure:
-    """One that goes on, for all who wait for its end."""
+    """A running deletion, shared by all callers that wait for its end."""
 
     ended: trio.Event = field(default_factory=trio.Event)
     result: Farewell | ServiceError | None = None
 
     def end(self, result: Farewell | ServiceError) -> None:
-        """The first result counts."""
+        """Set the result and wake the callers; later calls have no effect."""
         if self.result is None:
             self.result = result
             self.ended.set()
 
     async def farewell(self) -> Farewell:
-        """Wait for the end. Raises what ended it."""
+        """Wait for the end. Raises the error that ended the deletion."""
         await self.ended.wait()
         if isinstance(self.result, ServiceError):
-            raise self.result.with_traceback(None)  # it would grow with each who waits
+            raise self.result.with_traceback(None)  # the traceback would grow with each caller
         if self.result is None:
-            raise AssertionError("a departure has ended without a result")
+            raise AssertionError("a deletion has ended without a result")
         return self.result
 
 
 class Departures:
-    """Deletes users. Its tasks run in the supervisor's nursery, and are faults' domains of their own."""
+    """Deletes users. The tasks run in the supervisor's nursery; each is a separate fault domain."""
 
     def __init__(self, context: Context, nursery: trio.Nursery, actor_of: Callable[[str], Disconnecting]) -> None:
         self._context = context
@@ -88,16 +88,17 @@ class Departures:
         self._closed = False
 
     async def load(self) -> None:
-        """Go on with those that a process which has ended left undone. Raises StoreUnavailable."""
+        """Continue the deletions that a previous process did not complete. Raises StoreUnavailable."""
         for user_id in await self._context.store.read(user_deletions.under_way()):
             self._start(user_id, partial(self._carry_out, user_id))
 
     async def leave(self, user_id: int, verified: str, access_digest: str) -> Farewell:
-        """Delete the user, for the session with this access token; who asks meanwhile waits for the same end.
+        """Delete the user of the session with this access token. Further callers wait for the same deletion.
 
-        `verified`: the stored hash that the password was checked by. Cancelled, it goes on. Raises Unauthorized: the
-        user is gone; Forbidden invalid_password: it was changed meanwhile; StoreUnavailable: nothing was begun;
-        Stopping: it goes on with the next start, if it was begun.
+        `verified`: the stored hash that the password was checked against. Cancelling the caller does not stop the
+        deletion. Raises Unauthorized: the user does not exist; Forbidden invalid_password: the password was changed
+        since the check; StoreUnavailable: nothing was begun; Stopping: a deletion that has begun continues at the next
+        start.
         """
         departure = self._going_on.get(user_id)
         if departure is None:
@@ -107,25 +108,25 @@ class Departures:
         return await departure.farewell()
 
     def close(self) -> None:
-        """Begin nothing new; what goes on ends at its next step, until the next start."""
+        """Begin no new deletions. Running ones stop after their current step, until the next start."""
         self._closed = True
 
     def _start(self, user_id: int, work: Callable[[], Awaitable[Farewell]]) -> _Departure:
         departure = self._going_on[user_id] = _Departure()
-        self._nursery.start_soon(self._keep, user_id, departure, work, name=f"departure of user {user_id}")
+        self._nursery.start_soon(self._run_to_end, user_id, departure, work, name=f"deletion of user {user_id}")
         return departure
 
-    async def _keep(self, user_id: int, departure: _Departure, work: Callable[[], Awaitable[Farewell]]) -> None:
-        """See one to its end. What crashes is begun again; who waited for it is told that the service failed."""
+    async def _run_to_end(self, user_id: int, departure: _Departure, work: Callable[[], Awaitable[Farewell]]) -> None:
+        """Run a deletion to its end. After a crash its callers get `internal`, and it starts again."""
         crashes = 0
         try:
             while True:
-                with contained(log, "departure crashed", user=user_id) as life:
+                with contained(log, "user deletion crashed", user=user_id) as attempt:
                     try:
                         departure.end(await work())
                     except ServiceError as error:
                         departure.end(error)
-                if not life.failed:
+                if not attempt.failed:
                     return
                 departure.end(ServiceError("internal"))
                 departure = self._going_on[user_id] = _Departure()
@@ -133,7 +134,7 @@ class Departures:
                 crashes += 1
                 await trio.sleep(_wait_s(crashes))
         finally:
-            departure.end(Stopping())  # cancelled: nobody waits for ever
+            departure.end(Stopping())  # after a cancellation, so that no caller waits forever
             del self._going_on[user_id]
 
     async def _begin(self, user_id: int, verified: str, access_digest: str) -> Farewell:
@@ -141,7 +142,7 @@ class Departures:
         return await self._carry_out(user_id)
 
     async def _carry_out(self, user_id: int) -> Farewell:
-        """All that follows the first commit. A store that is away is waited for. Raises Stopping."""
+        """Run all steps after the first commit. Retries while the store is unavailable. Raises Stopping."""
         by = trio.current_time() + _LONGEST_S
         while True:
             await self._disconnect_all(user_id, by)
@@ -167,13 +168,13 @@ class Departures:
                     return
 
         async with trio.open_nursery() as nursery:
-            for _ in range(_AT_ONCE):
+            for _ in range(_CONCURRENCY):
                 nursery.start_soon(disconnect_some)
         if stopped:
             raise Stopping
 
     async def _disconnect(self, account: Account, by: float) -> None:
-        """Have one account disconnected by its actor. Raises Stopping; what its last try raises."""
+        """Have the account's actor disconnect the account. Raises Stopping, or the error of the last attempt."""
         tries = waits = 0
         while True:
             actor = self._actor_of(account.edge_account_id)
@@ -181,7 +182,7 @@ class Departures:
             try:
                 await actor.disconnect(account.user_id, account.id, user_deletions.told, by=until)
                 return
-            except NotFound:  # a connect that was refused has taken its record along
+            except NotFound:  # a refused connect has deleted its record
                 return
             except Stopping:
                 raise
@@ -189,13 +190,13 @@ class Departures:
                 waits += 1
             except ServiceError as error:
                 tries += 1
-                log.warning("not disconnected", extra={"account": account.id, "try": tries, "code": error.code})
+                log.warning("disconnect failed", extra={"account": account.id, "try": tries, "code": error.code})
                 if tries > _TRIES:
-                    raise AssertionError("an account cannot be disconnected without the platform") from error
+                    raise AssertionError("an account cannot be disconnected even without Cloudflare") from error
             await trio.sleep(_wait_s(tries + waits))
 
     async def _run(self, tx: Callable[[], Tx[T]]) -> T:
-        """Run a transaction, when the store is there. Raises Stopping."""
+        """Run a transaction. Retries while the store is unavailable. Raises Stopping."""
         failures = 0
         while not self._closed:
             try:

@@ -1,9 +1,9 @@
-"""Keep what is at the platform equal to the store.
+"""Synchronization: make the state at Cloudflare equal to the store.
 
 configuration   sites, links, link host and settings, written to the worker's database
 worker_config   the table `config` of that database
 schema          the tables of that database
-script          the worker's script: whether it is ours and unchanged
-routes          the routes that lead visitors to the worker
-recovery        a store that is behind its workers learns what it lost
+script          upload of the worker's script, and the comparison with the last upload
+routes          the routes that send visitors' requests to the worker
+recovery        restore what a store behind its workers has lost
 """

@@ -1,10 +1,10 @@
-"""Keeping the worker's configuration equal to the service's: sites, links, link host, days kept.
+"""The config sync: keep the worker's configuration (sites, links, link host, retention) equal to the store.
 
-Every change raises the account's version. A sync writes what is newer than the worker's database has, oldest first,
-and raises the version there last; so one that is cut short or done twice leaves the same rows. What the worker's
-database has is asked first: a store that lost commits would else never bring the two together again (`recovery`).
+Every change raises the account's version. A sync writes the rows that are newer than the worker's database, oldest
+first, and raises the version there last. An interrupted or repeated sync therefore leaves the same rows. The sync first
+reads the version of the worker's database, so that a store that lost commits is noticed (`recovery`).
 
-A change is synced at once; of many that come one by one, those of some seconds together.
+A single change is synced immediately. In a long series of changes, the changes of several seconds share a sync.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 600.0
 _AFTER_MIDNIGHT_S = 60.0
-# A sync is two calls, and the platform counts calls: this many are made at once, from then on one in so many seconds.
-_AT_ONCE = 8
+# Rate limit: a sync makes two calls. After a burst of this many syncs, one sync per interval.
+_BURST = 8
 _EVERY_S = 10.0
 
 
 async def sync_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Write what the worker's database does not have yet; after a failure again, with a growing wait."""
+    """Write what the worker's database lacks. Failures are retried with exponential backoff."""
     if account.state not in SERVING or account.database_id is None:
         return math.inf
     if account.synced_version >= account.config_version and account.restored_as_of is None:
-        await _no_limit(context, account)  # also after a crash between the end of a sync and this
+        await _clear_limit_warning(context, account)  # needed here if the process crashed right after the last sync
         return math.inf
     if trio.current_time() < timers.sync_at:
         return timers.sync_at
-    turn_at = timers.syncs_paid_until - (_AT_ONCE - 1) * _EVERY_S
-    if trio.current_time() < turn_at:
-        return turn_at
+    allowed_at = timers.syncs_paid_until - (_BURST - 1) * _EVERY_S
+    if trio.current_time() < allowed_at:
+        return allowed_at
     timers.syncs_paid_until = max(timers.syncs_paid_until, trio.current_time()) + _EVERY_S
     try:
         await _sync(context, account, account.database_id)
     except DailyLimit as error:
         context.metrics.count(SYNC_FAILURES)
-        # Nothing is taken before midnight UTC; a minute for the platform to notice.
+        # Cloudflare resets the limit at midnight UTC; allow one more minute.
         wait_s = (DAY_MS - context.clock() % DAY_MS) / 1000 + _AFTER_MIDNIGHT_S
         log.info("sync waits for midnight", extra={"account": account.id, "why": error.message})
         if "daily_limit" not in account.warnings:
@@ -71,22 +71,22 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
         return timers.sync_at
     except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:
         context.metrics.count(SYNC_FAILURES)
-        await account_state.note(context, account, error)
+        await account_state.record_refusal(context, account, error)
         wait_s = min(_LONGEST_WAIT_S, context.config.timing.sync_retry_s * 2**timers.sync_failures)
         if isinstance(error, EdgeUnavailable):
             wait_s = max(wait_s, error.retry_after_s or 0)
-        log.info("sync waits", extra={"account": account.id, "why": error.message, "wait_s": wait_s})
+        log.info("sync delayed", extra={"account": account.id, "why": error.message, "wait_s": wait_s})
         timers.sync_failures += 1
         timers.sync_at = trio.current_time() + wait_s
         return timers.sync_at
     timers.sync_failures = 0
     timers.sync_at = 0
-    await _no_limit(context, account)
+    await _clear_limit_warning(context, account)
     return math.inf
 
 
-async def _no_limit(context: Context, account: Account) -> None:
-    """The worker has all that it should: no daily limit is in the way."""
+async def _clear_limit_warning(context: Context, account: Account) -> None:
+    """Clear the warning about the daily limit after a complete sync."""
     if "daily_limit" in account.warnings:
         await context.store.run(accounts.unwarn(account.id, "daily_limit"))
 
@@ -105,38 +105,39 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
     await context.store.run(syncs.begin_sync(account.id, version))
     refused = await _write_all(access, database_id, rows, version)
     for target, note in refused.items():
-        log.warning("refused by the firewall", extra={"account": account.id, "target": target, "why": note.details})
+        log.warning("row refused by firewall", extra={"account": account.id, "target": target, "why": note.details})
     live_at = context.clock() + 1000 * context.bundle.live_after_s
     await context.store.run(syncs.end_sync(account.id, account.synced_version, version, refused, live_at))
 
 
 async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow], version: int) -> dict[str, ErrorNote]:
-    """Write the rows, and with the last of them the version; the targets whose rows the firewall refuses, with why."""
-    *pieces, last = config_rows.calls_of(rows) or [[]]
-    raising = config_rows.raise_version(version)
+    """Write the rows, and the version with the last ones. Return the targets whose rows the firewall refused."""
+    *batches, last = config_rows.calls_of(rows) or [[]]
+    raise_statement = config_rows.raise_version(version)
     refused: dict[str, ErrorNote] = {}
     written = 0
-    for piece in pieces:
-        written += await _write(access, database_id, piece, refused)
+    for batch in batches:
+        written += await _write(access, database_id, batch, refused)
     if not refused:
         try:
-            await d1.query(access, database_id, [*config_rows.write_statements(last), raising])
+            await d1.query(access, database_id, [*config_rows.write_statements(last), raise_statement])
         except Blocked:
-            log.info("the firewall refuses a row", extra={"edge_account": access.edge_account_id})
+            log.info("firewall refused a batch", extra={"edge_account": access.edge_account_id})
         else:
             return refused
     if last:
         written += await _write(access, database_id, last, refused)
-    if refused and written == 0 and len(rows) > 1:  # then it is not what is in them
+    if refused and written == 0 and len(rows) > 1:  # the firewall refuses any row, so their content is not the cause
         raise EdgeRefused("edge_firewall", CATALOGUE["edge_firewall"].message)
-    await d1.query(access, database_id, [raising])
+    await d1.query(access, database_id, [raise_statement])
     return refused
 
 
 async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], refused: dict[str, ErrorNote]) -> int:
-    """Write the rows, but for those that the platform's firewall takes for an attack: each of these is found and noted.
+    """Write the rows except those that Cloudflare's firewall refuses, which are added to `refused`.
 
-    Returns how many are written. Raises Blocked: one that is of neither a site nor a link.
+    Finds the refused rows by bisection. Returns the number of written rows. Raises Blocked for a refused row that
+    belongs to neither a site nor a link.
     """
     try:
         await d1.query(access, database_id, config_rows.write_statements(rows))

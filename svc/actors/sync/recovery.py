@@ -1,7 +1,7 @@
-"""A store that is behind its workers, restored from a backup or without its last commits, learns again what it lost.
+"""Recovery of a store that is behind its workers, because it was restored from a backup or lost its last commits.
 
-A sync records how far it is about to write before it writes. So a worker whose database has a higher version was
-written by a service whose commits this store does not have.
+A sync records the version that it is about to write before it writes. A worker's database with a higher version than
+recorded was therefore written by commits that this store does not have.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 async def read_meta(access: Access, database_id: str) -> WorkerMeta:
-    """What the worker's database says of the worker. Raises EdgeRefused, EdgeUnavailable."""
+    """Read `meta` from the worker's database. Raises EdgeRefused, EdgeUnavailable."""
     [found] = await d1.query(access, database_id, [(STATEMENT, [])])
     try:
         return WorkerMeta.of(found.rows)
@@ -42,21 +42,21 @@ async def read_meta(access: Access, database_id: str) -> WorkerMeta:
 
 
 def is_behind(account: Account, meta: WorkerMeta) -> bool:
-    """Whether the worker knows of its configuration what the account's record never asked for, or may have sent what
-    is not in the backup that the store was restored from.
+    """Return True if the worker has a configuration version that the store never asked for, or if the store was
+    restored and may lack totals that the worker has pushed.
     """
     return account.restored_as_of is not None or meta.config_version > account.asked_version
 
 
 async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
-    """Prepare an account that is behind for a sync of everything; returns it as it is then.
+    """Prepare an account that is behind for a full sync. Return the account as it is afterwards.
 
-    What the worker has and the store does not know is removed there; the totals since the newest push in the store are
-    read back, as far as they are the worker's. Killed in the middle, it is begun again: nothing is recorded of the sync
-    before. Raises EdgeRefused, EdgeUnavailable, NotFound.
+    Removes rows from the worker that the store does not know, and reads back the totals since the newest stored push.
+    Can be interrupted and repeated: the sync itself is recorded only afterwards. Raises EdgeRefused, EdgeUnavailable,
+    NotFound.
     """
     log.warning(
-        "the store is behind the worker",
+        "store behind the worker",
         extra={"account": account.id, "asked": account.asked_version, "found": meta.config_version},
     )
     version = await context.store.run(syncs.overtake(account.id, meta.config_version))
@@ -65,7 +65,7 @@ async def catch_up(context: Context, access: Access, account: Account, database_
     try:
         await _read_back_totals(context, access, account, database_id, meta)
     except (EdgeRefused, ValueError, KeyError, TypeError) as error:
-        # Somebody else wrote into it. What the worker pushes from now on is not held up by that.
+        # A foreign program wrote into the database. That must not block later pushes.
         if isinstance(error, EdgeRefused) and error.code != "cloudflare_error":
             raise
         log.warning("totals not read back", extra={"account": account.id, "why": type(error).__name__})
@@ -85,11 +85,11 @@ async def _remove_unknown(context: Context, access: Access, account: Account, da
 async def _read_back_totals(
     context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta
 ) -> None:
-    # What the store has been pushed since it was restored tells nothing of the time before.
+    # Pushes received since the restore say nothing about the time before it.
     known_as_of = account.restored_as_of
     if known_as_of is None:
         known_as_of = await context.store.read(totals.pushed_as_of(account.id)) or 0
-    # A day that is known to its very end may lack its final part.
+    # Even a day that is known to its end may lack its final part.
     first_day = max(day_of(known_as_of - 1), day_of(context.clock()) - totals.OLDEST_DAYS)
     open_hours, open_days = await d1.query(
         access, database_id, stored_totals.open_statements(meta.closed_day, meta.as_of)
@@ -103,17 +103,17 @@ async def _read_back_totals(
         if not found.rows:
             break
         days += stored_totals.days_of(found.rows, visitors)
-    # Of days that a cron deleted meanwhile only some targets may be here: such a day is not known to its end.
+    # A day that a cron run deleted while it was read may have only some targets here, so it does not count as complete.
     kept_from = (await read_meta(access, database_id)).kept_from
-    # The oldest first: killed in the middle, what is stored is whole up to the newest stored day.
-    for part in _parts(days, hours, meta, kept_from):
+    # Oldest first: if this is interrupted, the stored totals are complete up to the newest stored day.
+    for part in _build_parts(days, hours, meta, kept_from):
         await context.store.run(totals.ingest(account.id, [part], context.clock()))
 
 
-def _parts(
+def _build_parts(
     days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta, kept_from: int
 ) -> list[PushedPart]:
-    """The same as the worker's pushes would say, a part for each day; one without rows says up to when nothing was."""
+    """Return one part per day, as the worker would push it. A part without rows states that nothing was counted."""
     of_day: dict[int, list[TargetCounts]] = defaultdict(list)
     for one in days:
         of_day[one.day].append(one)
@@ -123,14 +123,14 @@ def _parts(
     for day in sorted(of_day):
         final = day <= meta.closed_day
         as_of = (day + 1) * DAY_MS if final else min(max(meta.as_of, day * DAY_MS), (day + 1) * DAY_MS)
-        parts.append(part_of(day, as_of, of_day[day], hours, final=final and day >= kept_from))
+        parts.append(make_part(day, as_of, of_day[day], hours, final=final and day >= kept_from))
     return parts
 
 
-def part_of(
+def make_part(
     day: int, as_of: int, days: Iterable[TargetCounts], hours: Iterable[TargetCounts], *, final: bool
 ) -> PushedPart:
-    """What the worker's push would say of these targets on a day."""
+    """Return the part that the worker would push for these targets and this day."""
     of_hour: dict[int, list[CountRow]] = defaultdict(list)
     for one in hours:
         if one.day == day and one.at is not None:

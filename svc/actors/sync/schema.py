@@ -1,11 +1,11 @@
-"""The tables of a worker's database, brought from the schema that they have to the bundle's, never back.
+"""Migrations of a worker's database: bring its tables to the bundle's schema, never backwards.
 
-    number read ──► newer than the bundle's: refused, nothing touched
+    number read ──► newer than the bundle's: refused, nothing changed
         │
-        └──► a migration after the other, each one call that ends with the new number ──► up to date
+        └──► one call per migration, which ends by storing the new number ──► up to date
 
-Whether a batch over the platform's API is one transaction is not documented (that of a worker's binding is), and
-answers get lost. So nothing depends on it: statements can be run again, and a column that is there is not added again.
+Cloudflare does not document whether a batch over the REST API is one transaction (in a worker's binding it is), and
+responses can be lost. So statements can be repeated, and an existing column is not added again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.worker.bundle import WorkerBundle
 
-# The statement that names the tables of a database.
+# Lists the tables of a database.
 TABLES = "select name from sqlite_schema where type = 'table'"
 _NUMBER = "select value from meta where key = 'schema'"
 _MAKES_TABLE = re.compile(r"create table if not exists (\w+)")
@@ -31,39 +31,39 @@ _ADDS_COLUMN = re.compile(r"alter table (\w+) add column (\w+)")
 
 
 async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> None:
-    """Apply what the database lacks of the bundle's migrations.
+    """Apply the bundle's migrations that the database lacks.
 
-    Raises EdgeRefused, EdgeUnavailable; Conflict schema_newer: a newer bundle has been here.
+    Raises EdgeRefused, EdgeUnavailable; Conflict schema_newer: the database has the schema of a newer bundle.
     """
-    number = await _number(access, database_id, bundle)
+    number = await _read_number(access, database_id, bundle)
     if number > bundle.schema:
         raise Conflict("schema_newer", details={"schema": number, "known": bundle.schema})
     for after, migration in enumerate(bundle.migrations[number:], number + 1):
         try:
             await _apply(access, database_id, migration)
         except EdgeRefused:
-            # A try whose answer was lost, and that was carried out meanwhile, makes the next one fail.
-            if await _number(access, database_id, bundle) < after:
+            # An earlier call whose response was lost may have taken effect, which makes this one fail.
+            if await _read_number(access, database_id, bundle) < after:
                 raise
 
 
 def tables(bundle: WorkerBundle, number: int) -> set[str]:
-    """The names of the tables of the schema of that number."""
+    """Return the names of the tables in the schema with this number."""
     return {name for migration in bundle.migrations[:number] for name in _MAKES_TABLE.findall("\n".join(migration))}
 
 
-async def _number(access: Access, database_id: str, bundle: WorkerBundle) -> int:
-    """The schema's number; 0 for a database that is new, or that lacks tables which it should have."""
+async def _read_number(access: Access, database_id: str, bundle: WorkerBundle) -> int:
+    """Return the number of the database's schema; 0 if the database is new or lacks tables of its schema."""
     [found] = await d1.query(access, database_id, [(TABLES, [])])
-    there = {str(row["name"]) for row in found.rows}
-    if "meta" not in there:
+    existing = {str(row["name"]) for row in found.rows}
+    if "meta" not in existing:
         return 0
     [found] = await d1.query(access, database_id, [(_NUMBER, [])])
     try:
         number = max((0, *(int(str(row["value"])) for row in found.rows)))
     except ValueError as error:
         raise EdgeRefused("resource_drift", UNREADABLE) from error
-    return number if tables(bundle, number) <= there else 0
+    return number if tables(bundle, number) <= existing else 0
 
 
 async def _apply(access: Access, database_id: str, migration: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Whose script is it? What stands at the platform under the worker's name, compared with what we uploaded."""
+"""The worker's script: its upload, and the comparison of the script at Cloudflare with the last upload."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.worker.bundle import WorkerBundle
 
-# The binding that tells a script which operation uploaded it; its pushes carry it back.
+# This binding holds the id of the operation that uploaded the script; the worker returns it in its pushes.
 _INSTALL_BINDING = "INSTALL"
 
-Standing = Literal["as_uploaded", "newer", "changed"]
+UploadStatus = Literal["as_uploaded", "newer", "changed"]
 
 
 def upload_of(
     bundle: WorkerBundle, database_id: str, *, push_url: str, push_second: int, worker_key: str, install: str, tag: str
 ) -> workers.Upload:
-    """The worker as it is uploaded, with all that it finds in its `env`.
+    """Return the upload of the worker with all of its bindings.
 
-    `install`: what its pushes carry back, to tell which upload runs. `tag`: by which its owner knows it.
+    `install`: the id of the operation, returned in pushes to identify the running upload. `tag`: the ownership tag.
     """
     return workers.Upload(
         module=bundle.module,
@@ -47,15 +47,16 @@ def upload_of(
 
 
 def ownership_tag(account_id: str) -> str:
-    """The tag on the script by which the service knows its own."""
+    """Return the tag that marks a script as uploaded by the service for this account."""
     return f"svc-account:{account_id}"
 
 
-async def standing(context: Context, access: Access, account: Account, script: Script) -> Standing:
-    """How `script`, which carries our tag, compares with our record of it.
+async def upload_status(context: Context, access: Access, account: Account, script: Script) -> UploadStatus:
+    """Compare `script`, which carries the ownership tag, with the recorded upload.
 
-    as_uploaded: as an upload of ours left it, also one whose answer was never recorded. newer: uploaded by an operation
-    that this store does not know, which was restored from a backup or lost commits. changed: outside the service.
+    as_uploaded: an upload of this service, possibly one whose response was lost. newer: uploaded by an operation that
+    the store does not know, because it was restored or lost commits. changed: changed outside the service.
+
     Raises EdgeRefused, EdgeUnavailable.
     """
     if account.script_etag is None or script.etag in (None, account.script_etag):
@@ -67,5 +68,5 @@ async def standing(context: Context, access: Access, account: Account, script: S
 
 
 async def is_unknown(context: Context, operation_id: str) -> bool:
-    """Whether this is the id of an operation that this store does not know."""
+    """Return True if this is the id of an operation that the store does not know."""
     return is_id("op", operation_id) and not await context.store.read(operations.exists(operation_id))

@@ -1,4 +1,4 @@
-"""The table `config` of a worker's database, read and written as a whole."""
+"""Reads and writes of the table `config` in a worker's database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAGE = "select key, version from config where body is not null and key > ?1 ord
 
 
 async def versions(access: Access, database_id: str) -> dict[str, int]:
-    """The version of each row that is not a removed one, by its key. Raises EdgeRefused, EdgeUnavailable."""
+    """Return the version of each existing row by its key. Raises EdgeRefused, EdgeUnavailable."""
     found: dict[str, int] = {}
     after = ""
     while True:
@@ -29,6 +29,6 @@ async def versions(access: Access, database_id: str) -> dict[str, int]:
 
 
 async def write(access: Access, database_id: str, rows: Sequence[ConfigRow]) -> None:
-    """Write the rows, in their order. Raises EdgeRefused, EdgeUnavailable; some of them may be written then."""
-    for piece in config_rows.calls_of(rows):
-        await d1.query(access, database_id, config_rows.write_statements(piece))
+    """Write the rows in order. Raises EdgeRefused, EdgeUnavailable; some rows may be written then."""
+    for batch in config_rows.calls_of(rows):
+        await d1.query(access, database_id, config_rows.write_statements(batch))

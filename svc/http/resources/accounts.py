@@ -1,4 +1,4 @@
-"""/v1/accounts: connecting edge accounts, installing the worker, zones, the link host."""
+"""/v1/accounts: connect edge accounts, install the worker, list zones, set the link host."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from svc.actors.checks.health_check import mended
 from svc.actors.requests import link_host, zones
 from svc.api import accounts as api
 from svc.errors import Forbidden, NotFound
-from svc.http.serving.visible import seen, visible_account, visible_or_former
+from svc.http.serving.visible import require_visible, visible_account, visible_or_former
 from svc.store import accounts, operations
 
 if TYPE_CHECKING:
@@ -42,29 +42,29 @@ class Accounts:
         endpoints.write(api.PUT_LINK_HOST, self.put_link_host)
 
     async def list(self, read: Read[NoQuery]) -> api.AccountList:
-        """The user's accounts, oldest first."""
+        """Return the user's accounts, oldest first."""
         found = await self._context.store.read(accounts.list_accounts(read.caller.user.id, read.caller.edge_accounts))
         bundle = self._context.bundle.sha256
         return api.AccountList(accounts=tuple(api.Account.of(account, bundle) for account in found))
 
     async def connect(self, write: Write[api.Connect]) -> StoredAnswer:
-        """Connect an edge account; the bootstrap token lives no longer than this request."""
+        """Connect an edge account; the bootstrap token is not kept after this request."""
         user, body = write.caller.user, write.body
         if not user.email_confirmed:
             raise Forbidden("email_unconfirmed")
-        if not write.caller.sees(body.edge_account_id):
+        if not write.caller.can_see(body.edge_account_id):
             raise NotFound
         actor = self._supervisor.account(body.edge_account_id)
         return await actor.connect(user.id, body.bootstrap_token, body.location, write.commit(self._one), write.claim)
 
     async def show(self, read: Read[NoQuery]) -> api.OneFullAccount:
-        """One account with its latest operation and its link host."""
+        """Return an account with its latest operation and its link host."""
         found, latest = await self._context.store.read(_account_and_operation(read.caller.user.id, read.id))
-        account = seen(read.caller, found)
+        account = require_visible(read.caller, found)
         return api.OneFullAccount(account=api.FullAccount.of_all(account, self._context.bundle.sha256, latest))
 
     async def change(self, write: Write[api.AccountChange]) -> StoredAnswer:
-        """Change the account's name, its plan, or the days that its worker keeps."""
+        """Change the account's name, plan, or the number of days that its worker keeps."""
         account = await visible_account(self._context.store, write.caller, write.id)
         wanted = write.body
         changed = accounts.change_account(
@@ -73,7 +73,7 @@ class Accounts:
         return await self._context.store.run(write.commit(self._one, about=account)(changed))
 
     async def zones(self, read: Read[NoQuery]) -> api.Zones:
-        """The zones of the edge account, live."""
+        """Return the zones of the edge account, read live."""
         account = await visible_account(self._context.store, read.caller, read.id)
         found, truncated = await zones.list_zones(self._context, account)
         return api.Zones(
@@ -81,27 +81,27 @@ class Accounts:
         )
 
     async def renew(self, write: Write[api.Renew]) -> StoredAnswer:
-        """Replace the working token; the bootstrap token lives no longer than this request."""
+        """Replace the working token; the bootstrap token is not kept after this request."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(self._one, about=account)
         return await actor.renew(account.id, write.body.bootstrap_token, commit, write.claim)
 
     async def install(self, write: Write[NoBody]) -> StoredAnswer:
-        """Install the worker, or install it again."""
+        """Install or reinstall the worker."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.install(account.id, write.commit(self._one, about=account), write.claim)
 
     async def disconnect(self, write: Write[NoBody]) -> StoredAnswer:
-        """Remove the worker and what belongs to it, then the account; of a former account, what came of that."""
+        """Remove the worker and its resources, then the account; for a former account, return the earlier result."""
         account = await visible_or_former(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(api.Disconnected.of, about=account)
         return await actor.disconnect(write.caller.user.id, account.id, commit, write.claim)
 
     async def check(self, write: Write[NoBody]) -> StoredAnswer:
-        """Look at the whole account at the edge platform, and mend what needs no question."""
+        """Run a health check of the account at the edge platform, and repair what is safe to repair."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.check(account.id, write.commit(_findings, about=account, count=mended))
@@ -115,7 +115,7 @@ class Accounts:
 
         commit = write.commit(render, about=account)
         answer = await link_host.put(self._context, account.id, write.body.wish(), commit)
-        # Also where nothing changed: a route that waited for its user is tried at once.
+        # Also if nothing changed: a route that waited for the user is retried immediately.
         self._supervisor.wake(account.edge_account_id)
         return answer
 

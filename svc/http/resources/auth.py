@@ -1,11 +1,11 @@
-"""/auth: sign-up, confirmation, sign-in, password reset; the page session.
+"""/auth: sign-up, confirmation, sign-in, password reset, and the page session.
 
-No answer reveals whether an address is known: answers are the same, the work before them is the same, and so is the
-work behind them: e-mails are prepared for every address, and only those for somebody are sent.
+No answer reveals whether an e-mail address is registered. The answers are identical, and so is the work before and
+after them: e-mails are prepared for every address, but sent only to users.
 
-Tries are counted before a body is read. Wrong passwords are also counted for each address, wherever they come from;
-a browser from which its user signed in before has a count of its own, so that a stranger cannot lock anybody out. Who
-has a session goes on with it and out of it whatever others try from the same network.
+Attempts are counted before a body is read. Wrong passwords are also counted per address, from all networks together. A
+browser that has signed in before has a separate count, so that a stranger cannot lock a user out. Refresh and sign-out
+do not count as attempts, so other clients of the network cannot block a user who is signed in.
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# E-mails to one address in an hour: enough for somebody who looks in the wrong folder, too few to be a nuisance.
+# E-mails to one address per hour: enough for a user who does not find the first one, too few to be a nuisance.
 _EMAILS_AN_HOUR = 5
-# A /24 or a /48 may hold several customers; more than a few who sign in within the same minute are rare.
+# A /24 or a /48 may contain several customers, but rarely more than this many sign in within the same minute.
 _NETWORKS_AROUND = 5
-# How long who comes with the refresh token before gets the newest pair: tabs that open at once, a request that is sent
-# again because its answer was lost. Later, that token was stolen, or copied.
+# For this long the previous refresh token still gets the newest pair: several tabs may refresh at the same time, or a
+# client may retry after a lost answer. A later use means that the token was stolen or copied.
 _SAME_PAIR_S = 30
-# A pair is exchanged for the next when it is as old as this: no answer that sets its cookie is under way then, which
-# could take the place of a newer one. Until then it is given again, without a cookie.
+# The minimum age of a pair before it is replaced. By then no answer that sets its cookie is still in transit, which
+# could overwrite a newer one. Until then the same pair is returned, without a cookie.
 _EXCHANGED_AFTER_S = 60
 _REFRESH_DAYS = 30  # the lifetime of a refresh cookie
 _LONGEST_BROWSER = 100
 
 
 class _NetworkLimit:
-    """So many a minute from a client's own network, and five times as many from the one around it."""
+    """A limit per minute for a client's own network, and five times that for the larger network around it."""
 
     def __init__(self, per_minute: int) -> None:
         self._own = SlidingLimit(per_minute)
         self._around = SlidingLimit(per_minute * _NETWORKS_AROUND)
 
     def count(self, client: IpAddress | None, now: int) -> None:
-        """Raises ServiceError rate_limited."""
+        """Count an attempt. Raises ServiceError rate_limited."""
         for limit, network in zip((self._own, self._around), networks_of(client), strict=True):
             admit(limit, network, now)
 
@@ -97,7 +97,7 @@ class Auth:
         self._unknown_refreshes = _NetworkLimit(limits.refreshes_per_minute)
         self._exchanged_after_ms = min(_EXCHANGED_AFTER_S * 1000, int(self._timing.session_s * 500))
         self._emails = SlidingLimit(_EMAILS_AN_HOUR, window_s=3600)
-        common_passwords()  # read now, and not while somebody waits
+        common_passwords()  # load the list now, not during a request
         admit = self._count_try
         endpoints.form(api.SIGN_UP, self.sign_up, admit)
         endpoints.form(api.CONFIRM, self.confirm, admit)
@@ -109,49 +109,57 @@ class Auth:
         endpoints.form(api.RESET, self.reset, admit)
 
     async def sign_up(self, form: Form[api.SignUp]) -> Ok:
-        """A new user, and an e-mail with the link that confirms the address.
+        """Create a user, and send an e-mail with the link that confirms the address.
 
-        Over the limit of e-mails to the address nothing is made: without its link a sign-up could not be confirmed. Nor
-        does then any password of those that wait count, since whoever opens one of their links may be another person.
+        If the limit on e-mails to the address is reached, no user is created, because a sign-up without its link cannot
+        be confirmed. The passwords of earlier unconfirmed sign-ups then become void, because another person may open
+        their links.
         """
         password_hash = await self._passwords.hash(form.body.password)
         if not self._may_send("confirm", form.body.email):
             await self._store.run(users.void_sign_ups(form.body.email))
         else:
-            made = _sign_up(form.body.email, password_hash, self._clock(), self._useless_at())
-            await self._store.run(self._trail.told(made, "user.sign_up", "nobody", form.request.client, _of))
+            made = _sign_up(form.body.email, password_hash, self._clock(), self._mail_expires_at())
+            await self._store.run(
+                self._trail.with_events(made, "user.sign_up", "nobody", form.request.client, _own_event)
+            )
         return Ok()
 
     async def resend(self, form: Form[api.Address]) -> Ok:
-        """The e-mail of the sign-up once more."""
+        """Send the e-mail of the sign-up again."""
         if self._may_send("confirm", form.body.email):
-            now, useless_at = self._clock(), self._useless_at()
+            now, useless_at = self._clock(), self._mail_expires_at()
             await self._store.run(
                 outbox.post_newest("resend", form.body.email, now, useless_at, instead_of=("sign_up", "resend"))
             )
         return Ok()
 
     async def confirm(self, form: Form[api.MailedToken]) -> Ok:
-        """The link of the e-mail was opened. Where no password counts, another e-mail lets its reader choose one."""
+        """Confirm the address of the link's user. If the user has no valid password, send a link to choose one."""
         token = digest(form.body.token.get_secret_value())
-        confirmed = _confirm(token, self._clock(), self._useless_at())
-        if await self._store.run(self._trail.told(confirmed, "user.confirm", "mail", form.request.client, _of)) is None:
+        confirmed = _confirm(token, self._clock(), self._mail_expires_at())
+        if (
+            await self._store.run(
+                self._trail.with_events(confirmed, "user.confirm", "mail", form.request.client, _own_event)
+            )
+            is None
+        ):
             raise _stale_link()
         return Ok()
 
     async def sign_in(self, form: Form[api.Credentials]) -> Response:
-        """A page session: an access token in the body, a refresh token in a cookie.
+        """Begin a page session: an access token in the body, a refresh token in a cookie.
 
-        The session whose cookie is replaced ends: nothing could go on with it.
+        The session of the replaced cookie ends, because no client could continue it.
         """
         device = digest(self._cookies.get(form.request, DEVICE_COOKIE))
         user, stored, known = await self._store.read(_sign_in_facts(form.body.email, device))
         counted_as = f"device {device}" if known else f"address {digest(form.body.email)}"
         client = form.request.client
-        right = await self._passwords.is_right(
+        is_correct = await self._passwords.is_correct(
             counted_as, stored, form.body.password, user, via="nobody", client=client
         )
-        if user is None or stored is None or not right:
+        if user is None or stored is None or not is_correct:
             raise _wrong_password()
         pair, new_device, now = first_pair(), None if known else new_secret("svd_"), self._clock()
         session = sessions.Session(
@@ -164,12 +172,12 @@ class Auth:
             issued=self._issued(pair, now),
         )
         replaced = digest(family_of(self._cookies.get(form.request, REFRESH_COOKIE)))
-        begun = self._trail.told(
+        begun = self._trail.with_events(
             _begin_session(session, stored, replaced),
             "session.begin",
             "session",
             client,
-            lambda begun: [(session.user_id, session.id)] if begun else [],
+            lambda is_begun: [(session.user_id, session.id)] if is_begun else [],
         )
         if not await self._store.run(begun):
             raise _wrong_password()
@@ -179,14 +187,14 @@ class Auth:
         return response
 
     async def refresh(self, form: Form[NoBody]) -> Response:
-        """The next pair of tokens for the cookie's, or once more the one that was made for it a moment ago.
+        """Return the next pair of tokens, or again the pair that was made for this token shortly before.
 
-        A token that was exchanged before that is in two hands: its session ends, for the owner to sign in again and
-        for the thief to be out (RFC 9700, 4.14.2).
+        If the refresh token was exchanged earlier than that, two clients hold it, and its session ends: the user has to
+        sign in again, and a thief is signed out (RFC 9700, 4.14.2).
         """
         now, presented = self._clock(), self._cookies.get(form.request, REFRESH_COOKIE)
         family, known_as = digest(family_of(presented)), digest(presented)
-        while True:  # once, or twice where another request exchanges the same token meanwhile
+        while True:  # repeated if another request exchanges the same token in between
             found = await self._store.peek(sessions.session_of_family(family, now))
             if found is None:
                 self._unknown_refreshes.count(form.request.client, now)
@@ -200,7 +208,7 @@ class Auth:
                 return self._signed_in(user, pair_after(presented, newest.salt), newest, now)
             if known_as != newest.refresh_digest:
                 await self._store.run(self._ended(sessions.end_session(family), "service", form.request))
-                log.warning("refresh token used again, session ended", extra={"session": session.id, "user": user.id})
+                log.warning("refresh token reused, session ended", extra={"session": session.id, "user": user.id})
                 raise Unauthorized
             pair = next_pair(presented)
             issued = self._issued(pair, now)
@@ -208,12 +216,12 @@ class Auth:
                 return self._signed_in(user, pair, issued, now)
 
     async def sign_out(self, form: Form[NoBody]) -> Response:
-        """The session of the cookie, and that of the access token, end."""
+        """End the session of the cookie, and that of the access token."""
         family = digest(family_of(self._cookies.get(form.request, REFRESH_COOKIE)))
         access = ""
-        with suppress(Unauthorized):  # no token, or something else than one: there is nothing to end
+        with suppress(Unauthorized):  # no valid token: no session to end
             access = digest(bearer(form.request.authorization))
-        if await self._store.peek(sessions.is_there(family, access)):  # who has no session writes nothing
+        if await self._store.peek(sessions.is_there(family, access)):  # do not write if there is no session
             await self._store.run(self._ended(sessions.end_session(family, access), "session", form.request))
         response = to_response(Ok())
         self._cookies.set(response, REFRESH_COOKIE, "", 0)
@@ -221,48 +229,54 @@ class Auth:
         return response
 
     async def ask_reset(self, form: Form[api.Address]) -> Ok:
-        """An e-mail with a link that sets a new password, if there is such a user."""
+        """Send an e-mail with a link to set a new password, if the address belongs to a user."""
         if self._may_send("reset", form.body.email):
             await self._store.run(
-                outbox.post_newest("reset", form.body.email, self._clock(), self._useless_at(), instead_of=("reset",))
+                outbox.post_newest(
+                    "reset", form.body.email, self._clock(), self._mail_expires_at(), instead_of=("reset",)
+                )
             )
         return Ok()
 
     async def reset(self, form: Form[api.Reset]) -> Response:
-        """A new password; all sessions of the user end. Whoever opened the link may sign in from this browser."""
+        """Set a new password, end all sessions of the user, and remember this browser as one of the user's."""
         password_hash = await self._passwords.hash(form.body.password)
         token, device = digest(form.body.token.get_secret_value()), new_secret("svd_")
         chosen = form.body.password.get_secret_value()
         reset = _reset_password(token, chosen, password_hash, digest(device), self._clock())
-        if await self._store.run(self._trail.told(reset, "password.reset", "mail", form.request.client, _of)) is None:
+        if (
+            await self._store.run(
+                self._trail.with_events(reset, "password.reset", "mail", form.request.client, _own_event)
+            )
+            is None
+        ):
             raise _stale_link()
         response = to_response(Ok())
         self._cookies.set(response, DEVICE_COOKIE, device, devices.DEVICE_DAYS * 86_400)
         return response
 
     def _ended(self, end: Tx[list[tuple[int, str]]], via: str, request: RequestInfo) -> Tx[list[tuple[int, str]]]:
-        return self._trail.told(end, "session.end", via, request.client, lambda ended: ended)
+        return self._trail.with_events(end, "session.end", via, request.client, lambda ended: ended)
 
     def _may_send(self, purpose: users.MailPurpose, address: str) -> bool:
-        """Whether the address may get one more e-mail of this purpose this hour; the answer is the same.
+        """Return True if the address may get another e-mail of this purpose this hour, and count it.
 
-        Each purpose has its own, so that requests which send nothing do not use up the e-mails that set a password.
+        Each purpose has a separate limit, so that requests that send nothing do not use up password reset e-mails.
         """
         return self._emails.count(f"{purpose} {digest(address)}", self._clock()).allowed
 
-    def _useless_at(self) -> int:
-        """When an e-mail that is asked for now is of no use any more (epoch ms)."""
-        # Nobody waits for one longer than its link would work.
+    def _mail_expires_at(self) -> int:
+        """Return the time (epoch ms) after which an e-mail requested now is useless, because its link has expired."""
         return int(self._clock() + self._timing.mail_token_s * 1000)
 
     # --------------------------------------------------------------------------------------------------- parts
 
     def _count_try(self, request: RequestInfo) -> None:
-        """Raises ServiceError rate_limited: too many tries from this network."""
+        """Count an attempt of the client's network. Raises ServiceError rate_limited."""
         self._tries.count(request.client, self._clock())
 
     def _browser(self, user_agent: str) -> str:
-        """The browser and system that ask, as people call them; of a program what it calls itself first."""
+        """Return the common name of the browser and operating system; for other programs, the first product name."""
         agent = self._agent_of(user_agent)
         if agent.reason or agent.browser == agent.os == "Other":
             program = "".join(re.findall(r"[A-Za-z0-9 ._-]", user_agent.partition("/")[0]))
@@ -285,13 +299,13 @@ class Auth:
         return response
 
 
-def _of(user: User | None) -> list[tuple[int, None]]:
-    """Of whom it is told; the user is no object with an id of its own."""
+def _own_event(user: User | None) -> list[tuple[int, None]]:
+    """Return the (user id, target) pair to log; the target of an event about the user is None."""
     return [] if user is None else [(user.id, None)]
 
 
 def _sign_in_facts(address: str, device: str) -> Tx[tuple[User | None, str | None, bool]]:
-    """Who has the address, the hash of the password, and whether this browser is one of theirs."""
+    """Return the user with this address, the password hash, and whether the user has signed in from this browser."""
     found = yield from users.find_user(address)
     user, stored = found if found is not None else (None, None)
     known = yield from devices.knows_device(users.NOBODY if user is None else user.id, device)
@@ -299,7 +313,7 @@ def _sign_in_facts(address: str, device: str) -> Tx[tuple[User | None, str | Non
 
 
 def _begin_session(session: sessions.Session, password_hash: str, replaced: str) -> Tx[bool]:
-    """False, and there is no session: the password was changed while it was being checked."""
+    """Begin a session, or return False if the password was changed while it was being checked."""
     if not (yield from users.still_has_password(session.user_id, password_hash)):
         return False
     yield from devices.remember_device(session.user_id, session.device, session.created_at)
@@ -322,9 +336,9 @@ def _confirm(token: str, now: int, useless_at: int) -> Tx[User | None]:
 
 
 def _reset_password(token: str, chosen: str, password_hash: str, device: str, now: int) -> Tx[User | None]:
-    """A new password, and an e-mail that tells of it. None: a stale link.
+    """Set a new password and send a notice of the change. Return None for an invalid link.
 
-    Raises Invalid, and the link stays good, where the password is too like the address.
+    Raises Invalid if the password is too similar to the address; the link then remains valid.
     """
     user = yield from users.reset_password(token, password_hash, now)
     if user is not None:
@@ -343,8 +357,8 @@ def _shown(user: User, pair: Pair, issued: sessions.Issued) -> api.NewSession:
 
 
 def _wrong_password() -> Unauthorized:
-    return Unauthorized("The e-mail address or the password is not right.")
+    return Unauthorized("The e-mail address or the password is wrong.")
 
 
 def _stale_link() -> ServiceError:
-    return Invalid([Issue("token", "is not known, was used, or has expired; request a new e-mail", "used_token")])
+    return Invalid([Issue("token", "is invalid, was already used, or has expired; request a new e-mail", "used_token")])

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.idempotency import StoredAnswer
 
-# For how long rows are looked at before other requests get their turn: some hundred usual rows. How many that are
-# nobody knows before: one with eleven long international hosts takes 20 ms by itself.
+# Rows are parsed for this long before other requests get a turn: about a hundred typical rows. A fixed number of rows
+# would not do, because one row with eleven long international hosts takes 20 ms.
 _TURN_S = 0.001
 
 
@@ -34,14 +34,14 @@ class Bulk:
 
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._context = deps.context
-        self._looking = trio.Lock()
+        self._parsing = trio.Lock()
         endpoints.write(api.ADD_MANY, self.add)
 
     async def add(self, write: Write[api.NewLinks]) -> StoredAnswer:
-        """New links; a result for each."""
+        """Add links, and return a result for each."""
         account = await visible_account(self._context.store, write.caller, write.body.account_id)
-        async with self._looking:  # requests that come at once share one turn
-            wanted = await _looked_at(write.body.links)
+        async with self._parsing:  # concurrent requests take turns
+            wanted = await _parse_rows(write.body.links)
 
         def render(made: Sequence[model.Link | ServiceError]) -> api.Results:
             return api.Results(results=tuple(_result(one, account) for one in made))
@@ -51,8 +51,8 @@ class Bulk:
         return await self._context.store.run(commit(add_wanted(account, wanted, limit, now)))
 
 
-async def _looked_at(values: Sequence[object]) -> list[WantedLink | ServiceError]:
-    """The rows, or what is wrong with each; other requests get their turns meanwhile."""
+async def _parse_rows(values: Sequence[object]) -> list[WantedLink | ServiceError]:
+    """Return each row parsed, or its error; yield to other requests regularly."""
     wanted: list[WantedLink | ServiceError] = []
     turn_ends_s = 0.0
     for value in values:

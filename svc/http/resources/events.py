@@ -1,11 +1,11 @@
-"""/v1/events: what was changed for a user, by whom, from where."""
+"""/v1/events: the audit log of a user."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from svc.api import events as api
-from svc.http.serving.credentials import sees_everything
+from svc.http.serving.credentials import has_full_access
 from svc.store import events
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ class Events:
         endpoints.read(api.LIST, self.list)
 
     async def list(self, read: Read[api.EventQuery]) -> api.EventList:
-        """A page of the events that the caller sees."""
+        """Return a page of the events that the caller may see."""
         caller, query = read.caller, read.query
         user_id = caller.user.id
         after = None if query.after is None else api.number_in(query.after, user_id)
         found, following = await self._store.read(
-            events.page(user_id, query.order, after, query.limit, caller.edge_accounts, own=sees_everything(caller))
+            events.page(user_id, query.order, after, query.limit, caller.edge_accounts, own=has_full_access(caller))
         )
         return api.EventList(
             events=tuple(map(api.Event.of, found)),

@@ -1,4 +1,4 @@
-"""POST /v1/links/{link_id}/explain: what a click would lead to, and as what it would be counted."""
+"""POST /v1/links/{link_id}/explain: the destination of a click, and how it would be counted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Explain:
         endpoints.write(api.EXPLAIN, self.explain)
 
     async def explain(self, write: Write[api.AskedClick]) -> StoredAnswer:
-        """What the worker does with this click."""
+        """Return what the worker would do with this click."""
         link, account = await visible_link(self._store, write.caller, write.id)
         if link.state == "deleted":
             raise NotFound(LINK_DELETED)

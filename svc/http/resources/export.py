@@ -1,4 +1,4 @@
-"""/v1/export: everything of a user in one ZIP file, made while it is sent."""
+"""/v1/export: all data of a user in one ZIP file, produced while it is sent."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PER_HOUR = 10  # exports of a user
-_PIECE_BYTES = 65_536
-_ROWS = 2_000  # of totals, in one transaction: 20 ms of a reader's thread
-_GROUP = 20  # targets in a statement: PostgreSQL sorts all of their rows for each page
-# A century of days of so many sites with the longest hosts is 2 GB, beyond which a ZIP file has other marks.
+PER_HOUR = 10  # exports per user
+_CHUNK_BYTES = 65_536
+_ROWS = 2_000  # rows of totals per transaction: 20 ms of a reader's thread
+_GROUP = 20  # targets per statement: PostgreSQL sorts all their rows for each page
+# From this many sites and links, the totals of a century may exceed 2 GB, which needs the ZIP64 format.
 _LARGE_FROM = 150
 _ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
 
@@ -47,38 +47,40 @@ _iso = lru_cache(2_000)(iso)
 
 
 class Export:
-    """The handler of the export, and how often a user may have one."""
+    """The handler of the export, and its rate limit."""
 
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
         self._clock = deps.context.clock
         self._limit = SlidingLimit(PER_HOUR, window_s=3600)
-        self._one_thread = trio.CapacityLimiter(1)  # all exports share one thread, and so one processor
+        self._one_thread = trio.CapacityLimiter(1)  # all exports share one thread, to use at most one core
         endpoints.read(api.EXPORT, self.export)
 
     async def export(self, read: Read[NoQuery]) -> Streamed:
-        """The file. Raises Forbidden scope_required; ServiceError rate_limited."""
+        """Return the file. Raises Forbidden scope_required; ServiceError rate_limited."""
         _require_all(read.caller)
         user, now = read.caller.user, self._clock()
         if read.request.method != "HEAD":
             verdict = self._limit.count(str(user.id), now)
             if not verdict.allowed:
-                text = f"A user has at most {self._limit.quota} exports an hour; Retry-After says when to come back."
+                text = f"A user can request {self._limit.quota} exports per hour; Retry-After gives the time to wait."
                 raise ServiceError("rate_limited", text, retry_after_s=verdict.reset_s)
-        own, targets = await self._store.read(_begin(user.id))  # what fails here fails as an answer
+        own, targets = await self._store.read(
+            _begin(user.id)
+        )  # read first: a failure here can still be answered as an error
         contents = _Contents(self._store, user, now, own, targets >= _LARGE_FROM)
         name = f"svc-export-{day_text(day_of(now))}.zip"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return Streamed(self._pieces(contents), api.ZIP_TYPE, headers)
+        return Streamed(self._chunks(contents), api.ZIP_TYPE, headers)
 
-    async def _pieces(self, contents: _Contents) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, contents: _Contents) -> AsyncGenerator[bytes, None]:
         archive = Archive(contents.now)
         made = bytearray()
         try:
             async with aclosing(contents.parts()) as parts:
                 async for part in parts:
                     made += await trio.to_thread.run_sync(_add, archive, part, contents.large, limiter=self._one_thread)
-                    if len(made) >= _PIECE_BYTES:
+                    if len(made) >= _CHUNK_BYTES:
                         yield bytes(made)
                         made.clear()
         finally:
@@ -87,22 +89,22 @@ class Export:
 
 
 def _require_all(caller: Caller) -> None:
-    """Raises Forbidden: a part of everything would pass for everything."""
-    if not all(caller.may(scope) for scope in _ALL_SCOPES):
+    """Refuse callers that cannot see everything: the export would seem complete. Raises Forbidden."""
+    if not all(caller.has_any_scope(scope) for scope in _ALL_SCOPES):
         raise Forbidden("scope_required", details={"scopes": list(_ALL_SCOPES)})
     if caller.edge_accounts is not None:
-        raise Forbidden("scope_required", "The key is limited to some accounts, and an export has all of them.")
+        raise Forbidden("scope_required", "The key is limited to some accounts, but an export contains all of them.")
 
 
 def _begin(user_id: int) -> Tx[tuple[list[Account | FormerAccount], int]]:
-    """The user's accounts, disconnected ones behind the others; how many sites and links they have."""
+    """Return the user's accounts, disconnected ones last, and the number of their sites and links."""
     own = yield from accounts.list_accounts(user_id)
     former = yield from disconnects.list_former(user_id)
     return [*own, *former], (yield from exports.count_targets(user_id))
 
 
 class _Part(NamedTuple):
-    """Some lines of a file; `render` makes them, in a thread."""
+    """Some lines of a file; `render` produces them, in a thread."""
 
     file: str
     render: Callable[[], str]
@@ -114,7 +116,7 @@ def _add(archive: Archive, part: _Part, large: bool) -> bytes:
 
 @dataclass(frozen=True)
 class _Contents:
-    """What is in the file: objects that were made until `now`, totals as they are when their page is read."""
+    """The contents of the file: objects created until `now`, and totals as of the time when their page is read."""
 
     store: Store
     user: User
@@ -123,7 +125,7 @@ class _Contents:
     large: bool
 
     async def parts(self) -> AsyncGenerator[_Part, None]:
-        """All of it, file after file."""
+        """Yield all parts, file by file."""
         yield _Part("README.txt", lambda: api.README.format(email=self.user.email, exported_at=iso(self.now)))
         yield _Part("user.json", lambda: _json_text(api.User.of(self.user, self.now)) + "\n")
         yield _Part("accounts.json", lambda: _list_text([api.Account.of(each) for each in self.accounts]))
@@ -179,7 +181,7 @@ class _Contents:
                 yield _Part(file, partial(_rows_text, page, shown))
 
     async def _totals(self, file: str, columns: Sequence[str], edges: Mapping[str, str]) -> AsyncGenerator[_Part, None]:
-        """The totals of all sites and links, those of a page of them before those of the next."""
+        """Yield the totals of all sites and links, one page of sites or links after the other."""
         yield _Part(file, lambda: api.csv_lines([columns]))
         daily = columns is api.DAILY_COLUMNS
         read = days_page if daily else hours_page
@@ -199,7 +201,7 @@ class _Contents:
 
 
 def _head(target: Site | Link, edges: Mapping[str, str]) -> str:
-    """The cells that all lines of a target begin with; nothing in them needs quotes."""
+    """Return the leading cells of all lines of a target; none of them needs quotes."""
     kind, name = ("link", target.code) if isinstance(target, model.Link) else ("site", target.host)
     return f"{target.id},{kind},{edges[target.account_id]},{name}"
 

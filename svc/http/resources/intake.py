@@ -1,9 +1,8 @@
-"""Pushes that come at once are taken in together: one transaction, one flush of the disk, one set of statements.
+"""Group commit of pushes: one transaction, one flush to disk and one set of statements for several pushes.
 
-Nobody waits for company: a push that comes while nothing is written is written at once, and those that come meanwhile
-are the next group. The task of one of them writes the group. Where its client leaves before the transaction has begun
-to count, nothing was kept, and another one's task writes it; so each push is answered when it is durable, and not
-before.
+A push is written immediately if no group is being written; otherwise it joins the next group. The task of one push
+writes its group. If the client of that push disconnects before the commit, nothing is stored, and the task of another
+push writes the rest. So each push is answered once it is durable, never before.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
     from svc.worker.pushed import PushedPart
 
-# In one transaction: enough to share what a transaction costs, few enough that other writers wait for some 50 ms. A
-# push that has more rows goes alone.
+# The size of a group: large enough to share the cost of a transaction, small enough that other writers wait only about
+# 50 ms. A push with more rows is written alone.
 MOST_PUSHES = 32
 MOST_ROWS = 5_000
 
 
 @dataclass(frozen=True)
-class TakenPush:
-    """A push that has been read: whose, its parts that are well-formed, the numbers of others, the worker's report."""
+class ParsedPush:
+    """A parsed push: its account, the well-formed parts, the ids of the malformed ones, and the worker's state."""
 
     account_id: str
     parts: Sequence[PushedPart]
@@ -45,20 +44,20 @@ class TakenPush:
 
     @property
     def rows(self) -> int:
-        """How many rows it may store."""
+        """The number of rows that the push may store."""
         return sum(len(part.days) + sum(len(hour.rows) for hour in part.hours) for part in self.parts)
 
 
 @dataclass(eq=False)
 class _Waiting:
-    push: TakenPush
-    called: trio.Event = field(default_factory=trio.Event)
+    push: ParsedPush
+    woken: trio.Event = field(default_factory=trio.Event)
     result: outcome.Maybe[Ingested] | None = None
-    left: bool = False  # its client has
+    abandoned: bool = False  # the client has disconnected
 
 
 class Intake:
-    """See above. Every push that waits has a request that waits for it, so their number is bounded by the server."""
+    """Stores pushes in groups. Each waiting push belongs to a running request, so the server limits their number."""
 
     def __init__(self, store: Store, metrics: Metrics) -> None:
         self._store = store
@@ -67,15 +66,18 @@ class Intake:
         self._writing = False
         metrics.at_scrape(lambda: metrics.set(PUSHES_WAITING, len(self._waiting)))
 
-    async def take(self, push: TakenPush) -> Ingested:
-        """Store a push. Raises Unauthorized: its account has gone meanwhile; StoreUnavailable: nothing was stored."""
+    async def store(self, push: ParsedPush) -> Ingested:
+        """Store a push.
+
+        Raises Unauthorized if the account was removed in the meantime; StoreUnavailable if nothing was stored.
+        """
         mine = _Waiting(push)
         self._waiting.append(mine)
         if self._writing:
             try:
-                await mine.called.wait()
+                await mine.woken.wait()
             except trio.Cancelled:
-                self._leave(mine)
+                self._abandon(mine)
                 raise
         if mine.result is None:
             await self._write()
@@ -83,35 +85,35 @@ class Intake:
             raise RuntimeError("a push was written without a result")
         return mine.result.unwrap()
 
-    def _leave(self, mine: _Waiting) -> None:
-        mine.left = True
-        if mine in self._waiting:  # and not in the group that is being written
+    def _abandon(self, mine: _Waiting) -> None:
+        mine.abandoned = True
+        if mine in self._waiting:  # otherwise it is in the group being written
             self._waiting.remove(mine)
-            if mine.called.is_set():  # to write, at the moment at which its client left
-                self._call_next()
+            if mine.woken.is_set():  # it was to write the next group, just as its client disconnected
+                self._wake_next()
 
-    def _call_next(self) -> None:
+    def _wake_next(self) -> None:
         self._writing = bool(self._waiting)
         if self._writing:
-            self._waiting[0].called.set()
+            self._waiting[0].woken.set()
 
     async def _write(self) -> None:
-        """Write the first that waits and what fits beside it, then call the next."""
+        """Write the next group, then wake the task that writes the following one."""
         self._writing = True
         group = self._next_group()
         try:
             await self._store_all(group)
         finally:
-            # Cancelled: nothing was kept. The first of the group has left, the others are written by another's task.
-            undone = [each for each in group[1:] if each.result is None and not each.left]
+            # If cancelled, nothing was stored. The group's first client has disconnected; requeue the other pushes.
+            undone = [each for each in group[1:] if each.result is None and not each.abandoned]
             self._waiting.extendleft(reversed(undone))
-            self._call_next()
-            # The next begins to write before those who are done are told: they make their answers meanwhile.
+            self._wake_next()
+            # Let the next group begin to write before this group's tasks wake up and render their answers.
             with trio.CancelScope(shield=True):
                 await trio.lowlevel.checkpoint()
             for each in group[1:]:
                 if each.result is not None:
-                    each.called.set()
+                    each.woken.set()
 
     def _next_group(self) -> list[_Waiting]:
         group = [self._waiting.popleft()]
@@ -128,31 +130,31 @@ class Intake:
             stored = await self._store.run(_record([each.push for each in group]))
             self._metrics.observe(PUSH_GROUP, len(group))
         except StoreUnavailable as error:
-            for each in group:  # one each: a traceback grows in every task that raises it
+            for each in group:  # a separate exception each, because raising adds to its traceback
                 each.result = outcome.Error(StoreUnavailable(error.message, retry_after_s=error.retry_after_s or 5))
-        except Exception as error:  # noqa: BLE001  # each is raised again in the request whose push it was
+        except Exception as error:  # noqa: BLE001  # raised again in the request of the push
             if len(group) == 1:
                 group[0].result = outcome.Error(error)
                 return
-            for each in group:  # what is wrong with one of them does not fail the others
+            for each in group:  # retry one by one, so that one bad push does not fail the others
                 await self._store_all([each])
         else:
             for each, ingested in zip(group, stored, strict=True):
                 each.result = outcome.Error(Unauthorized()) if ingested is None else outcome.Value(ingested)
 
 
-def _record(pushes: Sequence[TakenPush]) -> Tx[list[Ingested | None]]:
-    """Store pushes; None for one whose account there is no more."""
+def _record(pushes: Sequence[ParsedPush]) -> Tx[list[Ingested | None]]:
+    """Store pushes; the result is None for a push whose account no longer exists."""
     now = max(push.report.at for push in pushes)
     numbers: dict[str, list[int]] = defaultdict(list)
     settled: dict[str, list[int]] = defaultdict(list)
     reports = []
     for push in pushes:
-        gone = [*push.wrong, *(part.id for part in push.parts if totals.is_settled(part, now))]
+        settled_ids = [*push.wrong, *(part.id for part in push.parts if totals.is_settled(part, now))]
         numbers[push.account_id] += [*push.wrong, *(part.id for part in push.parts)]
-        settled[push.account_id] += gone
-        # The worker counts what it sends as waiting; what is settled here waits no more.
-        reports.append((push.account_id, replace(push.report, queue=max(0, push.report.queue - len(gone)))))
+        settled[push.account_id] += settled_ids
+        # The worker's queue length includes the parts it sends; subtract those that are settled now.
+        reports.append((push.account_id, replace(push.report, queue=max(0, push.report.queue - len(settled_ids)))))
     parts = {
         account_id: (min(each), max(settled[account_id], default=None)) for account_id, each in numbers.items() if each
     }

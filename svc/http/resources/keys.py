@@ -1,4 +1,4 @@
-"""/v1/keys: API keys, for the page session only."""
+"""/v1/keys: API keys; page session only."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Keys:
         endpoints.write(api.REVOKE, self.revoke)
 
     async def list(self, read: Read[NoQuery]) -> api.KeyList:
-        """The user's keys."""
+        """Return the user's keys."""
         found = await self._store.read(keys.list_keys(read.caller.user.id))
         return api.KeyList(keys=tuple(api.Key.model_validate(key) for key in found))
 
     async def issue(self, write: Write[api.NewKey]) -> StoredAnswer:
-        """A new key: its value is in this answer and nowhere else; a repeat gets key_already_issued."""
+        """Issue a key. Only this answer contains its value; a repeat gets key_already_issued."""
         user, body = write.caller.user, write.body
         value = api_key.new_api_key()
         key = Key(
@@ -62,12 +62,12 @@ class Keys:
         return await self._store.run(commit(keys.add_key(key, digest(value), self._limits.keys_of(user.plan))))
 
     async def rename(self, write: Write[api.KeyChange]) -> StoredAnswer:
-        """The key under another name."""
+        """Rename a key."""
         renamed = keys.rename_key(write.caller.user.id, write.id, write.body.name)
         return await self._store.run(write.commit(api.Key.model_validate)(renamed))
 
     async def revoke(self, write: Write[NoBody]) -> StoredAnswer:
-        """The key ends at once."""
+        """Revoke a key; it stops working immediately."""
         return await self._store.run(write.commit(_ok)(_delete(write.caller.user.id, write.id)))
 
 

@@ -47,7 +47,7 @@ class Links:
         endpoints.read(api.QR_CODE, self.qr_code)
 
     async def list(self, read: Read[api.LinkQuery]) -> api.LinkList:
-        """The user's links, of one account or of all; with the clicks of a week for who may read reports."""
+        """Return the links of one account or of all, with seven days of clicks if the caller may read reports."""
         caller, query, today = read.caller, read.query, day_of(self._context.clock())
         which = LinkFilter(caller.user.id, query.account_id, caller.edge_accounts, query.contains, query.state)
         if query.order == "clicks":
@@ -90,7 +90,7 @@ class Links:
         return page, (ranking.name, end) if end < len(ranking) else None
 
     async def _ranking(self, which: LinkFilter, today: int) -> Ranking:
-        """The order by clicks, as it is now."""
+        """Return the current order by clicks."""
         as_of = await self._context.store.read(_depends_on(which, today))
         kept = self._rankings.current(which, as_of)
         if kept is not None:
@@ -99,7 +99,7 @@ class Links:
         return self._rankings.keep(which, as_of, link_ids)
 
     async def add(self, write: Write[api.NewLink]) -> StoredAnswer:
-        """A new link."""
+        """Add a link."""
         body = write.body
         account = await visible_account(self._context.store, write.caller, body.account_id)
         commit = write.commit(_one(account), about=account)
@@ -107,12 +107,12 @@ class Links:
         return await link_requests.add(self._context, account, body.url, body.code, rules, commit)
 
     async def show(self, read: Read[NoQuery]) -> api.OneLink:
-        """One link."""
+        """Return a link."""
         link, account = await readable_link(self._context.store, read.caller, read.id)
         return api.OneLink(link=api.Link.of(link, account))
 
     async def change(self, write: Write[api.LinkChange]) -> StoredAnswer:
-        """A link that leads elsewhere from now on."""
+        """Change a link's destination or rules."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
         body = write.body
         rules = None if body.rules is None else api.rules_of(body.rules)
@@ -120,13 +120,13 @@ class Links:
         return await self._context.store.run(commit(links.change_link(account.id, link.id, body.url, rules)))
 
     async def delete(self, write: Write[NoBody]) -> StoredAnswer:
-        """A link that is no more."""
+        """Delete a link."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
         commit = write.commit(_one(account), about=account)
         return await self._context.store.run(commit(links.delete_link(account.id, link.id)))
 
     async def qr_code(self, read: Read[api.QrQuery]) -> Response:
-        """The link's QR code."""
+        """Return the link's QR code."""
         link, account = await visible_link(self._context.store, read.caller, read.id)
         if link.state == "deleted":
             raise NotFound(links.LINK_DELETED)
@@ -137,15 +137,16 @@ class Links:
 
 
 def _one(account: Account) -> Callable[[Link], api.OneLink]:
-    """What a link of this account is answered with."""
+    """Return a function that renders a link of this account."""
     return lambda link: api.OneLink(link=api.Link.of(link, account))
 
 
 def _around(
     caller: Caller, page: Sequence[Link], today: int, *, deleted: bool
 ) -> Tx[tuple[dict[str, Account | FormerAccount], dict[str, int] | None]]:
-    """The caller's accounts by id, the disconnected ones for deleted links; and, for who may read reports, the clicks
-    of each link of the page.
+    """Return the caller's accounts by id, and the clicks of the page's links by id.
+
+    Disconnected accounts are included for deleted links. The clicks are None if the caller may not read reports.
     """
     own: dict[str, Account | FormerAccount] = {}
     for account in (yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)):
@@ -153,13 +154,13 @@ def _around(
     for former in (yield from disconnects.list_former(caller.user.id, caller.edge_accounts)) if deleted else ():
         own[former.id] = former
     clicks: dict[str, int] | None = None
-    if caller.may("reports"):
+    if caller.has_any_scope("reports"):
         clicks = yield from link_lists.clicks_7d([link.id for link in page], today)
     return own, clicks
 
 
 def _depends_on(which: LinkFilter, today: int) -> Tx[Hashable]:
-    """What an order by clicks depends on: the day, the links (each change has a version), and what was pushed."""
+    """Return all that the order by clicks depends on: the day, and each account's config version and last push."""
     own = yield from accounts.list_accounts(which.user_id)
     return today, tuple((account.id, account.config_version, account.push and account.push.at) for account in own)
 

@@ -1,4 +1,4 @@
-"""/v1/me: the caller, its limits, and what it uses of them; its end."""
+"""/v1/me: the caller, the user's limits and usage, and the deletion of the user."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Me:
         endpoints.write(api.LEAVE, self.leave)
 
     async def show(self, read: Read[NoQuery]) -> api.Caller:
-        """Who asks, with which credential, and how much of what it may is used."""
+        """Return the caller's user, plan, limits, usage and kind of credential."""
         return self._shown(read.caller, read.caller.user, await self._store.read(_use(read.caller.user.id)))
 
     async def change(self, write: Write[api.ChangeMe]) -> StoredAnswer:
-        """Switch e-mails about the accounts on or off: what a person wants to be told is no program's to decide."""
+        """Turn e-mails about the accounts on or off; page session only, because this is a personal choice."""
 
         def render(found: tuple[User, api.Use]) -> api.Caller:
             return self._shown(write.caller, *found)
@@ -50,12 +50,12 @@ class Me:
         return await self._store.run(write.commit(render)(_change(write.caller.user.id, notify=write.body.notify)))
 
     async def leave(self, write: Write[api.Leave]) -> StoredAnswer:
-        """Delete the user, once the password is right; a client that hangs up does not stop it."""
+        """Delete the user after checking the password; the deletion continues if the client disconnects."""
         verified = await self._passwords.check(write.caller.user, write.body.password, write.request.client)
         session = digest(bearer(write.request.authorization))
         farewell = await self._supervisor.departures.leave(write.caller.user.id, verified, session)
-        left = stored(api.Left.of(farewell), api.LEAVE.status)
-        return replace(left, headers=SIGNED_OUT)
+        answer = stored(api.Left.of(farewell), api.LEAVE.status)
+        return replace(answer, headers=SIGNED_OUT)
 
     def _shown(self, caller: Caller, user: User, use: api.Use) -> api.Caller:
         limits = self._limits

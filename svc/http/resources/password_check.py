@@ -1,7 +1,7 @@
-"""Whether a password is a user's: at the sign-in, and before what a session alone may not do.
+"""Password checks: at sign-in, and before actions for which a session is not enough.
 
-Wrong passwords are counted, in one place for all who ask. Each try is counted before it is made, so that many at once
-do not slip through; a right one is given back.
+All wrong passwords are counted here. Each attempt is counted before the check, so that parallel attempts cannot exceed
+the limit; a correct password is not counted in the end.
 """
 
 from __future__ import annotations
@@ -31,37 +31,36 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # argon2id takes 50 ms of a core and 64 MiB each.
-_HASHES_AT_ONCE = 2
+_CONCURRENT_HASHES = 2
 
 
 class PasswordCheck:
-    """Owns the count of wrong passwords, and how many passwords are hashed at once."""
+    """Checks and hashes passwords; limits wrong attempts and concurrent hashing."""
 
     def __init__(self, store: Store, clock: Clock, wrong_per_hour: int, trail: Trail) -> None:
         self._store = store
         self._trail = trail
         self._clock = clock
         self._wrong = SlidingLimit(wrong_per_hour, window_s=3600)
-        self._hashing = trio.CapacityLimiter(_HASHES_AT_ONCE)
+        self._hashing = trio.CapacityLimiter(_CONCURRENT_HASHES)
 
     async def check(self, user: User, password: SecretStr, client: IpAddress | None) -> str:
-        """Return if it is the password of this user, who is signed in.
+        """Check the password of a user who is signed in, and return its stored hash.
 
-        `client`: the address of the request, for the user's events.
-        Returns its stored hash: what is done for the password happens later, and only while it still is the user's
-        (`users.still_has_password`, in the same transaction).
-        Counted by the user and not by the address: whoever has a session is no stranger, and what strangers guess at
-        the sign-in does not keep them from their own account.
-        Raises Forbidden invalid_password; Unauthorized, the user is gone; ServiceError rate_limited.
+        The caller must verify in the transaction of its action that this is still the user's hash
+        (`users.still_has_password`). `client`: the address of the request, for the user's events.
+        Attempts count per user, separately from sign-in: strangers who guess there cannot lock out a user who is
+        signed in.
+        Raises Forbidden invalid_password; Unauthorized if the user was deleted; ServiceError rate_limited.
         """
         stored = await self._store.peek(users.password_hash_of(user.id))
-        if stored is None:  # deleted since the session was looked at
+        if stored is None:  # deleted since the session was checked
             raise Unauthorized
-        if not await self.is_right(f"user {user.id}", stored, password, user, via="session", client=client):
+        if not await self.is_correct(f"user {user.id}", stored, password, user, via="session", client=client):
             raise Forbidden("invalid_password")
         return stored
 
-    async def is_right(
+    async def is_correct(
         self,
         counted_as: str,
         stored: str | None,
@@ -71,27 +70,31 @@ class PasswordCheck:
         via: str,
         client: IpAddress | None,
     ) -> bool:
-        """Whether it belongs to the stored hash; None: there is none. `user`: whose it would be, None: nobody's; `via`,
-        `client`: the credential that comes with the try and its address, for the user's events.
+        """Return True if the password matches the stored hash.
 
-        Of wrong ones two an hour are told there, so that nobody fills the store by guessing: the first, and the one
-        after which no more are looked at. Raises ServiceError rate_limited.
+        `counted_as`: the name under which attempts are counted. `stored`: the hash; None: there is none, but the check
+        takes the same time. `user`: the user of the hash, or None. `via`, `client`: the credential and address of the
+        attempt, for the user's events. At most two wrong attempts per hour become events, so that guessing cannot fill
+        the store: the first, and the one that reaches the limit. Raises ServiceError rate_limited.
         """
         verdict = admit(self._wrong, counted_as, self._clock())
-        right = await self._in_thread(verify_password, stored, password.get_secret_value())
-        if right:
+        matches = await self._in_thread(verify_password, stored, password.get_secret_value())
+        if matches:
             self._wrong.give_back(counted_as)
         elif verdict.remaining in (0, self._wrong.quota - 1):
             outcome: Code = "invalid_password" if verdict.remaining else "rate_limited"
-            await self._store.run(self._trail.refused(user, via, client, outcome))
-        return right
+            await self._store.run(self._trail.wrong_password(user, via, client, outcome))
+        return matches
 
     async def hash(self, password: SecretStr) -> str:
-        """What is stored of it."""
+        """Return the password hash to store."""
         return await self._in_thread(hash_password, password.get_secret_value())
 
     async def digest(self, body: bytes, name: str) -> str:
-        """A digest of a body that holds a password, for the request of this name: as hard to guess from as its hash."""
+        """Return a digest of a body that contains a password, as hard to brute-force as the password hash.
+
+        `name`: identifies the request and is part of the digest.
+        """
         return await self._in_thread(slow_digest, body, name.encode())
 
     async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:

@@ -1,4 +1,4 @@
-"""Whether the service lives, whether it can work, and what it offers."""
+"""/healthz, /readyz, and the API's documentation: the OpenAPI document and the reference."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CACHED = {"Cache-Control": "public, max-age=3600"}
 
 @dataclass(frozen=True)
 class _Contract:
-    """The contract in its forms, each as it is sent."""
+    """The API's documentation in each format, as the bytes to send."""
 
     json: bytes
     yaml: bytes
@@ -51,32 +51,32 @@ class Probes:
         endpoints.open(api.REFERENCE, self.reference)
 
     async def alive(self, _: RequestInfo) -> Ok:
-        """The process answers."""
+        """Report that the process is alive."""
         return Ok()
 
     async def ready(self, _: RequestInfo) -> Ok:
-        """The store can be read and written, as far as is known: asking costs nothing. Raises StoreUnavailable."""
-        trouble = self._store.condition.trouble
-        if trouble is not None:
-            raise StoreUnavailable(trouble)
+        """Report the last known condition of the store, without a query. Raises StoreUnavailable."""
+        problem = self._store.condition.trouble
+        if problem is not None:
+            raise StoreUnavailable(problem)
         return Ok()
 
     async def openapi_json(self, _: RequestInfo) -> Response:
-        """The contract in JSON."""
+        """Return the OpenAPI document as JSON."""
         return Response((await self._contract()).json, headers=_CACHED, content_type=JSON_TYPE)
 
     async def openapi_yaml(self, _: RequestInfo) -> Response:
-        """The contract in YAML."""
+        """Return the OpenAPI document as YAML."""
         return Response((await self._contract()).yaml, headers=_CACHED, content_type=api.YAML_TYPE)
 
     async def reference_md(self, _: RequestInfo) -> Response:
-        """The reference as Markdown."""
+        """Return the reference as Markdown."""
         return Response(
             (await self._contract()).markdown, headers=_CACHED, content_type=f"{api.MARKDOWN_TYPE}; charset=utf-8"
         )
 
     async def reference(self, request: RequestInfo) -> Response:
-        """The web application's page of it; Markdown for who would rather have that, and where there are no pages."""
+        """Return the web application's reference page, or Markdown if the client prefers it or there are no pages."""
         wanted = parse_accept_header(request.accept, MIMEAccept).best_match(["text/html", api.MARKDOWN_TYPE])
         if self._web is None or wanted == api.MARKDOWN_TYPE:
             response = await self.reference_md(request)
@@ -87,13 +87,13 @@ class Probes:
         return response
 
     async def _contract(self) -> _Contract:
-        """Made when it is first asked for, in a thread: it takes some tenths of a second."""
+        """Return the documentation, rendered on the first request in a thread (a few tenths of a second)."""
         if self._made is None:
             self._made = await trio.to_thread.run_sync(_contract, self._base_url)
         return self._made
 
 
-@lru_cache(maxsize=8)  # the same for all applications of a process that are reached there
+@lru_cache(maxsize=8)  # shared by all applications of a process with this URL
 def _contract(base_url: str) -> _Contract:
     contract = document(base_url)
     return _Contract(

@@ -1,4 +1,4 @@
-"""POST /edge/push: the totals of an account's worker, taken in one transaction."""
+"""POST /edge/push: the totals that an account's worker pushes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from svc.api import push as api
 from svc.errors import Unauthorized
-from svc.http.resources.intake import Intake, TakenPush
+from svc.http.resources.intake import Intake, ParsedPush
 from svc.http.serving.credentials import admit, bearer
 from svc.ids import digest
 from svc.limits import SlidingLimit
@@ -42,7 +42,7 @@ class Push:
         endpoints.direct(api.PUSH, self.receive)
 
     async def receive(self, request: Incoming) -> api.PushAnswer:
-        """Receive a push; sent twice, it changes nothing. Its body is read for a known worker only."""
+        """Store a push; a repeat changes nothing. The body is read only after the worker's key was checked."""
         key = digest(bearer(request.header(b"authorization")))
         now = self._clock()
         account_id = await self._store.peek(worker_keys.account_of_worker_key(key, now))
@@ -52,9 +52,9 @@ class Push:
         admit(self._limit, account_id, now)
         head, parts, wrong = await self._without_delay(api.read_push, await request.body())
         report = _worker_push(head, now)
-        ingested = await self._intake.take(TakenPush(account_id, parts, wrong, report))
+        ingested = await self._intake.store(ParsedPush(account_id, parts, wrong, report))
         refused = [*ingested.refused, *((part_id, "invalid") for part_id in wrong)]
-        self._report(parts, ingested, len(wrong), now)
+        self._count(parts, ingested, len(wrong), now)
         return api.PushAnswer.model_validate(
             {
                 "accepted": tuple(ingested.accepted),
@@ -63,8 +63,8 @@ class Push:
             }
         )
 
-    def _report(self, parts: Sequence[PushedPart], ingested: Ingested, wrong: int, now: int) -> None:
-        """Tell the metrics what became of a push: of its parts that could be read, and of the `wrong` ones."""
+    def _count(self, parts: Sequence[PushedPart], ingested: Ingested, wrong: int, now: int) -> None:
+        """Count a push and the outcome of its parts in the metrics. `wrong`: the number of malformed parts."""
         outcomes: Counter[str] = Counter(code for _, code in ingested.refused)
         outcomes["invalid"] += wrong
         refused = outcomes.total()
@@ -73,8 +73,8 @@ class Push:
         for outcome, number in outcomes.items():
             if number:
                 self._metrics.count(PUSH_PARTS, outcome, by=number)
-        whole = not refused and not outcomes["early"]
-        self._metrics.count(PUSHES, "accepted" if whole else "partial" if ingested.accepted else "refused")
+        complete = not refused and not outcomes["early"]
+        self._metrics.count(PUSHES, "accepted" if complete else "partial" if ingested.accepted else "refused")
         if ingested.accepted:
             kept = set(ingested.accepted)
             newest = max(part.as_of for part in parts if part.id in kept)
@@ -97,6 +97,6 @@ def _worker_push(head: api.PushHead, now: int) -> WorkerPush:
 def _error_kind(head: api.PushHead) -> WorkerErrorKind | None:
     if head.error is None:
         return None
-    # A worker before the field says what failed only at the beginning of the text.
+    # Workers older than the field give the kind only as a prefix of the text.
     kind = head.error_kind or head.error.partition(":")[0]
     return "push" if kind == "push" else "cron"

@@ -6,14 +6,14 @@ from functools import lru_cache
 
 import segno
 
-# Modules of white around the code (ISO/IEC 18004).
+# The width of the white border in modules (ISO/IEC 18004).
 QUIET_ZONE = 4
 
 
 @lru_cache(maxsize=1024)  # drawing one takes 2 to 10 ms of the loop's time
 def svg(text: str, size: int | None = None) -> str:
-    """`text` as a QR code of error-correction level M. `size`: width and height in pixels; None: it scales."""
-    # Both switches are on by default in segno: it would raise the level where it can, and make a micro code.
+    """Return `text` as a QR code of error-correction level M. `size`: width and height in pixels; None: scalable."""
+    # By default segno raises the error-correction level if it can, and makes Micro QR codes.
     code = segno.make(text, error="m", boost_error=False, micro=False)
     modules = len(code.matrix) + 2 * QUIET_ZONE
     runs = "".join(
@@ -29,7 +29,7 @@ def svg(text: str, size: int | None = None) -> str:
 
 
 def _dark_runs(row: bytearray) -> list[tuple[int, int]]:
-    """Start and width of each run of dark modules."""
+    """Return start and width of each run of dark modules."""
     runs: list[tuple[int, int]] = []
     for x, dark in enumerate(row):
         if not dark:

@@ -1,9 +1,9 @@
-"""Orders by clicks, kept in memory while somebody turns their pages.
+"""Lists of links ordered by clicks, cached in memory while clients page through them.
 
-Clicks change with every push of a worker, and whoever turns pages meanwhile is to see each link once. So a ranking is
-read as a whole, and its pages are cut from that. The next reader of the same list gets it again as long as nothing has
-changed that it depends on, so a list that is looked at often is ranked once a push. A restart forgets them: a cursor of
-one that is gone is refused, and the list begun again.
+Clicks change with every push of a worker, but a client that pages through a list must see each link once. So a ranking
+is read as a whole, and all pages come from it. It is reused for the same list until its data changes, so a list is
+ranked at most once per push. Rankings do not survive a restart; the cursor of a lost ranking is refused, and the client
+starts again.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from svc.store.link_lists import LinkFilter
 
 _NAME_CHARS = 16
-# Of one user, so that nobody ends another's; and of all, some 25 bytes a link.
+# Limits per user, so that users do not evict each other's rankings, and in total (about 25 bytes per link).
 _MOST_OF_A_USER = 8
 _MOST_LINKS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The ids of a list's links, in one text because a hundred thousand of them are many objects."""
+    """The ids of a list's links in order, as one string, because 100,000 separate strings would take much memory."""
 
     name: str
     which: LinkFilter
-    as_of: Hashable  # what it depends on: while that is the same, so is the order
+    as_of: Hashable  # the version of the data; the order is valid while it is equal
     _ids: str
     _id_chars: int
 
@@ -39,37 +39,37 @@ class Ranking:
         return len(self._ids) // self._id_chars if self._id_chars else 0
 
     def page(self, first: int, limit: int) -> list[str]:
-        """At most `limit` ids from the place `first` on."""
+        """Return at most `limit` ids, starting at index `first`."""
         size = self._id_chars
         end = min(len(self), first + limit)
         return [self._ids[number * size : (number + 1) * size] for number in range(first, end)]
 
 
 class Rankings:
-    """The rankings that were used last."""
+    """An LRU cache of rankings."""
 
     def __init__(self, most_links: int = _MOST_LINKS) -> None:
         self._kept: OrderedDict[str, Ranking] = OrderedDict()
         self._most_links = most_links
 
     def current(self, which: LinkFilter, as_of: Hashable) -> Ranking | None:
-        """The ranking of this list, if it is kept and nothing has changed since."""
-        for ranking in self._of(which.user_id):
+        """Return the cached ranking of this list if it is up to date."""
+        for ranking in self._user_rankings(which.user_id):
             if ranking.which == which and ranking.as_of == as_of:
                 return self._used(ranking)
         return None
 
     def named(self, name: str, which: LinkFilter) -> Ranking | None:
-        """The ranking of that name, if it is kept and of this list."""
+        """Return the cached ranking of this name if it belongs to this list."""
         ranking = self._kept.get(name)
         return self._used(ranking) if ranking is not None and ranking.which == which else None
 
     def keep(self, which: LinkFilter, as_of: Hashable, link_ids: Sequence[str]) -> Ranking:
-        """Keep a new ranking; the ones that were not used for longest give way."""
+        """Cache a new ranking; evict the least recently used ones."""
         size = len(link_ids[0]) if link_ids else 0
         ranking = Ranking(random_base32(_NAME_CHARS), which, as_of, "".join(link_ids), size)
         self._kept[ranking.name] = ranking
-        for older in self._of(which.user_id)[:-_MOST_OF_A_USER]:
+        for older in self._user_rankings(which.user_id)[:-_MOST_OF_A_USER]:
             del self._kept[older.name]
         while len(self._kept) > 1 and sum(map(len, self._kept.values())) > self._most_links:
             self._kept.popitem(last=False)
@@ -79,5 +79,5 @@ class Rankings:
         self._kept.move_to_end(ranking.name)
         return ranking
 
-    def _of(self, user_id: int) -> list[Ranking]:
+    def _user_rankings(self, user_id: int) -> list[Ranking]:
         return [ranking for ranking in self._kept.values() if ranking.which.user_id == user_id]

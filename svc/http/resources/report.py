@@ -1,4 +1,4 @@
-"""A report's numbers: what is stored and what was read live, made into totals and points. Pure."""
+"""A report's numbers: stored and live counts, combined into totals and points. Pure."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ class Span:
 
     @property
     def days(self) -> range:
-        """All day numbers."""
+        """The day numbers of the span."""
         return range(self.first_day, self.today + 1)
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What the service has of a target: days of the span and hours of today; how far the account's worker has sent
-    (`sent_until`, epoch ms), which days it has sent to their end, and whether hours of today were refused."""
+    """The stored counts of a target: the days of the span, and today's hours.
+
+    `sent_until`: the time up to which the account's worker has pushed (epoch ms). `sent_days`: the days that it has
+    pushed completely. `hours_refused`: some of today's hours were refused.
+    """
 
     days: Mapping[int, Counts]
     hours: Mapping[int, Counts]
@@ -49,13 +52,13 @@ Point = tuple[int, Counts]
 
 
 def span_of(period: Period, now: int) -> Span:
-    """The days of a period that ends today."""
+    """Return the days of a period that ends today."""
     today = day_of(now)
     return Span(period, today - DAYS[period] + 1, today)
 
 
 def site_report(span: Span, stored: Stored, live: Live | None, unavailable: UnavailableReason | None) -> api.Report:
-    """A site's report: stored totals only; `live` gives the breakdowns (rules R2, R3)."""
+    """Return a site's report: totals from the store only, breakdowns from `live` (rules R2, R3)."""
     days = {day: stored.days.get(day, Counts()) for day in span.days}
     if span.period == "today":
         points = _hourly(span.today, stored.hours, stored.sent_until)
@@ -73,10 +76,10 @@ def link_report(
     unavailable: UnavailableReason | None,
     created_on: int = 0,
 ) -> api.Report:
-    """A link's report: final days as stored, today and all else from `live`; without it, what is known (R4, R5).
+    """Return a link's report: final days from the store, other days from `live` if available (rules R4, R5).
 
-    A day of which nothing is known has no point: a missing number is not a zero. `created_on`: no click is of a day
-    before it (day number).
+    A day without known counts has no point, because unknown is not zero. `created_on`: the day number before which the
+    link has no clicks.
     """
     days: dict[int, Counts] = {}
     for day in span.days:
@@ -84,7 +87,7 @@ def link_report(
         if known is not None:
             days[day] = known
     if span.period == "today":
-        # A read takes a moment: what came meanwhile, in an hour that was about to begin, is in the totals as well.
+        # The read takes a moment. If an hour began during it, the hour's clicks are in the totals, so it needs a point.
         until = None if live is None else max([live.at, *(hour_at + 1 for hour_at in live.hours)])
         points = [] if live is None else _hourly(span.today, live.hours, until)
     else:
@@ -94,9 +97,9 @@ def link_report(
 
 
 def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReason | None) -> api.Report:
-    """The report of a link of a disconnected account whose counts are all stored: there is no database to read.
+    """Return the report of a link whose account is disconnected and whose counts are all stored.
 
-    The last read before the disconnect has today's hours, also those that the worker did not send (rule R7).
+    The last read before the disconnect included today's hours, also those not yet pushed (rule R7).
     """
     return site_report(span, replace(stored, hours_refused=False), None, unavailable)
 
@@ -104,15 +107,15 @@ def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReaso
 def _link_day(day: int, today: int, stored: Stored, live: Live | None, created_on: int) -> Counts | None:
     kept = stored.days.get(day)
     if day in stored.sent_days and day < today:
-        return kept or Counts()  # the worker names only targets that were counted
+        return kept or Counts()  # the worker omits targets without counts
     if live is not None and (day in live.days or day >= live.kept_from or day < created_on):
-        # A day that the database lacks had no click, unless it is one of those that are deleted.
+        # A day missing in the database had no clicks, unless its retention has ended.
         return live.days.get(day, kept or Counts())
     return kept if day < today else None
 
 
 def _hourly(today: int, hours: Mapping[int, Counts], until: int | None) -> list[Point]:
-    """A point for each hour of today that began before `until`."""
+    """Return a point for each hour of today that began before `until`."""
     start = today * DAY_MS
     end = min(until if until is not None else start, start + DAY_MS)
     return [(at, hours.get(at, Counts())) for at in range(start, end, HOUR_MS)]
@@ -123,7 +126,7 @@ def _report(
     as_of: int | None,
     days: Mapping[int, Counts],
     points: Sequence[Point],
-    incomplete: bool,  # only the two functions above call it
+    incomplete: bool,  # positional: private to this module
     live: Live | None,
     unavailable: UnavailableReason | None,
 ) -> api.Report:

@@ -1,4 +1,4 @@
-"""…/report: what was counted of a site or a link."""
+"""…/report: the report of a site or a link."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
     from svc.worker.counts import Live
 
-# How far the edge platform's clock may be behind ours: a link's first click may be of the day before its creation.
+# The edge platform's clock may be this far behind, so a link's first click may fall on the day before its creation.
 _SLOWEST_CLOCK_MS = HOUR_MS
 
 
@@ -39,7 +39,7 @@ class Reports:
         endpoints.read(api.LINK, self.link)
 
     async def site(self, read: Read[api.ReportQuery]) -> api.OneReport:
-        """A site's report; the account's own database is read only for breakdowns."""
+        """Return a site's report; the account's database is read only for breakdowns."""
         site, account = await readable_site(self._store, read.caller, read.id)
         span = span_of(read.query.period, self._clock())
         stored = await self._store.read(_stored(site.id, account, span))
@@ -49,7 +49,7 @@ class Reports:
         return api.OneReport(report=site_report(span, stored, live, unavailable))
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
-        """Whether a site is visited at all; the account's own database is read until its worker has sent a view."""
+        """Return whether a site has had a view; the account's database is read until the worker has pushed one."""
         site, account = await readable_site(self._store, read.caller, read.id)
         now, seen, bots = self._clock(), site.first_view_at is not None, False
         unavailable: UnavailableReason | None = None
@@ -66,10 +66,10 @@ class Reports:
         return api.OneFirstView(first_view=api.FirstView(seen=seen, bots=bots, as_of=now, unavailable=unavailable))
 
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
-        """A link's report; today is read from the account's own database, while the account is connected.
+        """Return a link's report; while the account is connected, today is read from its database.
 
-        Without breakdowns only the days that are not stored yet are read: the same question for all periods, so that
-        its kept answer serves all of them.
+        Without breakdowns, only the days not yet stored are read. The query is then the same for all periods, so they
+        share its cached answer.
         """
         link, account = await readable_link(self._store, read.caller, read.id)
         span = span_of(read.query.period, self._clock())
@@ -90,7 +90,7 @@ class Reports:
     async def _live(
         self, user_id: int, account: Account | FormerAccount, target_id: str, first_day: int, last_day: int
     ) -> tuple[Live, None] | tuple[None, UnavailableReason]:
-        """What the account's database holds, or why it cannot be read."""
+        """Return the counts of the account's database, or the reason why they are unavailable."""
         if isinstance(account, FormerAccount):
             return None, "not_installed"
         found = await self._supervisor.live_reads.read(user_id, account, TargetDays(target_id, first_day, last_day))
@@ -98,7 +98,7 @@ class Reports:
 
 
 def _stored(target_id: str, account: Account | FormerAccount, span: Span) -> Tx[Stored]:
-    """What the service has of a target, read in one transaction: the numbers belong together."""
+    """Read a target's stored counts in one transaction, so that they are consistent."""
     start = span.today * DAY_MS
     days = yield from totals.day_counts(target_id, span.first_day, span.today)
     hours = yield from totals.hour_counts(target_id, start, start + DAY_MS)

@@ -1,4 +1,4 @@
-"""/v1/me/sessions and /v1/me/password: where a user is signed in, and with what; for the page session only."""
+"""/v1/me/sessions and /v1/me/password: a user's page sessions and password; page session only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
-# Notices of a changed password to one user: whoever changes it more often in an hour has been told by these.
+# E-mails about a changed password to one user per hour; a user who changes it more often knows already.
 _EMAILS_AN_HOUR = 5
 
 
@@ -41,7 +41,7 @@ class Sessions:
         endpoints.write(api.CHANGE_PASSWORD, self.change_password)
 
     async def list(self, read: Read[NoQuery]) -> api.SessionList:
-        """Where the user is signed in."""
+        """Return the user's sessions."""
         caller = read.caller
         found = await self._store.read(sessions.list_sessions(caller.user.id, self._clock()))
         return api.SessionList(
@@ -58,29 +58,29 @@ class Sessions:
         )
 
     async def end_all(self, write: Write[NoBody]) -> StoredAnswer:
-        """Every session ends, also the one that asks."""
+        """End all sessions of the user, including the caller's."""
         return _signed_out(await self._store.run(write.commit(_ok)(sessions.end_sessions(write.caller.user.id))))
 
     async def end(self, write: Write[NoBody]) -> StoredAnswer:
-        """One session ends; its browser, if it is another's, has to know the password to come back."""
+        """End one session; its browser then has to sign in with the password again."""
         answer = await self._store.run(write.commit(_ok)(_end(write.caller.user.id, write.id)))
         return _signed_out(answer) if write.id == write.caller.session_id else answer
 
     async def change_password(self, write: Write[api.ChangePassword]) -> StoredAnswer:
-        """A new password: of the sessions and of the browsers that the user is known by, this one's alone stay."""
+        """Change the password; all other sessions end, and all other browsers are forgotten."""
         user, session_id = write.caller.user, write.caller.session_id or ""
         verified = await self._passwords.check(user, write.body.old, write.request.client)
         new = write.body.new.get_secret_value()
         fault = fault_for(user.email, new)
         if new == write.body.old.get_secret_value():
-            fault = "must be another than the old one"
+            fault = "must differ from the old password"
         if fault is not None:
             raise Invalid([Issue("new", fault, "weak_password")])
         new_hash = await self._passwords.hash(write.body.new)
         now = self._clock()
         change = _change_password(user.id, session_id, verified, new_hash)
         if self._emails.count(str(user.id), now).allowed:
-            change = _and_tell(change, user, now)
+            change = _with_notice(change, user, now)
         return await self._store.run(write.commit(_ok)(change))
 
 
@@ -90,7 +90,7 @@ def _end(user_id: int, session_id: str) -> Tx[None]:
 
 
 def _change_password(user_id: int, session_id: str, verified: str, new_hash: str) -> Tx[None]:
-    """Raises Forbidden: while the old password was being looked at, it was changed."""
+    """Set the new hash. Raises Forbidden if the password was changed while the old one was being checked."""
     if not (yield from users.still_has_password(user_id, verified)):
         raise Forbidden("invalid_password")
     yield from users.set_password_hash(user_id, new_hash)
@@ -98,7 +98,7 @@ def _change_password(user_id: int, session_id: str, verified: str, new_hash: str
     yield from sessions.end_sessions(user_id, but=session_id)
 
 
-def _and_tell(change: Tx[None], user: User, now: int) -> Tx[None]:
+def _with_notice(change: Tx[None], user: User, now: int) -> Tx[None]:
     yield from change
     yield from outbox.post_password_changed(user, now)
 

@@ -1,4 +1,4 @@
-"""What is told of /auth in a user's events, as no `Write` tells it there."""
+"""Events of /auth, whose requests have no `Write` to log them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 
 class Trail:
-    """Makes the events of requests without a credential. `client`: the address of the request's client."""
+    """Logs events of requests without a credential. `client`: the client's address."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    def told(
+    def with_events(
         self,
         tx: Tx[T],
         action: OwnAction,
@@ -33,7 +33,7 @@ class Trail:
         client: IpAddress | None,
         whose: Callable[[T], Iterable[tuple[int, str | None]]],
     ) -> Tx[T]:
-        """The transaction, and what it did: `whose` finds in its value for which users, and the ids of what objects."""
+        """Return `tx` with its events. `whose` returns the (user id, target) pairs to log from the value of `tx`."""
         now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[T]:
@@ -44,8 +44,8 @@ class Trail:
 
         return with_event()
 
-    def refused(self, user: User | None, via: str, client: IpAddress | None, outcome: Code) -> Tx[None]:
-        """A wrong password was tried for this user; None: for an address that nobody has, which is as much work."""
+    def wrong_password(self, user: User | None, via: str, client: IpAddress | None, outcome: Code) -> Tx[None]:
+        """Log a wrong password for this user; None: an unknown address, for which a write of the same cost is made."""
         now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[None]:

@@ -1,4 +1,4 @@
-"""/v1/sites: hosts whose pages are counted."""
+"""/v1/sites: the hosts whose page views are counted."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ class Sites:
         endpoints.write(api.ROTATE, self.rotate)
 
     async def list(self, read: Read[api.SiteQuery]) -> api.SiteList:
-        """The user's sites, of one account or of all; with the views of a week for who may read reports."""
+        """Return the sites of one account or of all, with seven days of views if the caller may read reports."""
         query = read.query
         after = None if query.cursor is None else str(place_in(query.cursor, query.listing, (str,))[0])
         today = day_of(self._context.clock())
         found, synced, views = await self._context.store.read(_page(read.caller, query, after, today))
         page = found[: query.limit]
-        # No worker lacks anything of a disconnected account.
+        # A disconnected account has no worker, so its sites count as synced.
         shown = [self._shown(site, synced.get(site.account_id, site.version), views.get(site.id)) for site in page]
         last = cursor_of(query.listing, (page[-1].id,)) if len(found) > len(page) else None
         return api.SiteList(sites=tuple(shown), next_cursor=last)
 
     async def add(self, write: Write[api.NewSite]) -> StoredAnswer:
-        """A new site; its snippet is there at once, its route is made by the account's actor."""
+        """Add a site; the answer has its snippet, and the account's actor creates its route."""
         account = await visible_account(self._context.store, write.caller, write.body.account_id)
 
         def render(site: Site) -> api.OneSite:
@@ -61,24 +61,24 @@ class Sites:
         )
 
     async def change(self, write: Write[api.SiteChange]) -> StoredAnswer:
-        """The site as it is now; its worker learns of it right after."""
+        """Change a site; the change is synced to the worker afterwards."""
         site, commit = await self._to_change(write)
         body = write.body
         changed = sites.change_site(site.account_id, site.id, body.excluded_paths, body.respect_gpc)
         return await self._context.store.run(commit(changed))
 
     async def delete(self, write: Write[NoBody]) -> StoredAnswer:
-        """The deleted site; its routes are removed by the account's actor."""
+        """Delete a site; the account's actor removes its routes."""
         site, commit = await self._to_change(write)
         return await self._context.store.run(commit(sites.delete_site(site.account_id, site.id)))
 
     async def rotate(self, write: Write[NoBody]) -> StoredAnswer:
-        """The site with another path; the route of that is made by the account's actor."""
+        """Give a site a new tracking path; the account's actor creates the route."""
         site, commit = await self._to_change(write)
         return await site_requests.rotate(self._context, site, commit)
 
     async def _to_change(self, write: Write[Any]) -> tuple[Site, Commit[Site, StoredAnswer]]:
-        """The site that a request is about, and what keeps the answer."""
+        """Return the site to change, and the wrapper that stores the answer."""
         site, account = await readable_site(self._context.store, write.caller, write.id)
 
         def render(changed: Site) -> api.OneSite:
@@ -87,7 +87,7 @@ class Sites:
         return site, write.commit(render, about=account)
 
     async def show(self, read: Read[NoQuery]) -> api.OneSite:
-        """One site."""
+        """Return a site."""
         site, account = await readable_site(self._context.store, read.caller, read.id)
         return self._one(site, account.synced_version)
 
@@ -101,8 +101,9 @@ class Sites:
 def _page(
     caller: Caller, query: api.SiteQuery, after: str | None, today: int
 ) -> Tx[tuple[list[Site], dict[str, int], dict[str, tuple[int, ...]]]]:
-    """A page of the caller's sites behind the one of id `after`, and one more; for each account the version that its
-    worker has; for each site its views of seven days, for who may read reports.
+    """Return a page of the caller's sites after the id `after`, plus one site that shows whether more follow.
+
+    Also returns each account's synced version, and each site's views of seven days if the caller may read reports.
     """
     found = yield from site_lists.list_sites(
         caller.user.id,
@@ -116,6 +117,6 @@ def _page(
     )
     own = yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)
     views: dict[str, tuple[int, ...]] = {}
-    if caller.may("reports"):
+    if caller.has_any_scope("reports"):
         views = yield from site_lists.series_7d([site.id for site in found], today)
     return found, {account.id: account.synced_version for account in own}, views

@@ -1,4 +1,4 @@
-"""…/totals: everything that is stored of what a site or a link counted, as a stream of JSON or CSV."""
+"""…/totals: all stored counts of a site or a link, as a stream of JSON or CSV."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class Totals:
         endpoints.read(api.LINK, self.link)
 
     async def site(self, read: Read[api.TotalsQuery]) -> Streamed:
-        """A site's totals."""
+        """Return a site's totals."""
         site, _ = await readable_site(self._store, read.caller, read.id)
         return await self._answer(read, site.id, site.host)
 
     async def link(self, read: Read[api.TotalsQuery]) -> Streamed:
-        """A link's totals."""
+        """Return a link's totals."""
         link, _ = await readable_link(self._store, read.caller, read.id)
         return await self._answer(read, link.id, link.code)
 
     async def _answer(self, read: Read[api.TotalsQuery], target: str, name: str) -> Streamed:
         query = read.query
         series = _Series(self._store, target, *self._days(query), query.by)
-        page = await series.page()  # before the answer begins, so that a store that is away is answered as such
+        page = await series.page()  # before the answer begins, so that an unavailable store is answered with an error
         headers = {"Vary": "Accept"}
         if accepted(read.request.accept, JSON_TYPE, api.CSV_TYPE) == JSON_TYPE:
             return Streamed(_json(series, page), JSON_TYPE, headers)
@@ -53,9 +53,9 @@ class Totals:
         return Streamed(_csv(series, page), f"{api.CSV_TYPE}; charset=utf-8; header=present", headers)
 
     def _days(self, query: api.TotalsQuery) -> tuple[int, int]:
-        """The first and the last day that are asked for. Raises Invalid."""
+        """Return the first and the last requested day. Raises Invalid."""
         earliest = FIRST_DAY
-        if query.by == "hour":  # of the day before, some hours may be deleted already
+        if query.by == "hour":  # on the day before, some hours may already be deleted
             earliest = day_of(self._clock() - self._hours_kept_ms) + 1
         first = earliest if query.from_ is None else query.from_
         last = LAST_DAY if query.to is None else query.to
@@ -69,7 +69,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class _Series:
-    """What is stored of a target from one day to another."""
+    """The stored counts of a target between two days, inclusive."""
 
     store: Store
     target: str
@@ -78,7 +78,7 @@ class _Series:
     by: Literal["day", "hour"]
 
     async def page(self, after: Row | None = None) -> Sequence[Row]:
-        """The first page, or the one behind `after`. Raises StoreUnavailable."""
+        """Return the first page, or the page that follows `after`. Raises StoreUnavailable."""
         if self.by == "day":
             return await self.store.read(days_page([self.target], self.first_day, self.last_day, after))
         first, last = self.first_day * DAY_MS, self.last_day * DAY_MS + DAY_MS - HOUR_MS
@@ -86,17 +86,17 @@ class _Series:
 
 
 async def _json(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, None]:
-    """The answer's bytes, a piece for each page."""
+    """Yield the answer as JSON, one chunk per page."""
     unit_ms = DAY_MS if series.by == "day" else 1
     before = b'{"totals":['
     while True:
         last = page[-1] if len(page) == PAGE else None
-        piece = before + b",".join(_point(row, unit_ms) for row in page)
-        page = ()  # ten times as large as the piece, and a slow reader may take minutes
+        chunk = before + b",".join(_point(row, unit_ms) for row in page)
+        page = ()  # free it: it is ten times as large as the chunk, and a slow client may take minutes
         if last is None:
-            yield piece + b"]}"
+            yield chunk + b"]}"
             return
-        yield piece
+        yield chunk
         page = await series.page(last)
         before = b"," if page else b""
 
@@ -112,13 +112,13 @@ def _point(row: Row, unit_ms: int) -> bytes:
 
 
 async def _csv(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, None]:
-    """The same as RFC 4180: numbers and times, so that nothing needs quotes and no spreadsheet finds a formula."""
+    """Yield the answer as CSV (RFC 4180). Numbers and times need no quotes and cannot be taken for formulas."""
     before = "day,views,bots,visitors,imported\r\n" if series.by == "day" else "at,views,bots,visitors\r\n"
     while True:
         last = page[-1] if len(page) == PAGE else None
-        piece = (before + "".join(_line(row, series.by) for row in page)).encode()
+        chunk = (before + "".join(_line(row, series.by) for row in page)).encode()
         page = ()  # as above
-        yield piece
+        yield chunk
         if last is None:
             return
         page = await series.page(last)

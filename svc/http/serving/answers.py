@@ -1,4 +1,4 @@
-"""Answers to requests: as bytes that can be stored, and as responses of the framework."""
+"""Answers to requests: as bytes to store, and as responses of the framework."""
 
 from __future__ import annotations
 
@@ -27,19 +27,22 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Streamed:
-    """An answer that is produced while it is sent, in chunks, at the pace of its reader.
+    """An answer produced in chunks while it is sent, at the client's reading speed.
 
-    The framework's timeout for answers does not apply to it, the server's timeout for each chunk does. `pieces` must
-    hold nothing across a yield that others wait for: no transaction, no lock, no nursery.
+    The framework's response timeout does not apply, but the server's timeout for each chunk does. `chunks` must not
+    hold a transaction, a lock or a nursery across a yield.
     """
 
-    pieces: AsyncGenerator[bytes, None]
+    chunks: AsyncGenerator[bytes, None]
     content_type: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class BrokenOff(Exception):
-    """The failure of a partly sent stream, already logged; the connection must not end as after a complete answer."""
+class StreamAborted(Exception):
+    """A stream failed after part of it was sent, and the failure was logged.
+
+    The connection must not end as if the answer were complete.
+    """
 
 
 def stored(answer: Answer, status: int) -> StoredAnswer:
@@ -65,16 +68,16 @@ def to_response(answer: Answer | Response, status: int = 200) -> Response:
 
 
 def stream_response(answer: Streamed, status: int, *, head_only: bool) -> Response:
-    """Turn a stream into the framework's response. `head_only`: without a body, for HEAD."""
-    body = b"" if head_only else _sent(answer.pieces)
+    """Turn a stream into the framework's response. `head_only`: no body, for HEAD."""
+    body = b"" if head_only else _logged_chunks(answer.chunks)
     response = Response(body, status, headers=dict(answer.headers), content_type=answer.content_type)
-    response.headers.pop("Content-Length", None)  # of the answer to HEAD: the length of a stream is unknown
+    response.headers.pop("Content-Length", None)  # set for HEAD, but the length of a stream is unknown
     response.timeout = None
     return response
 
 
 def accepted(accept: str, *media_types: str) -> str:
-    """Choose the media type that the client prefers; the first of `media_types` on a tie, or if it accepts none.
+    """Return the media type that the client prefers; on a tie, or if it accepts none, the first of `media_types`.
 
     `accept`: the Accept header.
     """
@@ -83,18 +86,18 @@ def accepted(accept: str, *media_types: str) -> str:
     return str(best).partition(";")[0]
 
 
-async def _sent(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """Send the chunks on. Raises BrokenOff."""
+async def _logged_chunks(chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Yield the chunks; log a failure. Raises StreamAborted."""
     try:
-        async with aclosing(pieces):
-            async for piece in pieces:
-                yield piece
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk
     except Exception as error:
-        expected = isinstance(error, ServiceError)  # the store was away, the key was revoked
+        expected = isinstance(error, ServiceError)  # for example, the store is unavailable or the key was revoked
         log.log(
             logging.WARNING if expected else logging.ERROR,
-            "answer broken off",
+            "response aborted",
             exc_info=None if expected else error,
             extra={"kind": kind_of(error)},
         )
-        raise BrokenOff from error
+        raise StreamAborted from error

@@ -1,4 +1,4 @@
-"""The application: its routes, and what is answered when something goes wrong."""
+"""The framework's application: its handlers, and the responses to errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from svc.http.serving.answers import refusal, response_of
 from svc.http.serving.bodies import Bodies
 from svc.http.serving.credentials import Credentials
 from svc.http.serving.endpoints import Endpoints
-from svc.http.serving.front import DEFAULT_HEADERS, SEEN, Front, Seen, headers_of
+from svc.http.serving.front import DEFAULT_HEADERS, RECORD_KEY, Front, RequestRecord, headers_of
 from svc.http.serving.gate import Gate
 from svc.http.serving.idempotency import Idempotency
 from svc.http.serving.origin import origin_of
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# From the headers to the body's end; 1 MiB takes a second on a slow line.
+# From the headers to the end of the body; 1 MiB takes about 1 s on a slow connection.
 _BODY_TIMEOUT_S = 10
 _SENDING_TIMEOUT_S = 30
 
 
 def create_app(deps: Deps) -> QuartTrio:
-    """The whole HTTP face as an ASGI application."""
+    """Return the API and the web application as one ASGI application."""
     context, config = deps.context, deps.context.config
     app = QuartTrio("svc", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = config.http.max_body_bytes
@@ -85,56 +85,56 @@ def create_app(deps: Deps) -> QuartTrio:
     app.register_error_handler(UnknownPath, partial(_unknown_path, deps.web))
     logs = config.http.access_log
     front = Front(app.asgi_app, endpoints.directly, deps.web, app.config, context.metrics, logs=logs)
-    app.asgi_app = front  # type: ignore[method-assign]  # quart's own way to wrap it
+    app.asgi_app = front  # type: ignore[method-assign]  # Quart documents this way to add middleware
     return app
 
 
 async def _begin() -> None:
-    g.request_id = _seen().request_id
+    g.request_id = _record().request_id
     g.headers = {}
     if request.url_rule is not None:
-        _seen().route = request.url_rule.endpoint.partition(" ")[2]
+        _record().route = request.url_rule.endpoint.partition(" ")[2]
 
 
-def _seen() -> Seen:
-    """What is seen of the request that is served."""
+def _record() -> RequestRecord:
+    """Return the measurements of the current request."""
     scope: Any = request.scope
-    found: Seen = scope[SEEN]
-    return found
+    record: RequestRecord = scope[RECORD_KEY]
+    return record
 
 
 async def _finish(response: Response) -> Response:
-    """What every answer carries, also a refusal."""
+    """Add the headers that every response carries, including errors."""
     response.headers["X-Request-Id"] = g.request_id
     for name, value in {**DEFAULT_HEADERS, **g.headers}.items():
         response.headers.setdefault(name, value)
-    seen = _seen()
-    if response.status_code >= HTTPStatus.BAD_REQUEST and seen.code is None:
-        seen.code = REPLAYED
+    record = _record()
+    if response.status_code >= HTTPStatus.BAD_REQUEST and record.code is None:
+        record.code = REPLAYED
     return response
 
 
 async def _refused(error: ServiceError) -> Response:
-    _seen().code = error.code
+    _record().code = error.code
     response = response_of(refusal(error))
     response.headers.update(headers_of(error))
     return response
 
 
 async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
-    """What a path gives that nothing has: to who asks for a page, one that says so."""
+    """Answer an unknown path: with a page if the client accepts HTML, otherwise with the JSON error."""
     del error
     wanted = {kind for kind, weight in request.accept_mimetypes if weight}
     if web is None or request.method not in METHODS or "text/html" not in wanted:
         return await _refused(NotFound())
-    _seen().code = "not_found"
+    _record().code = "not_found"
     scope: Any = request.scope
     headers, body = web.missing(scope["headers"])
     return Response(body, HTTPStatus.NOT_FOUND, Headers([(name.decode(), value.decode()) for name, value in headers]))
 
 
 async def _refused_by_framework(error: HTTPException) -> Response:
-    """A wrong method, a body too large, in the same shape as every refusal."""
+    """Answer the framework's own errors (wrong method, body too large) in the API's error format."""
     match error.code:
         case 405:
             refused: ServiceError = ServiceError("method_not_allowed")
@@ -150,7 +150,7 @@ async def _refused_by_framework(error: HTTPException) -> Response:
 
 
 async def _failed(error: Exception) -> Response:
-    """A bug: the log has the traceback under the id that the client gets."""
+    """Answer an unexpected exception; log the traceback under the request id that the client receives."""
     log.error(
         "request failed",
         exc_info=error,

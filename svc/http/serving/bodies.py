@@ -1,4 +1,4 @@
-"""Request bodies: parsed without a delay for other requests, and digested for an Idempotency-Key."""
+"""Request bodies: parsed without delaying other requests, and digested for an Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ B = TypeVar("B", bound=Body)
 
 
 class Bodies:
-    """Parses bodies, large ones in a thread."""
+    """Parses request bodies; large ones in a thread."""
 
     def __init__(self, passwords: PasswordCheck) -> None:
         self._passwords = passwords
-        self._large = trio.CapacityLimiter(1)  # large bodies that are read at once: threads share one interpreter
+        self._large = trio.CapacityLimiter(1)  # one large body at a time: threads share one interpreter
 
     async def without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
         """Return `read(raw)`; run it in a thread for a large body, so that other requests do not wait for it."""
@@ -39,7 +39,10 @@ class Bodies:
         return await self.without_delay(partial(parse_body, model), raw)
 
     async def parse_and_digest(self, model: type[B], raw: bytes, name: str) -> tuple[B, str]:
-        """Parse a body and digest it, slowly if it holds a password. `name`: of the request. Raises Invalid."""
+        """Parse and digest a body; use a slow hash if it contains a password.
+
+        `name`: identifies the request in the slow hash. Raises Invalid.
+        """
         if model.holds_password:
             body = await self.parse(model, raw)
             return body, await self._passwords.digest(_canonical(raw), name)
@@ -51,5 +54,5 @@ def _parsed_and_digested(model: type[B], raw: bytes) -> tuple[B, str]:
 
 
 def _canonical(raw: bytes) -> bytes:
-    """The body in a form in which the order of its fields and white space do not matter."""
+    """Return the body in a form that does not depend on field order and white space."""
     return json.dumps(from_json(raw or b"{}"), sort_keys=True).encode()

@@ -1,4 +1,4 @@
-"""The cookies of /auth: their names, and where browsers send them."""
+"""The cookies of /auth: their names, scope and attributes."""
 
 from __future__ import annotations
 
@@ -14,35 +14,34 @@ if TYPE_CHECKING:
 
 DEVICE_COOKIE = "svc_device"
 
-# With the answer that ends the session of a browser: pages that it keeps, to show them again at once when somebody goes
-# back, are the former user's.
+# Sent with the answer that ends a browser's session: the back/forward cache still holds pages of the former user.
 SIGNED_OUT = {"Clear-Site-Data": '"cache"'}
 
 
 class Cookies:
-    """Reads and sets them: for scripts of no page, for requests of no other site.
+    """Reads and sets the cookies. They are HttpOnly, and browsers send them with same-site requests only.
 
-    Over https each name begins with `__Host-`: no other host, not even a neighbour below the same domain, can set such
-    a cookie here, and so sign somebody in as somebody else. It has to be sent with every path then. Over http, where
-    browsers take no such names, they are sent to /auth alone: other programs may listen on other ports of the host.
+    Over https each name begins with `__Host-`, so that no other host, not even a sibling subdomain, can set such a
+    cookie and sign a user in as someone else. The prefix requires the path `/`. Over http browsers reject the prefix,
+    and the path is /auth, because other programs may listen on other ports of the host.
     """
 
     def __init__(self, base_url: str) -> None:
         self._https = base_url.startswith("https:")
         self._names = {name: cookie_name(name, base_url) for name in (REFRESH_COOKIE, DEVICE_COOKIE)}
-        # Not the framework's parser: it takes all of a header apart, and other applications of the host send long ones.
+        # Not the framework's parser: it parses the whole header, and other applications of the host may set long ones.
         self._patterns = {
             name: re.compile(rf"(?:^|; ?){shown}=([A-Za-z0-9_-]{{1,200}})(?:;|$)")
             for name, shown in self._names.items()
         }
 
     def get(self, request: RequestInfo, name: str) -> str:
-        """The cookie's value; "" without one."""
+        """Return the cookie's value, "" if the request has no such cookie."""
         found = self._patterns[name].search(request.cookies)
         return found[1] if found else ""
 
     def set(self, response: Response, name: str, value: str, max_age_s: int) -> None:
-        """Have the browser keep it, 0: forget it."""
+        """Set the cookie for `max_age_s` seconds; 0 deletes it."""
         response.set_cookie(
             self._names[name],
             value,

@@ -1,4 +1,4 @@
-"""Who asks: a page session or an API key; what it may; from where; how often."""
+"""Authentication by page session or API key: scopes, allowed addresses and rate limits."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from svc.model import Key, User
     from svc.store.tx import Store
 
-# Proxies between a client and the service, at the most; a header that names more was written to be long.
+# The most proxies between a client and the service; a longer X-Forwarded-For is not genuine.
 _MOST_HOPS = 16
 
-# How many times the requests of one API key all page sessions of a user may make together. A page asks for several
-# things at once; a person who does nothing else stays far below it, and one who writes a loop fills no disk.
+# The rate limit of all page sessions of a user together, as a multiple of an API key's. A page sends several requests
+# in parallel; a person stays far below the limit, and a script cannot fill the disk.
 _SESSION_SHARE = 5
 
-# The bits before the IPv4 address in ::ffff:0:0/96.
+# The prefix length before the IPv4 address in ::ffff:0:0/96.
 _MAPPED_BITS = 96
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -39,9 +39,9 @@ IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks, and with what. `key` is None for a page session, which may do everything that its user may.
+    """The authenticated user and credential. `key` is None for a page session, which has all scopes.
 
-    `session_id`: that of the page session; None for a key, and for one that has ended with its user's deletion.
+    `session_id`: the id of the page session; None for an API key, and for a session that the user's deletion ended.
     """
 
     user: User
@@ -50,20 +50,20 @@ class Caller:
 
     @property
     def edge_accounts(self) -> tuple[str, ...] | None:
-        """The edge accounts that it is limited to; None: no limit."""
+        """The edge accounts that the credential is limited to; None: no limit."""
         return None if self.key is None else self.key.allow_accounts
 
-    def sees(self, edge_account_id: str) -> bool:
-        """Whether this edge account exists for it (rule C4)."""
+    def can_see(self, edge_account_id: str) -> bool:
+        """Return True if the credential may see this edge account (rule C4)."""
         return self.edge_accounts is None or edge_account_id in self.edge_accounts
 
-    def may(self, *scopes: Scope) -> bool:
-        """Whether it carries any one of these scopes."""
+    def has_any_scope(self, *scopes: Scope) -> bool:
+        """Return True if the credential has at least one of these scopes."""
         return self.key is None or bool(set(scopes) & set(self.key.scopes))
 
 
 class Credentials:
-    """Checks what a request carries."""
+    """Checks the credentials of requests."""
 
     def __init__(self, store: Store, config: Config, clock: Clock) -> None:
         self._store = store
@@ -73,16 +73,16 @@ class Credentials:
         self._trusted = [network_of(text) for text in config.http.trusted_proxies]
 
     def client(self, peer: str | None, forwarded: Sequence[str]) -> IpAddress | None:
-        """The address of the client, behind the trusted proxies of the settings; see `client_address`."""
+        """Return the client's address as seen by the trusted proxies of the settings; see `client_address`."""
         return client_address(peer, forwarded, self._trusted)
 
     async def caller(
         self, authorization: str | None, client: IpAddress | None, *, leaving: bool = False
     ) -> tuple[Caller, dict[str, str]]:
-        """Who asks, and the headers that the answer is to carry for it.
+        """Return the caller, and the RateLimit headers for the answer.
 
-        `leaving`: also the session of a user who is being deleted, where it asked for that.
-        Raises Unauthorized; ServiceError rate_limited (with `headers` in the same form as those returned).
+        `leaving`: also accept the session that requested the deletion of its user, while the deletion runs.
+        Raises Unauthorized; RateLimited, which carries the same headers.
         """
         token = bearer(authorization)
         now = self._clock()
@@ -92,11 +92,11 @@ class Credentials:
                 user, session_id = signed_in
                 admit(self._session_limit, str(user.id), now)
                 return Caller(user, session_id=session_id), {}
-            gone = await self._store.peek(user_deletions.asking_user(digest(token))) if leaving else None
-            if gone is None:
+            leaving_user = await self._store.peek(user_deletions.asking_user(digest(token))) if leaving else None
+            if leaving_user is None:
                 raise Unauthorized
-            return Caller(gone), {}
-        if not api_key.is_api_key(token):  # made up, or cut: no question for the store
+            return Caller(leaving_user), {}
+        if not api_key.is_api_key(token):  # invented or truncated: do not query the store
             raise Unauthorized
         found = await self._store.peek(keys.key_by_digest(digest(token)))
         if found is None:
@@ -109,18 +109,18 @@ class Credentials:
         if not verdict.allowed:
             raise RateLimited(verdict.reset_s, headers)
         if key.last_used != day_of(now):
-            with suppress(StoreUnavailable):  # a store that takes no writes can still be read
+            with suppress(StoreUnavailable):  # a store that rejects writes may still be readable
                 await self._store.run(keys.touch_key(key.id, day_of(now)))
         return Caller(user, key), headers
 
     async def check_not_revoked(self, caller: Caller) -> None:
-        """Look once more at an API key that was let in. Raises Unauthorized; StoreUnavailable."""
+        """Check that the caller's API key has not been revoked since. Raises Unauthorized; StoreUnavailable."""
         if caller.key is not None:
             await self._store.peek(keys.check_not_revoked(caller.key.id))
 
 
 class RateLimited(ServiceError):
-    """Over the limit; `headers` are the RateLimit headers of the IETF draft."""
+    """The rate limit is exceeded; `headers` are the RateLimit headers of the IETF draft."""
 
     def __init__(self, retry_after_s: int, headers: dict[str, str] | None = None) -> None:
         super().__init__("rate_limited", retry_after_s=retry_after_s)
@@ -128,7 +128,7 @@ class RateLimited(ServiceError):
 
 
 def admit(limit: SlidingLimit, name: str, now: int) -> Verdict:
-    """Count a try of `name` at `now` (epoch ms). Raises RateLimited where it is one too many."""
+    """Count an attempt of `name` at `now` (epoch ms). Raises RateLimited if it exceeds the limit."""
     verdict = limit.count(name, now)
     if not verdict.allowed:
         raise RateLimited(verdict.reset_s)
@@ -136,20 +136,23 @@ def admit(limit: SlidingLimit, name: str, now: int) -> Verdict:
 
 
 def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> None:
-    """Raise Forbidden session_required or scope_required where the caller may not. No scopes: any credential."""
+    """Check the caller's scopes; if `scopes` is empty, any credential passes.
+
+    Raises Forbidden session_required, scope_required.
+    """
     if session_only and caller.key is not None:
         raise Forbidden("session_required")
-    if scopes and not caller.may(*scopes):
+    if scopes and not caller.has_any_scope(*scopes):
         raise Forbidden("scope_required", details={"scopes": list(scopes)})
 
 
-def sees_everything(caller: Caller) -> bool:
-    """Whether all that its user has is shown to it: a page session, or a key with all scopes that is not limited."""
-    return caller.edge_accounts is None and all(caller.may(scope) for scope in get_args(Scope))
+def has_full_access(caller: Caller) -> bool:
+    """Return True if the caller may see all data of its user: a page session, or a key with all scopes and accounts."""
+    return caller.edge_accounts is None and all(caller.has_any_scope(scope) for scope in get_args(Scope))
 
 
 def bearer(authorization: str | None) -> str:
-    """The token of an Authorization header. Raises Unauthorized."""
+    """Return the bearer token of an Authorization header. Raises Unauthorized."""
     scheme, _, token = (authorization or "").strip().partition(" ")
     token = token.strip()
     if scheme.lower() != "bearer" or not token or len(token) > 200:
@@ -170,10 +173,10 @@ def client_address(
     forwarded: Sequence[str],
     trusted: Sequence[IpNetwork],
 ) -> IpAddress | None:
-    """The address of the client: of the peer, or, behind trusted proxies, the last untrusted one of X-Forwarded-For.
+    """Return the client's address: the peer, or behind trusted proxies the last untrusted hop of X-Forwarded-For.
 
-    A header is believed only as far as trusted proxies wrote it, that is from the right. None: not an address
-    (a unix socket, or something that is no address where a trusted proxy put it).
+    The header is trusted only from the right, as far as trusted proxies wrote it. None: unknown (a Unix socket, or a
+    trusted proxy added a value that is not an address).
     """
     address = _address(peer)
     last = ",".join(forwarded[-_MOST_HOPS:]).rsplit(",", _MOST_HOPS)
@@ -184,10 +187,10 @@ def client_address(
 
 
 def networks_of(client: IpAddress | None) -> tuple[str, str]:
-    """Whose tries are counted together: the client's own network, and the one around it.
+    """Return the networks whose attempts are counted together: the client's own, and the larger one around it.
 
-    A customer of an access provider has a whole /64 of IPv6, often a /56 or a /48; of IPv4 an address, sometimes some
-    of a /24. Clients without an address count as one.
+    Internet providers give a customer an IPv6 /64, often a /56 or a /48; of IPv4 one address, sometimes a few of a
+    /24. Clients without an address count as one.
     """
     if client is None:
         return "none", "none"
@@ -196,19 +199,19 @@ def networks_of(client: IpAddress | None) -> tuple[str, str]:
 
 
 def address_allowed(client: IpAddress | None, allow_ips: Sequence[str] | None) -> bool:
-    """Whether a key with these `allow_ips` is accepted from `client` (rule C5)."""
+    """Return True if a key with these `allow_ips` is accepted from `client` (rule C5)."""
     if allow_ips is None:
         return True
     return client is not None and any(client in network_of(text) for text in allow_ips)
 
 
 def network_of(text: str) -> IpNetwork:
-    """An address or a network as it is written in settings and keys; IPv4 inside IPv6 is IPv4, as of a client."""
+    """Parse an address or a network of the settings or of a key; an IPv4-mapped IPv6 network becomes IPv4."""
     network = ipaddress.ip_network(text, strict=False)
     if network.version == 4 or network.prefixlen < _MAPPED_BITS:
         return network
-    inside = network.network_address.ipv4_mapped
-    return network if inside is None else ipaddress.IPv4Network((inside, network.prefixlen - _MAPPED_BITS))
+    mapped = network.network_address.ipv4_mapped
+    return network if mapped is None else ipaddress.IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
 
 
 def _network(client: IpAddress, bits: int) -> str:
@@ -216,14 +219,14 @@ def _network(client: IpAddress, bits: int) -> str:
 
 
 def _address(text: str | None) -> IpAddress | None:
-    """An address as proxies write it: with or without a port, brackets, a zone; IPv4 inside IPv6 is IPv4."""
+    """Parse an address as proxies write it: with or without port, brackets and zone. IPv4-mapped IPv6 becomes IPv4."""
     if text is None:
         return None
     bare = text[1:].partition("]")[0] if text.startswith("[") else text
     if bare.count(":") == 1:
         bare = bare.partition(":")[0]
     try:
-        # Which interface a link-local address belongs to is nobody's business here.
+        # Ignore the zone (interface) of a link-local address.
         address = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
         return None

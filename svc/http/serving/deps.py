@@ -1,4 +1,4 @@
-"""The parts of the service that the composition root hands to the HTTP package."""
+"""The dependencies that main passes to the HTTP package."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Deps:
-    """The parts that all handlers share.
+    """The dependencies that all handlers share.
 
-    `base_url`: the address at which users reach the service, without a slash at its end. `web`: the web application;
-    None: the service has none.
+    `base_url`: the URL at which users reach the service, without a trailing slash. `web`: the web application; None:
+    not served.
     """
 
     context: Context

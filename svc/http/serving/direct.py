@@ -1,7 +1,7 @@
-"""Requests that are served in front of the framework, which costs each of them half a millisecond of CPU.
+"""Requests that bypass the framework, which costs 0.5 ms of CPU per request.
 
-That is half of a push, and every worker sends one an hour. What is served here has the same bounds, deadlines, headers
-and shapes of refusal as everything else: `app.py` makes the answer.
+That would be half the cost of a push, and every worker sends one per hour. These requests have the same limits,
+deadlines, headers and error format as all others; `front` renders the answer.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     Handler = Callable[["Incoming"], Awaitable[Answer]]
 
 
-class HungUp(Exception):
-    """The client has gone before its request was whole: nobody waits for an answer."""
+class ClientDisconnected(Exception):
+    """The client disconnected before its request was complete, so there is nothing to answer."""
 
 
 class Incoming:
-    """One request as ASGI has it. Its body may have `most_bytes`, and take `within_s` to come."""
+    """An ASGI request. Its body may have up to `most_bytes` and must arrive within `within_s` seconds."""
 
     def __init__(self, scope: Any, receive: Callable[[], Awaitable[Any]], *, most_bytes: int, within_s: float) -> None:
         self._headers = scope["headers"]
         self._receive = receive
         self._most_bytes = most_bytes
         self._within_s = within_s
-        self._whole = False  # nothing more of the body comes
+        self._complete = False  # the whole body was received
 
     def header(self, name: bytes) -> str | None:
-        """The first header of this name (in small letters); None: there is none."""
+        """Return the first header of this lower-case name, or None."""
         return next((value.decode("latin-1") for key, value in self._headers if key.lower() == name), None)
 
     async def body(self) -> bytes:
-        """The body. Raises as `read_body` does; HungUp."""
+        """Return the body. Raises what `read_body` raises; ClientDisconnected."""
         length, content_type = self.header(b"content-length") or "", self.header(b"content-type") or ""
         return await read_body(
             self,
@@ -55,34 +55,34 @@ class Incoming:
         return self
 
     async def __anext__(self) -> bytes:
-        """The next piece of the body."""
-        if self._whole:
+        """Return the next chunk of the body. Raises ClientDisconnected."""
+        if self._complete:
             raise StopAsyncIteration
         message = await self._receive()
         if message["type"] == "http.disconnect":
-            raise HungUp
-        self._whole = not message.get("more_body", False)
-        piece: bytes = message.get("body", b"")
-        return piece
+            raise ClientDisconnected
+        self._complete = not message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        return chunk
 
 
 def not_json() -> Invalid:
-    """The refusal of a body that is not declared as JSON."""
+    """Return the error for a body that is not declared as JSON."""
     return Invalid([Issue("Content-Type", f"must be {JSON_TYPE}")])
 
 
 async def read_body(
-    pieces: AsyncIterator[bytes], most_bytes: float, *, declared_bytes: int, mimetype: str, within_s: float
+    chunks: AsyncIterator[bytes], most_bytes: float, *, declared_bytes: int, mimetype: str, within_s: float
 ) -> bytes:
-    """A request's body; not read beyond `most_bytes`.
+    """Read a request's body of up to `most_bytes`.
 
-    Raises Invalid when it is not declared as JSON or does not come in time; ServiceError payload_too_large.
+    Raises Invalid if the body is not declared as JSON or does not arrive in time; ServiceError payload_too_large.
     """
     if declared_bytes > most_bytes:
         raise ServiceError("payload_too_large")
     raw = bytearray()
     with trio.move_on_after(within_s) as reading:
-        async for data in pieces:
+        async for data in chunks:
             raw += data
             if len(raw) > most_bytes:
                 raise ServiceError("payload_too_large")

@@ -1,4 +1,4 @@
-"""The registration of handlers for the endpoints that svc/api declares; `gate` checks their requests."""
+"""Registration of handlers for the endpoints that svc/api declares; `gate` checks their requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Endpoints:
     def read(
         self, endpoint: Endpoint[Any, Q], handler: Callable[[Read[Q]], Awaitable[Answer | Response | Streamed]]
     ) -> None:
-        """Register a request that reads."""
+        """Register the handler of a read request."""
 
         async def serve(**path: str) -> Response:
             return await self._gate.read(endpoint, handler, path)
@@ -45,7 +45,7 @@ class Endpoints:
         self._add(endpoint, serve)
 
     def write(self, endpoint: Endpoint[B, Any], handler: Callable[[Write[B]], Awaitable[StoredAnswer]]) -> None:
-        """Register a request that changes something, once for its Idempotency-Key if answers are kept for one."""
+        """Register the handler of a write request; it runs once per Idempotency-Key if the endpoint stores answers."""
         model = _model_of(endpoint)
 
         async def serve(**path: str) -> Response:
@@ -59,7 +59,7 @@ class Endpoints:
         handler: Callable[[Form[B]], Awaitable[Answer | Response]],
         admit: Callable[[RequestInfo], None] | None = None,
     ) -> None:
-        """Register a form of /auth, which needs no credential: `admit` raises before a body is read."""
+        """Register the handler of a form of /auth, without a credential. `admit` may raise before the body is read."""
         model = _model_of(endpoint)
 
         async def serve() -> Response:
@@ -70,7 +70,7 @@ class Endpoints:
     def open(
         self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[Answer | Response]]
     ) -> None:
-        """Register a request that needs no credential, or whose handler checks its caller and body."""
+        """Register a handler that needs no credential, or that checks caller and body itself."""
 
         async def serve() -> Response:
             return await self._gate.open(endpoint, handler)
@@ -78,9 +78,9 @@ class Endpoints:
         self._add(endpoint, serve)
 
     def direct(self, endpoint: Endpoint[Any, Any], handler: Handler) -> None:
-        """Register a frequent request that is served in front of the framework; its handler checks caller and body.
+        """Register the handler of a frequent request that bypasses the framework; it checks caller and body itself.
 
-        The framework knows the path, for other methods, and has nothing behind it. The path names no object.
+        The framework knows the path only to reject other methods. The path contains no id.
         """
         self.directly[endpoint.method, endpoint.path] = handler
 
@@ -89,7 +89,7 @@ class Endpoints:
 
 
 def _model_of(endpoint: Endpoint[B, Any]) -> type[B]:
-    """The endpoint's body. Raises ValueError."""
+    """Return the endpoint's body model. Raises ValueError."""
     if endpoint.body is None:
-        raise ValueError(f"{endpoint.path} takes no body: declare NoBody")
+        raise ValueError(f"{endpoint.path} declares no body; declare NoBody")
     return endpoint.body

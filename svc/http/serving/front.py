@@ -1,4 +1,7 @@
-"""In front of the framework: what is served without it, what it cannot even begin with, and the measure of all."""
+"""The layer in front of the framework: metrics, the access log, and requests that bypass the framework.
+
+Requests bypass it if they are frequent, ask for a file of the web application, or have a path it cannot handle.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 from svc.errors import NotFound, ServiceError
 from svc.faults import first_of, kind_of
-from svc.http.serving.answers import BrokenOff, refusal, stored
-from svc.http.serving.direct import HungUp, Incoming
+from svc.http.serving.answers import StreamAborted, refusal, stored
+from svc.http.serving.direct import ClientDisconnected, Incoming
 from svc.http.serving.web import METHODS
 from svc.ids import random_base32
 from svc.logs import lines_about
@@ -29,8 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Where in a request's scope what is seen of it is kept.
-SEEN = "svc.seen"
+# The key of a request's `RequestRecord` in its ASGI scope.
+RECORD_KEY = "svc.record"
 
 DEFAULT_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -41,9 +44,12 @@ DEFAULT_HEADERS = {
 
 
 @dataclass(slots=True)
-class Seen:
-    """What the metrics and the log tell of one request: its id, the template of its route, the status of its answer
-    (None: none was begun), what came of it, the code of an error, the bytes of its bodies."""
+class RequestRecord:
+    """The measurements of a request for the metrics and the log.
+
+    `answered`: the status of the answer; None: no answer was begun. `route`: the template of the path. `status`: the
+    class of the status, or "gone" or "broken". `code`: the error code. `received`, `sent`: the bytes of the bodies.
+    """
 
     request_id: str
     answered: int | None = None
@@ -55,7 +61,7 @@ class Seen:
 
 
 class Front:
-    """Serves every request, most of them by the framework that is behind it."""
+    """The ASGI application for all requests; it passes most of them to the framework."""
 
     def __init__(
         self,
@@ -70,127 +76,132 @@ class Front:
         self._framework = framework
         self._directly = directly
         self._web = web
-        self._config = config  # the framework's, whose bounds hold for both
+        self._config = config  # the framework's; its limits apply here too
         self._metrics = metrics
-        self._logs = logs  # a line for each request
+        self._logs = logs  # write an access log
         self._in_flight = 0
         metrics.at_scrape(lambda: metrics.set(IN_FLIGHT, self._in_flight))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serve one request, as ASGI has it."""
-        seen = Seen(new_request_id())
+        """Serve one ASGI request."""
+        record = RequestRecord(new_request_id())
         began_at = time.perf_counter()
         self._in_flight += 1
-        with lines_about(request=seen.request_id):
-            await self._measured(scope, receive, send, seen, began_at)
+        with lines_about(request=record.request_id):
+            await self._serve_measured(scope, receive, send, record, began_at)
 
-    async def _measured(self, scope: Any, receive: Any, send: Any, seen: Seen, began_at: float) -> None:
+    async def _serve_measured(
+        self, scope: Any, receive: Any, send: Any, record: RequestRecord, began_at: float
+    ) -> None:
         try:
-            await self._serve(scope, receive, send, seen)
+            await self._serve(scope, receive, send, record)
         finally:
             self._in_flight -= 1
             took_s = time.perf_counter() - began_at
-            self._metrics.observe(REQUEST_SECONDS, took_s, scope["method"], seen.route, seen.status)
-            if seen.code is not None:
-                self._metrics.count(REQUEST_ERRORS, seen.route, seen.code)
-            if seen.received:
-                self._metrics.count(BODY_BYTES, seen.route, "received", by=seen.received)
-            if seen.sent:
-                self._metrics.count(BODY_BYTES, seen.route, "sent", by=seen.sent)
+            self._metrics.observe(REQUEST_SECONDS, took_s, scope["method"], record.route, record.status)
+            if record.code is not None:
+                self._metrics.count(REQUEST_ERRORS, record.route, record.code)
+            if record.received:
+                self._metrics.count(BODY_BYTES, record.route, "received", by=record.received)
+            if record.sent:
+                self._metrics.count(BODY_BYTES, record.route, "sent", by=record.sent)
             if self._logs:
-                _log_request(scope["method"], seen, took_s)
+                _log_request(scope["method"], record, took_s)
 
-    async def _serve(self, scope: Any, receive: Any, send: Any, seen: Seen) -> None:
+    async def _serve(self, scope: Any, receive: Any, send: Any, record: RequestRecord) -> None:
         path = path_of(scope["path"], scope["raw_path"])
         begun = False
 
-        async def noted(message: Any) -> None:
+        async def send_recorded(message: Any) -> None:
             nonlocal begun
             if not begun:
                 begun = True
-                seen.answered = message["status"]
-                seen.status = f"{seen.answered // 100}xx"
+                record.answered = message["status"]
+                record.status = f"{record.answered // 100}xx"
             await send(message)
-            seen.sent += len(message.get("body", b""))
+            record.sent += len(message.get("body", b""))
 
-        async def taken() -> Any:
+        async def receive_recorded() -> Any:
             message = await receive()
-            seen.received += len(message.get("body", b""))
+            record.received += len(message.get("body", b""))
             return message
 
         if path is None:
-            await _refuse(noted, NotFound(), seen)
+            await _refuse(send_recorded, NotFound(), record)
             return
-        # However many slashes a path begins with, the framework takes them for one.
+        # The framework treats several leading slashes as one.
         route = f"/{path.lstrip('/')}"
         handler = self._directly.get((scope["method"], route))
         if handler is not None:
             most_bytes, within_s = self._config["MAX_CONTENT_LENGTH"], self._config["BODY_TIMEOUT"]
-            request = Incoming(scope, taken, most_bytes=most_bytes, within_s=within_s)
-            seen.route = route
-            await _serve_directly(handler, request, noted, seen)
+            request = Incoming(scope, receive_recorded, most_bytes=most_bytes, within_s=within_s)
+            record.route = route
+            await _serve_directly(handler, request, send_recorded, record)
             return
         file = self._web.find(path) if self._web is not None else None
         if file is not None:
-            seen.route = file.route
-            await _serve_file(file, scope, noted, seen)
+            record.route = file.route
+            await _serve_file(file, scope, send_recorded, record)
             return
-        # The framework reads the host for routes and redirects that we do not have, and fails on one that is no name.
+        # The framework needs the host only for features we do not use, and fails if the host is malformed.
         headers = [(name, b"svc" if name == b"host" else value) for name, value in scope["headers"]]
         try:
-            await self._framework({**scope, "path": path, "headers": headers, SEEN: seen}, taken, noted)
+            await self._framework(
+                {**scope, "path": path, "headers": headers, RECORD_KEY: record}, receive_recorded, send_recorded
+            )
         except Exception as error:
-            if isinstance(first_of(error), BrokenOff):  # logged already; the server breaks the connection off
-                seen.status = "broken"
+            if isinstance(first_of(error), StreamAborted):  # logged already; the server closes the connection
+                record.status = "broken"
                 return
             if begun:
-                seen.status = "broken"
+                record.status = "broken"
                 raise
-            log.exception("request failed outside of its handler", extra={"kind": kind_of(error)})
-            await _refuse(noted, ServiceError("internal", details={"id": seen.request_id}), seen)
+            log.exception("request failed outside its handler", extra={"kind": kind_of(error)})
+            await _refuse(send_recorded, ServiceError("internal", details={"id": record.request_id}), record)
 
 
-def _log_request(method: str, seen: Seen, took_s: float) -> None:
-    """A line for a request: no address of its client, no path and no query, which hold what is nobody's business."""
-    told = {"method": method if method in KNOWN_METHODS else OTHER, "route": seen.route, "status": seen.answered}
-    if seen.status in ("gone", "broken"):
-        told["ended"] = seen.status
-    if seen.code is not None:
-        told["code"] = seen.code
-    log.info("request", extra={**told, "ms": round(took_s * 1000, 1)})
+def _log_request(method: str, record: RequestRecord, took_s: float) -> None:
+    """Log a request without client address, path and query, which may contain personal data."""
+    fields = {"method": method if method in KNOWN_METHODS else OTHER, "route": record.route, "status": record.answered}
+    if record.status in ("gone", "broken"):
+        fields["ended"] = record.status
+    if record.code is not None:
+        fields["code"] = record.code
+    log.info("request", extra={**fields, "ms": round(took_s * 1000, 1)})
 
 
-async def _serve_directly(handler: Handler, request: Incoming, send: Any, seen: Seen) -> None:
-    """As the framework would, with its handlers of errors below."""
+async def _serve_directly(handler: Handler, request: Incoming, send: Any, record: RequestRecord) -> None:
+    """Call the handler and send its answer; errors are answered as by the framework's error handlers in `app`."""
     try:
         answer = stored(await handler(request), HTTPStatus.OK)
-    except HungUp:
+    except ClientDisconnected:
         return
     except ServiceError as error:
-        await _refuse(send, error, seen)
+        await _refuse(send, error, record)
         return
     except Exception as error:
-        log.exception("request failed", extra={"kind": kind_of(error), "route": seen.route})
-        await _refuse(send, ServiceError("internal", details={"id": seen.request_id}), seen)
+        log.exception("request failed", extra={"kind": kind_of(error), "route": record.route})
+        await _refuse(send, ServiceError("internal", details={"id": record.request_id}), record)
         return
-    await _send(send, answer, seen.request_id)
+    await _send(send, answer, record.request_id)
 
 
-async def _serve_file(file: File, scope: Any, send: Any, seen: Seen) -> None:
+async def _serve_file(file: File, scope: Any, send: Any, record: RequestRecord) -> None:
     if scope["method"] not in METHODS:
-        await _refuse(send, ServiceError("method_not_allowed"), seen, {"Allow": ", ".join(METHODS)})
+        await _refuse(send, ServiceError("method_not_allowed"), record, {"Allow": ", ".join(METHODS)})
         return
     status, headers, body = file.answer(scope["headers"])
-    headers = [*headers, (b"x-request-id", seen.request_id.encode())]
+    headers = [*headers, (b"x-request-id", record.request_id.encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     body = b"" if scope["method"] == "HEAD" else body
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 def path_of(path: str, raw_path: bytes) -> str | None:
-    """The path of a request target, decoded; None: it names nothing that can be here.
+    """Return the decoded path of a request target; None: no resource can have this path.
 
-    A target may also be a whole address (RFC 9112, 3.2.2). No path holds a NUL: PostgreSQL stores none.
+    A target may also be an absolute URL (RFC 9112, 3.2.2). Paths with a NUL are refused, because PostgreSQL cannot
+    store NUL.
     """
     if not path.startswith("/"):
         try:
@@ -201,13 +212,13 @@ def path_of(path: str, raw_path: bytes) -> str | None:
 
 
 def new_request_id() -> str:
-    """An id for a request, by which its client and the log know it."""
+    """Return a new request id, which the response and the log contain."""
     return f"req_{random_base32(20)}"
 
 
-async def _refuse(send: Any, error: ServiceError, seen: Seen, more: Mapping[str, str] = {}) -> None:
-    seen.code = error.code
-    await _send(send, refusal(error), seen.request_id, {**headers_of(error), **more})
+async def _refuse(send: Any, error: ServiceError, record: RequestRecord, more: Mapping[str, str] = {}) -> None:
+    record.code = error.code
+    await _send(send, refusal(error), record.request_id, {**headers_of(error), **more})
 
 
 async def _send(send: Any, answer: StoredAnswer, request_id: str, more: Mapping[str, str] = {}) -> None:
@@ -224,7 +235,7 @@ async def _send(send: Any, answer: StoredAnswer, request_id: str, more: Mapping[
 
 
 def headers_of(error: ServiceError) -> dict[str, str]:
-    """The headers that tell more of a refusal."""
+    """Return the headers of an error response: Retry-After and WWW-Authenticate."""
     headers = {}
     if error.retry_after_s is not None:
         headers["Retry-After"] = str(error.retry_after_s)

@@ -1,10 +1,9 @@
-"""The checks before a handler, in order, and the answer after it; an endpoint's declaration (svc/api) decides both.
+"""The checks before a handler, in order, and the response after it; the endpoint's declaration (svc/api) defines both.
 
     credential ─► scopes ─► Idempotency-Key ─► query ─► path id ─► body ─► earlier answer ─► handler ─► answer
 
-A request is checked in this order, so that a caller learns nothing of an object that its credential does not allow,
-and no body is read for a stranger. A handler gets the request's facts as an argument (`requests`) and never reads the
-framework's request.
+In this order a caller learns nothing about objects that its credential does not allow, and no body is read without a
+valid credential. A handler gets the request's data as an argument (`requests`) and never reads the framework's request.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from svc.errors import Forbidden
 from svc.http.serving.answers import Streamed, response_of, stream_response, to_response
 from svc.http.serving.credentials import Caller, Credentials, RateLimited, require
 from svc.http.serving.direct import not_json
-from svc.http.serving.origin import is_from_elsewhere
+from svc.http.serving.origin import is_cross_origin
 from svc.http.serving.request_parts import idempotency_key, path_id, query_of, raw_body, request_info
 from svc.http.serving.requests import Form, Read, Write
 from svc.store.idempotency import Claim
@@ -57,13 +56,13 @@ class Gate:
         handler: Callable[[Read[Q]], Awaitable[Answer | Response | Streamed]],
         path: Mapping[str, str],
     ) -> Response:
-        """Serve a request that reads."""
+        """Serve a read request."""
         info = request_info(self._credentials)
         caller = await self._caller(endpoint, info)
         query = query_of(endpoint)
         answer = await handler(Read(caller, path_id(endpoint, path), query, info))
         if isinstance(answer, Streamed):
-            answer = replace(answer, pieces=self._while_valid(caller, answer.pieces))
+            answer = replace(answer, chunks=self._while_valid(caller, answer.chunks))
             return stream_response(answer, endpoint.status, head_only=info.method == "HEAD")
         return to_response(answer, endpoint.status)
 
@@ -74,15 +73,15 @@ class Gate:
         handler: Callable[[Write[B]], Awaitable[StoredAnswer]],
         path: Mapping[str, str],
     ) -> Response:
-        """Serve a request that changes something, once for its Idempotency-Key if answers are kept for one."""
+        """Serve a write request; the handler runs once per Idempotency-Key if the endpoint stores answers."""
         info = request_info(self._credentials)
         caller = await self._caller(endpoint, info)
         key = idempotency_key(required=caller.key is not None)
         query_of(endpoint)
         object_id = path_id(endpoint, path)
         raw = await raw_body(model.most_bytes)
-        await self._credentials.check_not_revoked(caller)  # a body may come slowly
-        if key is None or endpoint.leaving:  # an answer is kept no longer than its user
+        await self._credentials.check_not_revoked(caller)  # the body may have taken a while
+        if key is None or endpoint.leaving:  # the stored answers are deleted with the user
             body, claim = await self._bodies.parse(model, raw), None
         else:
             body, digest = await self._bodies.parse_and_digest(model, raw, f"{caller.user.id} {key}")
@@ -99,11 +98,11 @@ class Gate:
     ) -> Response:
         """Serve a form of /auth.
 
-        Pages of other sites are refused. Requests that browsers send for them without a preflight are never JSON, so
-        even an empty body must be declared as JSON.
+        Requests from pages of other origins are refused. Browsers never send those as JSON without a preflight, so even
+        an empty body must be declared as JSON.
         """
         headers = request.headers
-        if is_from_elsewhere(headers.getlist("Sec-Fetch-Site"), headers.getlist("Origin"), self._origin):
+        if is_cross_origin(headers.getlist("Sec-Fetch-Site"), headers.getlist("Origin"), self._origin):
             raise Forbidden("cross_origin")
         info = request_info(self._credentials)
         if admit is not None:
@@ -118,11 +117,14 @@ class Gate:
     async def open(
         self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[Answer | Response]]
     ) -> Response:
-        """Serve a request without any check."""
+        """Serve a request without checks."""
         return to_response(await handler(request_info(self._credentials)), endpoint.status)
 
     async def _caller(self, endpoint: Endpoint[Any, Any], info: RequestInfo) -> Caller:
-        """The caller. Raises Unauthorized; Forbidden session_required, scope_required; ServiceError rate_limited."""
+        """Return the caller.
+
+        Raises Unauthorized; Forbidden session_required, scope_required; ServiceError rate_limited.
+        """
         try:
             caller, headers = await self._credentials.caller(info.authorization, info.client, leaving=endpoint.leaving)
         except RateLimited as error:
@@ -132,9 +134,9 @@ class Gate:
         require(caller, endpoint.scopes, session_only=endpoint.access == "session")
         return caller
 
-    async def _while_valid(self, caller: Caller, pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """The pieces, until the caller's key is revoked: a slow reader may take hours. Raises Unauthorized."""
-        async with aclosing(pieces):
-            async for piece in pieces:
+    async def _while_valid(self, caller: Caller, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """Yield the chunks until the caller's key is revoked; a slow client may read for hours. Raises Unauthorized."""
+        async with aclosing(chunks):
+            async for chunk in chunks:
                 await self._credentials.check_not_revoked(caller)
-                yield piece
+                yield chunk

@@ -1,12 +1,12 @@
-"""Idempotency-Key: the same request again gets the first answer again, and nothing is done twice (rules G1 to G5).
+"""Idempotency-Key: a repeated request gets the first answer again, and its effect happens once (rules G1 to G5).
 
-The answer is stored in the transaction of the effect: there is no moment at which one is there without the other.
-A refusal is kept only if the request had an effect before it was refused: otherwise the same request with the same key
-runs again, so that a client can follow the remedy and repeat it. Transient failures are never kept.
+The answer is stored in the transaction of the effect, so neither exists without the other. An error is stored only if
+the request had an effect before it failed. Otherwise a repeat with the same key runs again, so that a client can follow
+the remedy and retry. Transient errors are never stored.
 
-A request whose twin is still being worked on waits for it; with another body it is refused meanwhile. A client that
-hangs up does not stop what an actor has begun; its repeat finds that answer, because whoever is about to do it again
-looks first, in its own transaction.
+A request waits while another one with the same key runs; if their bodies differ, it is refused. A client that
+disconnects does not stop work that an actor has begun. Its repeat gets the stored answer, because every transaction
+checks for one before its effect.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ _KEPT_MS = DAY_MS
 
 @dataclass(frozen=True)
 class _Running:
-    """A request with a key that is being worked on."""
+    """A request with an Idempotency-Key that is being processed."""
 
     body_digest: str
     done: trio.Event
 
 
 class Idempotency:
-    """Owns which requests with a key are being worked on."""
+    """Runs requests once per Idempotency-Key; owns the set of those in progress."""
 
     def __init__(self, store: Store, clock: Clock, most_bytes: int) -> None:
-        """`most_bytes`: of a user's large answers, all together."""
+        """Initialize; `most_bytes` limits the total size of a user's large stored answers."""
         self._store = store
         self._clock = clock
         self._most_bytes = most_bytes
         self._running: dict[tuple[int, str, str, str], _Running] = {}
 
     async def once(self, claim: Claim | None, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
-        """Do `work` once for this claim: its answer, or the one that an earlier request got.
+        """Run `work` once for this claim and return its answer, or return the answer to an earlier request.
 
-        `work` puts `committed` around its transaction. None for a claim: nothing is kept.
+        `work` must wrap its transaction with `committed`. `claim` None: nothing is stored.
         Raises what `work` raises; Conflict idempotency_conflict.
         """
         if claim is None:
@@ -71,7 +71,7 @@ class Idempotency:
         running = self._running[name] = _Running(claim.body_digest, trio.Event())
         try:
             earlier = await self._store.peek(recall(claim, self._clock()))
-            if earlier is not None:  # before anything is looked up: what a repeat names may be gone by now
+            if earlier is not None:  # check first: the request's object may have been deleted since
                 return _replayed(earlier)
             return await self._first(claim, work)
         finally:
@@ -87,7 +87,7 @@ class Idempotency:
             if error.had_effect:
                 return await self._settled(claim, error)
             if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-                # The state that refuses this request may be the effect of its first try, whose client had disconnected.
+                # This error may be due to the effect of the first attempt, whose client had disconnected.
                 earlier = await self._store.peek(recall(claim, self._clock()))
                 if earlier is not None:
                     return _replayed(earlier)
@@ -100,14 +100,14 @@ class Idempotency:
         replay: StoredAnswer | None,
         event: Callable[[T, int], Event] | None = None,
     ) -> Callable[[Tx[T]], Tx[StoredAnswer]]:
-        """The effect, its event and its answer in one transaction; an identical request that was quicker is answered
-        instead.
+        """Return a wrapper that commits the effect, its event and its answer in one transaction.
 
-        `replay`: the answer that a repeat gets, where that is not the first one. `event`: what is told in the user's
-        events of the effect's value, at a time (epoch ms); None: nothing.
+        If an identical request committed first, the transaction returns that answer and drops the effect.
+        `replay`: the answer to a repeat, if it differs from the first one. `event`: makes the user's event from the
+        effect's value and the time (epoch ms); None: no event.
         """
 
-        def told(effect: Tx[T]) -> Tx[T]:
+        def with_event(effect: Tx[T]) -> Tx[T]:
             value = yield from effect
             if event is not None:
                 yield event(value, self._clock())
@@ -115,12 +115,12 @@ class Idempotency:
 
         def transaction(effect: Tx[T]) -> Tx[StoredAnswer]:
             if claim is None:
-                return render((yield from told(effect)))
+                return render((yield from with_event(effect)))
             earlier = yield from recall(claim, self._clock())
             if earlier is not None:
                 effect.close()
                 return _replayed(earlier)
-            value = yield from told(effect)
+            value = yield from with_event(effect)
             answer = render(value)
             yield from self._keep(claim, replay or answer)
             return answer
@@ -128,9 +128,9 @@ class Idempotency:
         return transaction
 
     async def _settled(self, claim: Claim, error: ServiceError | None) -> StoredAnswer:
-        """The answer that is kept for the claim; where there is none, the refusal is kept, and is raised.
+        """Return the answer stored for the claim; if there is none, store `error` as the answer and raise it.
 
-        Raises `error`; AnsweredMeanwhile when the answer that was there has gone.
+        Raises `error`; AnsweredMeanwhile if the stored answer has expired since.
         """
         answer = await self._store.run(self._settle(claim, error))
         if answer is not None:
@@ -138,14 +138,17 @@ class Idempotency:
         raise error or AnsweredMeanwhile(retry_after_s=1)
 
     def _settle(self, claim: Claim, error: ServiceError | None) -> Tx[StoredAnswer | None]:
-        """Keep the refusal, or return the answer that is there already."""
+        """Return the stored answer, or store the error as the answer."""
         earlier = yield from recall(claim, self._clock())
         if earlier is None and error is not None:
             yield from self._keep(claim, refusal(error))
         return earlier
 
     def _keep(self, claim: Claim, answer: StoredAnswer) -> Tx[None]:
-        """Raises ServiceError rate_limited, which undoes the effect: there is no room for it."""
+        """Store an answer.
+
+        Raises ServiceError rate_limited, which rolls the effect back: the user's stored answers are too large.
+        """
         now = self._clock()
         yield from check_room(claim.user_id, len(answer.body), self._most_bytes, now)
         yield from keep_answer(claim, answer, now, _KEPT_MS)

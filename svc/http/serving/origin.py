@@ -1,4 +1,4 @@
-"""Whether a page of another site sends a request. Pure."""
+"""Detection of cross-origin requests from browsers. Pure."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def origin_of(url: str) -> str:
-    """The origin of an address, as browsers write it."""
+    """Return the origin of a URL as browsers serialize it."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     port = "" if parts.port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{parts.port}"
     return f"{parts.scheme}://{host}{port}"
 
 
-def is_from_elsewhere(fetch_site: Sequence[str], origin: Sequence[str], own_origin: str) -> bool:
-    """Whether a browser says, by Sec-Fetch-Site or else by Origin, that a page of another origin asks.
+def is_cross_origin(fetch_site: Sequence[str], origin: Sequence[str], own_origin: str) -> bool:
+    """Return True if Sec-Fetch-Site, or else Origin, shows that a page of another origin sent the request.
 
-    A neighbour below the same domain is another. `fetch_site`, `origin`: all values of these headers; none of both
-    means that no browser asks, or one from before 2020 with a page of ours.
+    A sibling subdomain is another origin. `fetch_site`, `origin`: all values of these headers. Programs send neither,
+    nor do browsers from before 2020 on our own pages.
     """
     if fetch_site:
         return any(value.strip() not in ("same-origin", "none") for value in fetch_site)

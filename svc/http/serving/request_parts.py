@@ -1,4 +1,4 @@
-"""The parts of the framework's request that `gate` checks, and the facts that it hands to the handler."""
+"""The parts of the framework's request that `gate` checks, and the data that it passes to the handler."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 Q = TypeVar("Q", bound=Query)
 
 _LONGEST_KEY = 200
-# Characters. A cursor has at most 200, an id 25; the head of a request could bring 16,000.
+# In characters. A cursor has at most 200, an id 25; the limit on request heads would allow 16,000.
 _LONGEST_QUERY = 1_000
 
 
 def request_info(credentials: Credentials) -> RequestInfo:
-    """The request's facts for its handler. `credentials` know the trusted proxies."""
+    """Return the request's data for its handler. `credentials` knows the trusted proxies."""
     headers = request.headers
     scope: Any = request.scope
     return RequestInfo(
@@ -43,7 +43,7 @@ def request_info(credentials: Credentials) -> RequestInfo:
 
 
 def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
-    """The id in the path, "" without one. Raises NotFound for a malformed id, so that the store never sees it."""
+    """Return the id in the path, "" if there is none. Raises NotFound for a malformed id, to keep it from the store."""
     name = endpoint.id_name
     if name is None:
         return ""
@@ -53,24 +53,26 @@ def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
 
 
 def idempotency_key(*, required: bool) -> str | None:
-    """The request's Idempotency-Key (rules G1, G2). Raises Invalid."""
+    """Return the request's Idempotency-Key (rules G1, G2). Raises Invalid."""
     values = request.headers.getlist("Idempotency-Key")
     if not values:
         if required:
             raise Invalid([Issue("Idempotency-Key", "this header is required with an API key")])
         return None
     try:
-        # The framework reads headers as Latin-1; people who write other letters send UTF-8.
+        # The framework decodes headers as Latin-1, but clients send non-ASCII keys as UTF-8.
         key = values[0].encode("latin-1").decode()
     except UnicodeDecodeError:
         key = ""
     if len(values) > 1 or not 1 <= len(key) <= _LONGEST_KEY or not key.isprintable():
-        raise Invalid([Issue("Idempotency-Key", f"must come once, with 1 to {_LONGEST_KEY} characters, in UTF-8")])
+        raise Invalid(
+            [Issue("Idempotency-Key", f"must be sent once, with 1 to {_LONGEST_KEY} printable characters in UTF-8")]
+        )
     return key
 
 
 def query_of(endpoint: Endpoint[Any, Q]) -> Q:
-    """The request's query. Raises Invalid."""
+    """Return the parsed query. Raises Invalid."""
     if len(request.query_string) > _LONGEST_QUERY:
         raise Invalid([Issue("", f"the query must have at most {_LONGEST_QUERY} characters")])
     model: type[Any] = endpoint.query or NoQuery
@@ -79,9 +81,9 @@ def query_of(endpoint: Endpoint[Any, Q]) -> Q:
 
 
 async def raw_body(most_bytes: int | None = None) -> bytes:
-    """The request's body; not read beyond `most_bytes` (None: beyond `[http] max_body_bytes`).
+    """Read the request's body of up to `most_bytes` (None: `[http] max_body_bytes`).
 
-    Raises as `read_body` does; HTTPException: larger than anything may be.
+    Raises what `read_body` raises; HTTPException if the body is larger than `[http] max_body_bytes`.
     """
     return await read_body(
         request.body,

@@ -1,4 +1,4 @@
-"""The argument that a handler gets: a request's facts, who sends it, and what it asks for."""
+"""The argument that a handler receives: the caller, the request's data, and its query or body."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ Q = TypeVar("Q", bound=Query)
 
 @dataclass(frozen=True)
 class RequestInfo:
-    """The facts of a request, as its head and its connection give them.
+    """The data of a request's head and connection.
 
-    `client`: the address of the client, behind trusted proxies too; None: unknown. `authorization`: the header; None:
-    absent. `user_agent`, `cookies`, `accept`: the headers; "": absent. `headers`: all of them, as ASGI has them.
+    `client`: the client's address as seen by trusted proxies; None: unknown. `authorization`: the header; None: absent.
+    `user_agent`, `cookies`, `accept`: the headers; "": absent. `headers`: all headers in ASGI form.
     """
 
     method: str
     client: IpAddress | None
-    authorization: str | None = field(repr=False)  # holds a secret, as cookies and headers do
+    authorization: str | None = field(repr=False)  # contains a secret, like cookies and headers
     user_agent: str
     cookies: str = field(repr=False)
     accept: str
@@ -45,7 +45,7 @@ class RequestInfo:
 
 @dataclass(frozen=True)
 class Read(Generic[Q]):
-    """A request that reads: its caller, the object's id ("" where the path names none), and the query."""
+    """A read request: its caller, the object's id ("" if the path has none), and the query."""
 
     caller: Caller
     id: str
@@ -63,9 +63,9 @@ class Form(Generic[B]):
 
 @dataclass(frozen=True)
 class Write(Generic[B]):
-    """A request that changes something: its caller, the object's id ("" where the path names none), and the body.
+    """A write request: its caller, the object's id ("" if the path has none), and the body.
 
-    `claim`: the identity of the request, by which a repeat is recognized; None: a repeat runs again.
+    `claim`: identifies repeats of the request; None: a repeat runs again.
     """
 
     caller: Caller
@@ -85,14 +85,13 @@ class Write(Generic[B]):
         target: str | None = None,
         count: Callable[[T], int] | None = None,
     ) -> Callable[[Tx[T]], Tx[StoredAnswer]]:
-        """Wrap the transaction of the effect, so that the answer (rules G1 to G5) and the entry in the user's events
-        (rule X12) commit with it.
+        """Return a wrapper that commits the answer (rules G1 to G5) and the event (rule X12) with the effect.
 
-        `render` makes the answer of the transaction's value. It runs inside the transaction, on the engine's thread
-        and maybe with the write lock held: pure and quick. `replay`: the answer to a repeat, if another one.
-        `about`: the account that the event is about; by default the value's, or the user alone. `target`: the id of
-        the object; by default the path's, or the value's. `count`: the number of changes, if not one.
-        Raises ValueError: the endpoint's action is about an account, and none is named.
+        `render` makes the answer from the transaction's value. It must be pure and quick, because it runs inside the
+        transaction, on the engine's thread and possibly with the write lock held. `replay`: the answer to a repeat, if
+        it differs. `about`: the account of the event; default: the value's account, or only the user. `target`: the
+        object's id; default: the id in the path, or the value's. `count`: the number of changes, if not 1.
+        Raises ValueError if the endpoint's action needs an account and none is given.
         """
         action = self._endpoint.action
         if action is None:
@@ -104,7 +103,7 @@ class Write(Generic[B]):
         def event(value: T, now: int) -> Event:
             edge_account_id = getattr(about or value, "edge_account_id", None)
             if edge_account_id is None and action not in OWN_ACTIONS:
-                raise ValueError(f"{action} is about an account: name it")
+                raise ValueError(f"{action} needs an account: pass `about`")
             client = self.request.client
             return Event(
                 user_id=self.caller.user.id,

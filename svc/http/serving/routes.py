@@ -1,4 +1,4 @@
-"""The paths of the contract, as the framework tells them apart."""
+"""The framework's routes for the endpoints of the contract."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 def name_of(endpoint: Endpoint[Any, Any]) -> str:
-    """What the framework calls it, and the metrics and logs by its second part."""
+    """Return the framework's name of the endpoint, "METHOD /path"; metrics and logs use the path."""
     return f"{endpoint.method} {endpoint.path}"
 
 
 @cache
 def routes() -> QuartMap:
-    """One for all applications of a process: it is the same for each, and takes 12 ms to make.
+    """Return the routes, cached because building them takes 12 ms.
 
-    OPTIONS gets 405 like every method that is not routed.
+    OPTIONS gets 405, like every method without a route.
     """
-    # To merge slashes is to redirect with a page of HTML.
+    # With `merge_slashes` the framework would send a redirect with an HTML page.
     found = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id})
     for endpoint in ENDPOINTS:
         path = endpoint.path.replace("{", "<id:").replace("}", ">")
@@ -33,14 +33,14 @@ def routes() -> QuartMap:
     return found
 
 
-def _words() -> set[str]:
-    """The words that some paths have where others have an id: `bulk` of /v1/links/bulk."""
+def _fixed_segments() -> set[str]:
+    """Return the fixed path segments that occur where other paths have an id, such as `bulk` in /v1/links/bulk."""
     places = {endpoint.path.partition("{")[0] for endpoint in ENDPOINTS if "{" in endpoint.path}
     behind = [endpoint.path.removeprefix(place) for place in places for endpoint in ENDPOINTS if place in endpoint.path]
     return {rest.partition("/")[0] for rest in behind if not rest.startswith("{")}
 
 
 class _Id(BaseConverter):
-    """Where an id stands in a path. A word is none: for its path no method of an object is allowed."""
+    """The id in a path. A fixed segment does not match, so the methods of an object are not allowed on its path."""
 
-    regex = rf"(?!(?:{'|'.join(sorted(_words()))})\Z)[^/]+"
+    regex = rf"(?!(?:{'|'.join(sorted(_fixed_segments()))})\Z)[^/]+"

@@ -1,4 +1,4 @@
-"""What a caller may see: its user's objects, and of an API key only those of its edge accounts (rules C3, C4)."""
+"""Access control: a caller sees its user's objects, or with a limited API key those of its accounts (rules C3, C4)."""
 
 from __future__ import annotations
 
@@ -13,41 +13,40 @@ if TYPE_CHECKING:
     from svc.model import Account, FormerAccount, Link, Site
     from svc.store.tx import Store, Tx
 
-# What is seen: an account, or also what is left of one.
 A = TypeVar("A", bound="Account | FormerAccount")
 
 
 async def visible_account(store: Store, caller: Caller, account_id: str) -> Account:
-    """The caller's account. Raises NotFound: no such account, another user's, or not one of the key's."""
-    return seen(caller, await store.peek(accounts.get_account(caller.user.id, account_id)))
+    """Return the caller's account. Raises NotFound, also for an account of another user or outside the key's limit."""
+    return require_visible(caller, await store.peek(accounts.get_account(caller.user.id, account_id)))
 
 
 async def visible_or_former(store: Store, caller: Caller, account_id: str) -> Account | FormerAccount:
-    """The caller's account, or what is left of it after its disconnect. Raises NotFound."""
-    return seen(caller, await store.peek(_account_or_former(caller.user.id, account_id)))
+    """Return the caller's account, or its `FormerAccount` after a disconnect. Raises NotFound."""
+    return require_visible(caller, await store.peek(_account_or_former(caller.user.id, account_id)))
 
 
 async def readable_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account | FormerAccount]:
-    """The caller's site, also one whose account was disconnected. Raises NotFound."""
+    """Return the caller's site and its account, which may be disconnected. Raises NotFound."""
     site, account = await store.peek(_site_and_any_account(caller.user.id, site_id))
-    return site, seen(caller, account)
+    return site, require_visible(caller, account)
 
 
 async def readable_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account | FormerAccount]:
-    """The caller's link, also one whose account was disconnected. Raises NotFound."""
+    """Return the caller's link and its account, which may be disconnected. Raises NotFound."""
     link, account = await store.peek(_link_and_any_account(caller.user.id, link_id))
-    return link, seen(caller, account)
+    return link, require_visible(caller, account)
 
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
-    """The caller's link and its account, for what can be done to it. Raises NotFound, also once the account is gone."""
+    """Return the caller's link and its connected account, to change the link. Raises NotFound."""
     link, account = await store.peek(_link_and_account(caller.user.id, link_id))
-    return link, seen(caller, account)
+    return link, require_visible(caller, account)
 
 
-def seen(caller: Caller, account: A | None) -> A:
-    """A user's account, if this caller sees it. Raises NotFound, also when there is none."""
-    if account is None or not caller.sees(account.edge_account_id):
+def require_visible(caller: Caller, account: A | None) -> A:
+    """Return `account` if the caller may see it. Raises NotFound, also if `account` is None."""
+    if account is None or not caller.can_see(account.edge_account_id):
         raise NotFound
     tell_lines(account=account.id)
     return account

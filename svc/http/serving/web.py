@@ -1,7 +1,7 @@
-"""The web application: one shell for all pages, and what it loads; held in memory, served in front of the framework.
+"""The web application: one HTML shell for all pages, and its assets, kept in memory and served without the framework.
 
-Its files come out of `make build` (svc/web). Nothing of it touches the store, and nobody has to be known: a page asks
-the API for what it shows. What the API serves itself stays the API's, also where a page has the same path.
+`make build` makes the files (svc/web). Serving them needs neither the store nor a credential; the pages request their
+data from the API. Where a page and an endpoint of the API have the same path, the API serves it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Headers = list[tuple[bytes, bytes]]
 
 FOLDER = Path(__file__).parents[2] / "web"
-# The strictest that there is: no inline script or style, nobody else's origin, and no text becomes markup.
+# The strictest policy: no inline scripts or styles, no other origins, and no markup from strings (Trusted Types).
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     " font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
@@ -31,7 +31,7 @@ POLICY = (
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
-    "Referrer-Policy": "no-referrer",  # the links in e-mails carry a token
+    "Referrer-Policy": "no-referrer",  # links in e-mails contain a token
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -41,36 +41,38 @@ METHODS = ("GET", "HEAD")
 ASSETS = "/assets/{file}"
 
 _HSTS = {"Strict-Transport-Security": "max-age=31536000"}
-_ASKED_AGAIN = "no-cache"
-_FOR_A_DAY = "public, max-age=86400"
-_FOR_EVER = "public, max-age=31536000, immutable"  # its name tells what is in it
+_REVALIDATE = "no-cache"
+_ONE_DAY = "public, max-age=86400"
+_IMMUTABLE = "public, max-age=31536000, immutable"  # the file name contains a digest of the content
 _HTML = "text/html; charset=utf-8"
-# Best first; the ending of the file that the build has made, where that is worth it.
+# Best first, with the suffix of the compressed file; the build omits files that compression does not shorten enough.
 _ENCODINGS = {"br": ".br", "gzip": ".gz"}
-_OF_A_BODY = (b"content-type", b"content-length", b"content-encoding")
+_BODY_HEADERS = (b"content-type", b"content-length", b"content-encoding")
 _ROBOTS = b"User-agent: *\nDisallow: /\n"
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What one path gives. `route`: the path's template; `forms`: headers and body for each encoding, "" is none."""
+    """A file of the web application. `route`: the template of its path. `forms`: headers and body by content encoding;
+    "" is the uncompressed form.
+    """
 
     route: str
     etag: bytes
     forms: Mapping[str, tuple[Headers, bytes]]
 
     def answer(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
-        """Status, headers and body for a request with these headers."""
+        """Return status, headers and body for a request with these headers."""
         asked = {name.lower(): value for name, value in request_headers}
         form = next((name for name in _accepted(asked.get(b"accept-encoding", b"")) if name in self.forms), "")
         headers, body = self.forms[form]
         if self.etag in _tags(asked.get(b"if-none-match", b"")):
-            return 304, [(name, value) for name, value in headers if name not in _OF_A_BODY], b""
+            return 304, [(name, value) for name, value in headers if name not in _BODY_HEADERS], b""
         return 200, headers, body
 
 
 class Web:
-    """Which paths are the web application's. `bytes`: what its files take, in all their forms."""
+    """The web application's files by path. `bytes`: their total size in all encodings."""
 
     def __init__(self, files: Mapping[str, File], shells: Mapping[str, File], shell: File) -> None:
         self._files = {**files, **{path: page for path, page in shells.items() if ":" not in path}}
@@ -82,37 +84,37 @@ class Web:
         self.bytes = sum(len(body) for file in [*files.values(), shell] for _, body in file.forms.values())
 
     def find(self, path: str) -> File | None:
-        """What a path gives; None: it is none of the application's."""
+        """Return the file at a path; None: the path does not belong to the web application."""
         found = self._files.get(path)
         if found is None and (match := self._page.fullmatch(path)):
             return self._templates[match.lastindex or 0]
         return found
 
     def page(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
-        """Status, headers and body of the shell, for a page whose path the API serves to others."""
+        """Return status, headers and body of the shell, for a page whose path an endpoint of the API shares."""
         return self._shell.answer(request_headers)
 
     def missing(self, request_headers: Headers) -> tuple[Headers, bytes]:
-        """Headers and body of the shell for a path that nothing has: it says so itself."""
+        """Return headers and body of the shell for an unknown path; the shell then shows "not found"."""
         asked = [(name, value) for name, value in request_headers if name.lower() == b"accept-encoding"]
         _, headers, body = self._shell.answer(asked)
         return [(name, value) for name, value in headers if name != b"etag"], body
 
 
 def load_web(base_url: str = "", folder: Path = FOLDER) -> Web:
-    """The built application, for a service that users reach at `base_url`. Raises ConfigError: it was not built."""
+    """Load the built web application for a service at `base_url`. Raises ConfigError if it was not built."""
     try:
         built = folder / "dist"
         manifest = json.loads((built / "manifest.json").read_text())
         pages = [page["path"] for page in json.loads((folder / "pages.json").read_text())]
         always = {**HEADERS, **(_HSTS if base_url.startswith("https://") else {})}
-        shell = _file(built / "index.html", "/", _HTML, {**always, "Cache-Control": _ASKED_AGAIN})
-        icon = {**always, "Cache-Control": _FOR_A_DAY}
-        asset = {**always, "Cache-Control": _FOR_EVER}
+        shell = _file(built / "index.html", "/", _HTML, {**always, "Cache-Control": _REVALIDATE})
+        icon = {**always, "Cache-Control": _ONE_DAY}
+        asset = {**always, "Cache-Control": _IMMUTABLE}
         files = {
             **{path: _file(built / path[1:], ASSETS, each["type"], asset) for path, each in manifest["files"].items()},
             "/favicon.svg": _file(built / "favicon.svg", "/favicon.svg", "image/svg+xml", icon),
-            "/robots.txt": _held("/robots.txt", "text/plain; charset=utf-8", icon, {"": _ROBOTS}),
+            "/robots.txt": _file_from_bodies("/robots.txt", "text/plain; charset=utf-8", icon, {"": _ROBOTS}),
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"The web application cannot be read ({error}); run: make build") from None
@@ -123,14 +125,14 @@ def load_web(base_url: str = "", folder: Path = FOLDER) -> Web:
 
 
 def _file(path: Path, route: str, content_type: str, headers: Mapping[str, str]) -> File:
-    """Raises OSError."""
+    """Read a file and its compressed forms. Raises OSError."""
     packed = {name: path.with_name(path.name + ending) for name, ending in _ENCODINGS.items()}
     bodies = {name: file.read_bytes() for name, file in packed.items() if file.exists()}
-    return _held(route, content_type, headers, {**bodies, "": path.read_bytes()})
+    return _file_from_bodies(route, content_type, headers, {**bodies, "": path.read_bytes()})
 
 
-def _held(route: str, content_type: str, headers: Mapping[str, str], bodies: Mapping[str, bytes]) -> File:
-    # Weak: it is the same for all encodings.
+def _file_from_bodies(route: str, content_type: str, headers: Mapping[str, str], bodies: Mapping[str, bytes]) -> File:
+    # Weak, because all encodings share one tag.
     etag = f'W/"{hashlib.sha256(bodies[""]).hexdigest()[:20]}"'
     forms = {}
     for encoding, body in bodies.items():
@@ -145,7 +147,7 @@ def _held(route: str, content_type: str, headers: Mapping[str, str], bodies: Map
 
 @lru_cache(maxsize=64)
 def _accepted(header: bytes) -> tuple[str, ...]:
-    """The encodings that an Accept-Encoding allows, best first (RFC 9110, 12.5.3; q only tells whether)."""
+    """Return the encodings that an Accept-Encoding header allows, best first (RFC 9110, 12.5.3); q only excludes."""
     allowed = set()
     for part in header.decode("latin-1").lower().split(","):
         name, _, weight = part.partition(";")

@@ -1,7 +1,7 @@
-"""`svc import links`: links of another product, from its export.
+"""`svc import links`: import links from an export of another product.
 
-table          the file: encoding, delimiter, which columns hold codes and addresses
-restrictions   columns that mark links as banned, expired, protected by a password and the like
-staging        the rows between reading and writing, on disk
-run            a dry run, and the import itself, in batches of one transaction each
+table          reads the file: encoding, delimiter, and the columns with codes and destinations
+restrictions   columns that mark links as banned, expired, password-protected and so on
+staging        temporary storage of the rows on disk
+run            the import and its dry run, in batches of one transaction each
 """

@@ -1,6 +1,6 @@
-"""Columns in which another product marks links that did not work for everybody: banned, expired, with a password. Pure.
+"""Columns in which other products mark restricted links, such as banned, expired or password-protected ones. Pure.
 
-Short links here have none of these restrictions, so a link that is imported works for everybody at any time.
+Short links of this service have no restrictions, so an imported link works for all visitors at any time.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# The values of `--include`, and how a row is described. A row with several restrictions is counted by the first.
+# The values of `--include` and their descriptions. A row with several restrictions is counted under the first one.
 RESTRICTIONS = {
     "banned": "banned or marked as unsafe",
     "deleted": "deleted",
     "disabled": "disabled",
     "archived": "archived",
     "expired": "expired",
-    "scheduled": "not active before a date in the future",
+    "scheduled": "scheduled for a future date",
     "visit-limit": "limited to a number of visits",
-    "password": "protected by a password",
+    "password": "password-protected",
 }
 
-# Names of columns in lower case, letters and digits only. A flag counts as set unless its value is one of UNSET: many
-# products write the time of the change instead of "true".
+# Column names in lower case, letters and digits only. A flag is set unless its value is in UNSET, because many products
+# store the time of the change instead of "true".
 FLAGS = {
     "banned": ("banned", "isbanned", "bannedat", "unsafe", "isunsafe"),
     "deleted": ("deleted", "isdeleted", "deletedat", "trashed", "trashedat"),
@@ -35,7 +35,7 @@ FLAGS = {
     "password": ("password", "passwordhash", "haspassword", "passwordprotected", "passwordenabledat"),
 }
 ACTIVE = ("active", "isactive", "enabled", "isenabled")
-# Kutt's `expire_in` holds a moment, in spite of its name.
+# Kutt's `expire_in` contains a point in time, despite its name.
 ENDS = (
     "expirein",
     "expiresat",
@@ -72,10 +72,10 @@ LAST_EPOCH_S = 100_000_000_000  # a larger number is in milliseconds
 
 
 class Restricted(NamedTuple):
-    """What restricts the link of a row.
+    """The restrictions of a link.
 
-    `expires`: it has an expiry date in the future. `unreadable`: a date that cannot be read: which restriction it is
-    for, its column, and its value.
+    `expires`: the link has an expiry date in the future. `unreadable`: the restriction, column and value of a date that
+    cannot be parsed.
     """
 
     kinds: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class _Unreadable(ValueError):
 
 
 class Restrictions:
-    """The columns of a table that restrict its links; `columns` are their names."""
+    """The columns of a table with restrictions of its links. `columns` has their names."""
 
     def __init__(self, names: Sequence[str], plain: Sequence[str], now: int) -> None:
         self._now = now
@@ -105,11 +105,11 @@ class Restrictions:
             if name in ACTIVE:
                 self._checks.append((place, "disabled", _is_false))
             if name in STARTS:
-                self._checks.append((place, "scheduled", self._is_to_come))
+                self._checks.append((place, "scheduled", self._is_future))
             if name in VISITS:
                 self._checks.append((place, "visit-limit", _is_set))
             if name in ENDS:
-                self._checks.append((place, "expired", self._is_over))
+                self._checks.append((place, "expired", self._is_past))
                 self._ends.append(place)
             if name in STATES:
                 self._states.append(place)
@@ -117,8 +117,8 @@ class Restrictions:
         places = sorted({place for place, _, _ in self._checks} | {*self._states})
         self.columns = tuple(names[place].strip() for place in places)
 
-    def of(self, fields: Sequence[str]) -> Restricted:
-        """What restricts the link of a row with these fields."""
+    def read(self, fields: Sequence[str]) -> Restricted:
+        """Return the restrictions of the link in a row with these fields."""
         found = {STATE_WORDS.get(fields[place].lower(), "") for place in self._states}
         unreadable = None
         for place, kind, restricts in self._checks:
@@ -130,11 +130,11 @@ class Restrictions:
         expires = "expired" not in found and any(fields[place].lower() not in UNSET for place in self._ends)
         return Restricted(tuple(kind for kind in RESTRICTIONS if kind in found), expires, unreadable)
 
-    def _is_over(self, text: str) -> bool:
+    def _is_past(self, text: str) -> bool:
         moment = _moment(text)
         return moment is not None and moment <= self._now
 
-    def _is_to_come(self, text: str) -> bool:
+    def _is_future(self, text: str) -> bool:
         moment = _moment(text)
         return moment is not None and moment > self._now
 
@@ -148,7 +148,10 @@ def _is_false(text: str) -> bool:
 
 
 def _moment(text: str) -> int | None:
-    """A moment in epoch ms; without a zone it is in UTC. None: there is none. Raises _Unreadable."""
+    """Parse a time and return it in epoch ms, or None if the field is unset. The default zone is UTC.
+
+    Raises _Unreadable.
+    """
     if text.lower() in UNSET:
         return None
     if _EPOCH.fullmatch(text):

@@ -1,4 +1,4 @@
-"""The import of a table of links into one account, and its dry run."""
+"""Import a table of links into one account, or run a dry run."""
 
 from __future__ import annotations
 
@@ -31,50 +31,50 @@ BATCH = 1_000
 
 
 class NoAccount(ValueError):
-    """It is not clear into which account to import; the message says what to do."""
+    """No account, or more than one, matches the options. The message says what to do."""
 
 
 @dataclass
 class Report:
-    """What became of the rows, or would become of them, as numbers; the staging has each refused row and the reason.
+    """The number of rows by result of the import or dry run. The staging has each rejected row and the reason.
 
-    `left_out`: rows of an export of this service that are deleted links, or of another edge account. `restricted`: rows
-    that are not imported because another product restricted their links, by restriction; `included`: such rows that
-    were asked for; `expiring`: rows that are imported without their expiry date. `stopped`: why the import ended before
-    the end, at a batch that was not made; `unreached`: how many rows were not tried.
+    `skipped`: rows in an export of this service that are deleted links, or links of another Cloudflare account.
+    `restricted`: rows by restriction that are skipped because another product restricted their links. `included`: such
+    rows that are imported because of `--include`. `expiring`: rows that are imported without their expiry date.
+    `stopped`: why the import stopped at a batch, which was not written. `unprocessed`: the number of unprocessed rows.
     """
 
     rows: int = 0
-    made: int = 0
-    there: int = 0
-    left_out: int = 0
+    created: int = 0
+    existing: int = 0
+    skipped: int = 0
     restricted: Counter[str] = field(default_factory=Counter)
     included: Counter[str] = field(default_factory=Counter)
     expiring: int = 0
     refused: int = 0
-    unreached: int = 0
+    unprocessed: int = 0
     stopped: str = ""
 
 
-class _Undone(Exception):  # it ends a dry run's transaction, and is no error
+class _RolledBack(Exception):  # rolls back the transaction of a dry run; not an error
     def __init__(self, results: list[str | None]) -> None:
-        super().__init__("a dry run")
+        super().__init__("dry run")
         self.results = results
 
 
 async def find_account(store: Store, account_id: str | None, email: str | None) -> Account:
-    """The account that is meant: the one named, or the only one of a user. Raises NoAccount."""
+    """Return the selected account, or the only account of the selected user. Raises NoAccount."""
     found = await store.read(accounts_meant(account_id, email))
     if len(found) == 1:
         if found[0].link_host is None:
-            raise NoAccount(f"the account {found[0].id} has no link host yet: set one first")
+            raise NoAccount(f"the account {found[0].id} has no link host; set one first")
         return found[0]
     if account_id is None and email is None:
-        raise NoAccount("name the account by --account, or its user by --user")
+        raise NoAccount("select the account with --account, or its user with --user")
     if not found:
-        raise NoAccount("there is no such account")
+        raise NoAccount("no such account")
     named = ", ".join(f"{account.id} ({account.name})" for account in found)
-    raise NoAccount(f"the user has several accounts; name one by --account: {named}")
+    raise NoAccount(f"the user has several accounts; select one with --account: {named}")
 
 
 async def import_links(
@@ -87,23 +87,25 @@ async def import_links(
     now: int,
     apply: bool,
     https: bool = False,
-    of: str | None = None,
+    export_account_id: str | None = None,
     include: Collection[str] = (),
 ) -> Report:
-    """Make the links that are not there yet, in batches of one transaction each; only try it unless `apply`.
+    """Create the missing links in batches of one transaction each. Without `apply`, roll back each transaction.
 
-    All rows are read into the empty `staging` before the first batch. `limit`: links a user may have. `https`: take
-    addresses of http as ones of https. `of`: the edge account whose links are taken of an export that names them; None:
-    the account's own. `include`: restrictions of another product whose rows are imported all the same. A batch that is
-    refused as a whole ends the import: it would pass the limit, the account or its link host has gone meanwhile, the
-    store is away. What is there already with the same address and rules is left as it is, so an import may be repeated.
+    All rows are read into the empty `staging` before the first batch. `limit`: maximum number of links per user.
+    `https`: change http destinations to https. `export_account_id`: the Cloudflare account whose links are imported if
+    the export has several; None for the same account. `include`: restrictions of another product that are ignored.
+
+    The import stops at a batch that fails as a whole: it would exceed the limit, the account or its link host was
+    removed, or the store is unavailable. Links that exist with the same destination and rules are not changed, so an
+    import can be repeated.
     """
     report = Report()
-    edge_account_id = of or account.edge_account_id
+    edge_account_id = export_account_id or account.edge_account_id
     for row in rows:
         report.rows += 1
         if row.deleted or row.edge_account_id not in (None, edge_account_id):
-            report.left_out += 1
+            report.skipped += 1
             continue
         try:
             _stage(row, staging, report, https=https, include=include)
@@ -112,38 +114,38 @@ async def import_links(
     for batch in staging.batches(BATCH):
         wanted = [_wanted(staged) for staged in batch]
         try:
-            # What a dry run would have made counts, too: its batches are undone one by one.
-            room = limit if apply else limit - report.made
-            results = await _batch(store, account, batch, wanted, room, now, apply=apply)
+            # In a dry run, each batch is rolled back, so subtract the links of earlier batches.
+            remaining = limit if apply else limit - report.created
+            results = await _batch(store, account, batch, wanted, remaining, now, apply=apply)
         except ServiceError as error:
-            report.unreached = staging.count_from(batch[0].line)
+            report.unprocessed = staging.count_from(batch[0].line)
             report.stopped = f"line {batch[0].line}: {error.message}"
             break
         for staged, result in zip(batch, results, strict=True):
             if result is None:
-                report.made += 1
+                report.created += 1
             elif result == "":
-                report.there += 1
+                report.existing += 1
             else:
                 _refuse(staging, report, staged.line, staged.code, result)
     return report
 
 
 def _stage(row: Row, staging: Staging, report: Report, *, https: bool, include: Collection[str]) -> None:
-    """Store a row that could be a link, or count why it is none. Raises Invalid."""
+    """Store a row with a valid link, or record why it is skipped. Raises Invalid."""
     if row.fault:
         _refuse(staging, report, row.line, row.code, row.fault)
         return
-    if kept_back := [kind for kind in row.restricted.kinds if kind not in include]:
-        report.restricted[kept_back[0]] += 1
+    if excluded := [kind for kind in row.restricted.kinds if kind not in include]:
+        report.restricted[excluded[0]] += 1
         return
     if row.restricted.unreadable is not None and row.restricted.unreadable[0] not in include:
         kind, column, value = row.restricted.unreadable
-        reason = f"{column} is `{value[:40]}`, which is not a date like 2026-12-31; --include {kind} ignores it"
+        reason = f"{column} is `{value[:40]}`, which is not a date (expected YYYY-MM-DD); --include {kind} ignores it"
         _refuse(staging, report, row.line, row.code, reason)
         return
     if row.code == "":
-        raise Invalid([Issue("code", "is missing", "required")])  # a random one would be another at each repeat
+        raise Invalid([Issue("code", "is missing", "required")])  # each import would create another random code
     url = f"https://{row.url[7:]}" if https and row.url[:7].lower() == "http://" else row.url
     link = parsed(LinkRow, code=row.code, url=url, rules=_rules(row.rules))
     staged = Staged(row.line, row.code, link.url, row.rules)
@@ -152,9 +154,9 @@ def _stage(row: Row, staging: Staging, report: Report, *, https: bool, include: 
         report.included.update(row.restricted.kinds[:1])
         report.expiring += row.restricted.expires
     elif _wanted(same) == _wanted(staged):
-        report.there += 1
+        report.existing += 1
     else:
-        what = "another address" if same.url != staged.url else "other rules"
+        what = "another destination" if same.url != staged.url else "other rules"
         _refuse(staging, report, row.line, row.code, f"line {same.line} has the same code with {what}")
 
 
@@ -171,25 +173,25 @@ def _wanted(row: Staged) -> WantedLink:
 
 
 def _rules(text: str | None) -> object:
-    """The rules as they would come in a body. Raises Invalid."""
+    """Parse the rules as in a request body. Raises Invalid."""
     try:
         return from_json(text) if text else []
     except ValueError:
         raise Invalid([Issue("rules", "must be a JSON list", "not_list")]) from None
 
 
-def restrictions_of(report: Report) -> list[str]:
-    """Sentences about the links that another product restricted."""
-    told = [f"{_rows(count)} left out: {_by_product(kind)}" for kind, count in _ordered(report.restricted)]
+def restriction_lines(report: Report) -> list[str]:
+    """Return lines of text about the links that another product restricted."""
+    lines = [f"{_rows(count)} skipped: {_by_product(kind)}" for kind, count in _ordered(report.restricted)]
     if report.restricted:
         kinds = ",".join(kind for kind, _ in _ordered(report.restricted))
-        told.append(f"To import such rows as well, add --include {kinds}: their links then work for everybody.")
+        lines.append(f"To import these rows without the restrictions, add --include {kinds}.")
     for kind, count in _ordered(report.included):
-        none = ". Their links ask for no password: links here have none" if kind == "password" else ""
-        told.append(f"{_rows(count)} included: {_by_product(kind)}{none}")
+        note = ". The links work without a password here" if kind == "password" else ""
+        lines.append(f"{_rows(count)} included: {_by_product(kind)}{note}")
     if report.expiring:
-        told.append(f"{_rows(report.expiring)} with an expiry date in the future: their links do not expire here")
-    return told
+        lines.append(f"{_rows(report.expiring)} with a future expiry date. These links do not expire here")
+    return lines
 
 
 def _ordered(counts: Counter[str]) -> list[tuple[str, int]]:
@@ -216,39 +218,39 @@ async def _batch(
 ) -> list[str | None]:
     try:
         return await store.run(_add(account, batch, wanted, limit, now, apply=apply))
-    except _Undone as undone:
-        return undone.results
+    except _RolledBack as result:
+        return result.results
 
 
 def _add(
     account: Account, batch: Sequence[Staged], wanted: Sequence[WantedLink], limit: int, now: int, *, apply: bool
 ) -> Tx[list[str | None]]:
-    """For each link why it was not made: None: it was; "": it is there. Raises _Undone unless `apply`."""
-    there = yield from links.links_of_codes(account.id, [row.code for row in batch])
-    met = [_met(row, link, there.get(row.code)) for row, link in zip(batch, wanted, strict=True)]
-    missing = [link for link, why in zip(wanted, met, strict=True) if why is None]
+    """Return for each link None if it was created, "" if it exists, or the error. Raises _RolledBack unless `apply`."""
+    existing = yield from links.links_of_codes(account.id, [row.code for row in batch])
+    conflicts = [_conflict(row, link, existing.get(row.code)) for row, link in zip(batch, wanted, strict=True)]
+    missing = [link for link, why in zip(wanted, conflicts, strict=True) if why is None]
     added = iter((yield from add_wanted(account, missing, limit, now)))
     results: list[str | None] = []
-    for why in met:
+    for why in conflicts:
         if why is not None:
             results.append(why)
             continue
         result = next(added)
         results.append(_reason(result) if isinstance(result, ServiceError) else None)
     if not apply:
-        raise _Undone(results)
+        raise _RolledBack(results)
     made = sum(why is None for why in results)
     yield by_operator(account.user_id, "link.create", now, account.id, account.edge_account_id, made)
     return results
 
 
-def _met(row: Staged, wanted: WantedLink, link: Link | None) -> str | None:
-    """What stands in the way of a link: "" when it is there already, None when nothing does."""
+def _conflict(row: Staged, wanted: WantedLink, link: Link | None) -> str | None:
+    """Return why a link cannot be created: "" if it exists, an error, or None if it can."""
     if link is None:
         return None
     if link.url != wanted.url:
         return "the account has another link with this code"
-    # A file of another product has no rules: what the link has got since is its user's.
+    # Files of other products have no rules, so keep rules that the user has added to the link.
     return "" if row.rules is None or link.rules == wanted.rules else "the account has this link with other rules"
 
 

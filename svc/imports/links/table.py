@@ -1,7 +1,7 @@
-"""Exports of short links as tables: their encoding, delimiter and columns are found out.
+"""Read exports of short links as tables, and detect their encoding, delimiter and columns.
 
-A file is read row by row, however large it is. Columns are known by their names, so one product's export needs no more
-than its names here (docs/import.md).
+Files are read row by row, so they can be large. Columns are recognized by name. To support another product, add its
+column names here (docs/use/import-links.md).
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from svc.imports.reader import (
     NotReadable,
     RowTooLong,
     csv_reader,
-    encoding_of,
+    detect_encoding,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-# In lower case, letters and digits only; of several columns that fit the first name here counts. The web application
-# has these names, and those of restrictions.py, through svc/web/wire.py.
+# Column names in lower case, letters and digits only. If several columns match, the first name in this list wins. The
+# web application uses these names and those of restrictions.py; see svc/web/wire.py.
 ADDRESSES = ("longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url")
 CODES = (
     "code",
@@ -57,10 +57,10 @@ _CHUNK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the file; `line` is where it begins, from 1. A code or an address that is not there is "".
+    """A row of the file. `line` is the line where it starts, from 1. A missing code or URL is "".
 
-    `rules`: a JSON list; None where the file has no such column. `edge_account_id`, `deleted`: of an export of this
-    service. `restricted`: of an export of another product. `fault`: why nothing of the row can be used.
+    `rules`: a JSON list, or None if the file has no such column. `edge_account_id` and `deleted` come from exports of
+    this service, `restricted` from exports of other products. `fault`: why the row cannot be used, or "".
     """
 
     line: int
@@ -75,9 +75,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The names of the columns that are read, and the rows, which can be iterated once. Iterating raises NotReadable.
+    """The names of the columns, and the rows, which can be iterated once. Iterating raises NotReadable.
 
-    `restrictions`: the columns in which another product marks links that did not work for everybody.
+    `restrictions`: the columns in which another product marks restricted links.
     """
 
     code_column: str
@@ -87,8 +87,8 @@ class Table:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The file, seekable: the content of a pipe is copied to a temporary file. Raises OSError."""
+def open_seekable(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file so that it is seekable: a pipe is copied to a temporary file. Raises OSError."""
     with ExitStack() as stack:
         file: IO[bytes] = stack.enter_context(path.open("rb"))
         if not file.seekable():
@@ -99,61 +99,60 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_table(file: IO[bytes], now: int) -> Table:
-    """The links of an export, read row by row while `rows` is iterated.
+    """Read the links of an export. Rows are read while `rows` is iterated.
 
-    `file` must be seekable; `now`, epoch ms, decides which links are expired. Raises NotReadable: it is no text, no
-    CSV, or has no columns for codes and addresses.
+    `file` must be seekable. `now`: the time in epoch ms by which links are considered expired. Raises NotReadable: the
+    file is not text or CSV, or has no columns for codes and destinations.
     """
     encoding = _encoding(file)
     with _text(file, encoding) as text:
         start = text.read(MOST_IN_A_ROW)
     if start.lstrip()[:1] in {"{", "["}:
-        raise NotReadable("it is JSON, and this command reads CSV; docs/import.md shows how to convert it")
+        raise NotReadable("the file is JSON, but must be CSV; docs/use/import-links.md shows how to convert it")
     sep = SEP.match(start)
     first_line = 1 if sep is None else 2
     best: list[str] = []
-    wrong: csv.Error | None = None
+    first_error: csv.Error | None = None
     for delimiter in DELIMITERS if sep is None else (sep[1],):
         try:
             names = next(csv_reader(io.StringIO(start[sep.end() if sep else 0 :], newline=""), delimiter), [])
         except csv.Error as error:
-            # A quoted name that is followed by the real delimiter is an error for every other one.
-            wrong = wrong or error
+            # A quoted name followed by the actual delimiter is an error for all other delimiters.
+            first_error = first_error or error
             continue
         plain = [_plain(name) for name in names]
         columns = _columns(plain)
         if columns is None:
             best = max(best, names, key=len)
             continue
-        # An export of this service marks deleted links by their state, and has no other restrictions.
+        # Exports of this service mark deleted links by their state and have no other restrictions.
         restrictions = Restrictions(names, [""] * len(plain) if columns.state is not None else plain, now)
         restricting = restrictions.columns if columns.state is None else (names[columns.state].strip(),)
         by = [names[place].strip() for place in (columns.code, columns.short) if place is not None]
         rows = _rows(file, encoding, delimiter, first_line, columns, len(names), restrictions)
         return Table(by[0], names[columns.url].strip(), restricting, rows)
-    if not best and wrong is not None:
-        raise _no_csv(first_line, wrong)
+    if not best and first_error is not None:
+        raise _invalid_csv(first_line, first_error)
     raise NotReadable(_unknown_columns(best))
 
 
 def _unknown_columns(names: Sequence[str]) -> str:
-    """What is wrong with a first line that names no known columns, and what to do."""
+    """Return the error for a first line without known columns, with what to do."""
     named = ", ".join(name.strip()[:40] for name in names[:20]) or "none"
     if any(_ADDRESS.match(name.strip()) for name in names):
         return (
-            f"its first line must name the columns, and holds a link instead: {named}. Export the table with column"
-            ' names (phpMyAdmin: "Put columns names in the first row"), or add a first line such as `code,url` that'
-            " names each column."
+            f"the first line must contain the column names, but contains a link: {named}. Export the table with column"
+            ' names (phpMyAdmin: "Put columns names in the first row"), or add a first line such as `code,url` with a'
+            " name for each column."
         )
     return (
-        "no columns for codes and addresses are known among those of its first line:"
-        f" {named}. Rename them to `code` and `url`."
+        f"the first line has no known columns for codes and destinations: {named}. Name the two columns `code` and"
+        " `url`."
     )
 
 
 class _Columns(NamedTuple):
-    """Where a row has its code, its short address (one of the two may not be there), its address, and what only an
-    export of this service has."""
+    """The positions of the columns. `code` or `short` may be None; only exports of this service have the last three."""
 
     code: int | None
     short: int | None
@@ -188,19 +187,19 @@ def _rows(
                 except StopIteration:
                     return
                 except csv.Error as error:
-                    raise _no_csv(line, error) from None
+                    raise _invalid_csv(line, error) from None
                 if lines.too_long:
                     yield Row(line, "", "", fault=f"the row has more than {MOST_IN_A_ROW} characters")
                 elif any(fields):
                     yield _row(line, [field.strip() for field in fields] + [""] * width, columns, restrictions)
         except RowTooLong as error:
-            raise NotReadable(f"{error}: is a quotation mark missing before it?") from None
+            raise NotReadable(f"{error}; check for a missing quotation mark before it") from None
 
 
 def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrictions) -> Row:
     code = "" if columns.code is None else padded[columns.code]
     if code == "" and columns.short is not None:
-        code = _code_of(padded[columns.short])
+        code = _code_from_url(padded[columns.short])
     return Row(
         line,
         code,
@@ -208,13 +207,13 @@ def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrict
         rules=None if columns.rules is None else padded[columns.rules],
         edge_account_id=None if columns.edge_account_id is None else padded[columns.edge_account_id],
         deleted=columns.state is not None and padded[columns.state] == "deleted",
-        restricted=restrictions.of(padded),
+        restricted=restrictions.read(padded),
     )
 
 
-def _no_csv(line: int, error: csv.Error) -> NotReadable:
-    """`line` is where the row begins: a quote that is not closed is there, and is noticed many lines later."""
-    return NotReadable(f"the row that begins in line {line} is no CSV: {error}")
+def _invalid_csv(line: int, error: csv.Error) -> NotReadable:
+    """Return the error with the line where the row starts. A missing quotation mark is detected many lines later."""
+    return NotReadable(f"the row that starts in line {line} is not valid CSV: {error}")
 
 
 def _columns(plain: Sequence[str]) -> _Columns | None:
@@ -229,11 +228,11 @@ def _columns(plain: Sequence[str]) -> _Columns | None:
 
 
 def _plain(name: str) -> str:
-    return "".join(sign for sign in name.lower() if sign.isalnum())
+    return "".join(char for char in name.lower() if char.isalnum())
 
 
-def _code_of(short_address: str) -> str:
-    """`abc` of `https://sho.rt/abc?x` and of `sho.rt/abc`; what is no address stays as it is."""
+def _code_from_url(short_address: str) -> str:
+    """Return `abc` for `https://sho.rt/abc?x` and for `sho.rt/abc`. Return other text unchanged."""
     rest = short_address.partition("://")[2] or short_address
     if "/" not in rest:
         return rest
@@ -241,15 +240,15 @@ def _code_of(short_address: str) -> str:
 
 
 def _encoding(file: IO[bytes]) -> str:
-    """The encoding of all of the file: by its byte order mark, else UTF-8, else that of Western spreadsheets.
+    """Detect the encoding of the whole file: by its byte order mark, otherwise UTF-8 or Windows-1252.
 
-    Raises NotReadable: it is no text.
+    Raises NotReadable: the file is not text.
     """
     file.seek(0)
     start = file.read(4)
     if start.startswith((*ZIP, GZIP)):
-        raise NotReadable("it is a spreadsheet or a compressed file: save it as CSV, or unpack it first")
-    found = encoding_of(start)
+        raise NotReadable("the file is a spreadsheet or compressed; save it as CSV, or decompress it first")
+    found = detect_encoding(start)
     for encoding in ("utf-8", "cp1252") if found is None else (found,):
         decoder = codecs.getincrementaldecoder(encoding)()
         file.seek(0)
@@ -263,12 +262,12 @@ def _encoding(file: IO[bytes]) -> str:
         except UnicodeDecodeError:
             continue
         if encoding == "utf-8":
-            raise NotReadable(f"line {_line_of_nul(file)} holds a NUL character: the file is damaged, or no text")
-    raise NotReadable("it is no text in UTF-8, UTF-16 or Windows-1252")
+            raise NotReadable(f"line {_line_of_nul(file)} contains a NUL character; the file is damaged, or not text")
+    raise NotReadable("the file is not text in UTF-8, UTF-16 or Windows-1252")
 
 
 def _line_of_nul(file: IO[bytes]) -> int:
-    """In which line the first NUL of the file is."""
+    """Return the line number of the first NUL character."""
     line = 1
     with _text(file, "latin-1") as text:
         while "\0" not in (part := text.readline(_CHUNK_BYTES)):
@@ -278,7 +277,7 @@ def _line_of_nul(file: IO[bytes]) -> int:
 
 @contextmanager
 def _text(file: IO[bytes], encoding: str) -> Iterator[io.TextIOWrapper]:
-    """The file from its start as text, with its line ends as they are; it stays open."""
+    """Read the file from its start as text, with unchanged line breaks. The file stays open."""
     file.seek(0)
     text = io.TextIOWrapper(cast("io.BufferedReader", file), encoding, newline="")
     try:

@@ -1,8 +1,8 @@
-"""`svc import totals`: daily totals of other products, and of an export of this one.
+"""`svc import totals`: import daily totals from other products, or from an export of this service.
 
-source    the file: plain, gzip or ZIP; its text, or the lines of it
-table     tables, and the days and numbers in them
-formats   the products' formats, each known by its columns
-tally     what was read, summed up by day, on disk
-run       a dry run, and the import itself, in one transaction for each target
+source    reads the file, which is plain, gzip or ZIP, as text or lines
+table     reads tables, and the days and numbers in their fields
+formats   the formats of the products, recognized by their columns
+tally     the totals by day, in temporary storage on disk
+run       the import and its dry run, in one transaction per target
 """

@@ -1,7 +1,7 @@
-"""The formats of exports: which product wrote a file is known by its columns, and what it says goes into a tally.
+"""The export formats of other products. A file is recognized by its columns and added to a tally.
 
-docs/import.md names the versions of the products whose sources these formats were read in, and what they count
-otherwise than this service does.
+docs/use/import-totals.md lists the versions of the products whose source code was used, and how their counts differ
+from those of this service.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from svc.imports.totals.tally import Tally
 
 _NAME = re.compile(r"[!-~]{1,253}")
-_NO_VIEWS = {"2", "5"}  # of Umami's kinds of events: ones of the page's own, and measurements of speed
+_NOT_VIEWS = {"2", "5"}  # event types of Umami: custom events and performance measurements
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a file was read as. `notes`: what its product counts otherwise, for who imports it."""
+    """Information for the operator: how the file was read, and `notes` on how the product counts."""
 
     product: str
     columns: tuple[str, ...]
@@ -40,11 +40,12 @@ class Reading:
 
 
 def read_totals(source: Source, tally: Tally, website: str | None = None) -> Reading:
-    """Put what the export says into the tally. Raises NotReadable: no known format, damaged, or not only days.
+    """Add the content of an export to the tally.
 
-    `website`: the id of the one website that is meant, of an export of Umami that has several.
+    `website`: the id of the website to read if an export of Umami has several. Raises NotReadable: the format is
+    unknown, the file is damaged, or its rows are not days.
     """
-    hits = source.named(begin="hit_stats", end=".jsonl")
+    hits = source.find(begin="hit_stats", end=".jsonl")
     if hits is not None:
         return _goatcounter_json(source, hits, tally)
     name = _table_in(source)
@@ -52,7 +53,7 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
     if start == "":
         raise NotReadable("the file is empty")
     if start in "{[":
-        return _umami_json(source.whole(name), tally)
+        return _umami_json(source.read_text(name), tally)
     with source.lines(name) as lines:
         table = read_header(lines)
         known = set(table.names)
@@ -65,28 +66,34 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
             if known >= columns:
                 return read(table, tally)
     named = ", ".join(one[:40] for one in table.names[:20]) or "none"
-    raise NotReadable(f"no product is known by the columns of its first line: {named}. docs/import.md tells which are.")
+    raise NotReadable(
+        f"the columns of the first line are not those of a known product: {named}. See docs/use/import-totals.md."
+    )
 
 
 def _table_in(source: Source) -> str:
-    """The file of a ZIP that has the days; the only part of another file."""
+    """Return the name of the file in a ZIP archive that has the days, or the only part of another file."""
     for begin, end in (
         ("daily_totals", ".csv"),
         ("imported_visitors", ".csv"),
         ("visitors", ".csv"),
         ("website_event", ".csv"),
     ):
-        found = source.named(begin=begin, end=end)
+        found = source.find(begin=begin, end=end)
         if found is not None:
             return found
     if len(source.names) == 1:
         return source.names[0]
     if {"events.csv", "pages.csv"} <= {name.rpartition("/")[2] for name in source.names}:
-        raise NotReadable("Umami's export of a website has no days; docs/import.md tells how to get them")
-    raise NotReadable("the ZIP holds no file with days that is known; docs/import.md tells which are")
+        raise NotReadable(
+            "Umami's export of a website has no daily totals; docs/use/import-totals.md explains how to get them"
+        )
+    raise NotReadable(
+        "the ZIP archive has no known file with daily totals; docs/use/import-totals.md lists the known files"
+    )
 
 
-# ---- this service, and tables of one's own
+# ---- this service, and custom tables
 
 
 def _own(table: Table, tally: Tally) -> Reading:
@@ -97,8 +104,8 @@ def _own(table: Table, tally: Tally) -> Reading:
             if kind not in {"site", "link"}:
                 raise Wrong("kind is neither `site` nor `link`")
             if not all(_NAME.fullmatch(one) for one in (name, target or "-", edge_account_id or "-")):
-                raise Wrong("name, target or edge_account_id is none")
-            # An apostrophe is how a table keeps a spreadsheet from computing what begins so; no name has one.
+                raise Wrong("name, target or edge_account_id is not valid")
+            # A leading apostrophe keeps spreadsheets from evaluating the name as a formula. Names have no apostrophes.
             of = Name(kind, name.removeprefix("'"), edge_account_id)
             counts = Counts(
                 read_count("views", views), read_count("bots", bots, 0), read_count("visitors", visitors, 0)
@@ -108,21 +115,21 @@ def _own(table: Table, tally: Tally) -> Reading:
             tally.refused.add(line, str(wrong))
             continue
         unfinished += final == "0"
-    notes = [f"{unfinished} days were not sent to their end when they were exported"] if unfinished else []
+    notes = [f"days that were incomplete when they were exported: {unfinished}"] if unfinished else []
     return Reading("an export of this service", columns, tuple(notes))
 
 
 def _plain_table(table: Table, tally: Tally) -> Reading:
     _add_days(table, tally, "day", "views", "visitors", "bots")
     return Reading(
-        "a table of one's own",
+        "a custom table",
         tuple(column for column in ("day", "views", "visitors", "bots") if column in table.names),
-        ("days are taken as days of UTC",),
+        ("days are read as UTC days",),
     )
 
 
 def _add_days(table: Table, tally: Tally, day: str, views: str, visitors: str, bots: str = "") -> list[tuple[int, int]]:
-    """Add a table that has a row a day; returns the line and the day of each."""
+    """Add a table with one row per day, and return the line and day of each row."""
     found = []
     for line, [of_day, of_views, of_visitors, of_bots] in table.rows(day, views, visitors, bots):
         try:
@@ -142,9 +149,9 @@ def _add_days(table: Table, tally: Tally, day: str, views: str, visitors: str, b
 
 
 def _goatcounter(table: Table, version: str, tally: Tally) -> Reading:
-    """A row a hit; in version 1 also those of bots."""
+    """Read a table with one row per hit. Version 1 includes hits of bots."""
     if version not in {"1", "2"}:
-        raise NotReadable(f"version {version} of GoatCounter's export is not known; 1 and 2 are")
+        raise NotReadable(f"version {version} of GoatCounter's export is not supported, only versions 1 and 2")
     for line, [at, session, bot, event] in table.rows("date", "session", "bot", "event"):
         try:
             day = read_day_of_moment(at)
@@ -163,16 +170,16 @@ def _goatcounter(table: Table, version: str, tally: Tally) -> Reading:
         f"GoatCounter's CSV export, version {version}",
         ("Date", "Session", "Bot", "Event"),
         (
-            "a visitor is a session that has a view on that UTC day; GoatCounter's own pages count visits of each page",
-            "events are left out, and newer versions of GoatCounter export no hits of bots",
+            "a visitor is a session with a view on that UTC day; GoatCounter itself counts visits per page",
+            "events are not imported, and newer versions of GoatCounter do not export hits of bots",
         ),
     )
 
 
 def _goatcounter_json(source: Source, hits: str, tally: Tally) -> Reading:
-    """Counts by hour and page."""
+    """Read counts by hour and page."""
     events = set()
-    paths = source.named(begin="paths", end=".jsonl")
+    paths = source.find(begin="paths", end=".jsonl")
     if paths is not None:
         with source.lines(paths) as lines:
             for _, path in _objects(lines):
@@ -193,15 +200,15 @@ def _goatcounter_json(source: Source, hits: str, tally: Tally) -> Reading:
         "GoatCounter's JSON export",
         ("hour", "path_id", "count"),
         (
-            "it has visits of pages: several views of a page in a session are one. They are taken as views",
-            "it has no visitors: their number is 0 on these days",
-            "events are left out",
+            "page visits are imported as views; several views of a page in a session count as one visit",
+            "the export has no visitors, so their number is 0 on these days",
+            "events are not imported",
         ),
     )
 
 
 def _objects(lines: Lines) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file with one a line. Raises NotReadable."""
+    """Iterate over the JSON objects of a file with one per line. Raises NotReadable."""
     for line in lines:
         lines.next_row()
         if line.isspace():
@@ -211,9 +218,9 @@ def _objects(lines: Lines) -> Iterator[tuple[int, dict[str, Any]]]:
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise NotReadable(f"line {lines.line} is no JSON object")
+            raise NotReadable(f"line {lines.line} is not a JSON object")
         if any(isinstance(one, dict | list) for one in value.values()):
-            raise NotReadable(f"line {lines.line} is no plain JSON object")
+            raise NotReadable(f"line {lines.line} contains nested JSON")
         yield lines.line, value
 
 
@@ -226,25 +233,25 @@ def _plausible(table: Table, tally: Tally) -> Reading:
 
 
 def _plausible_dashboard(table: Table, tally: Tally) -> Reading:
-    """What the dashboard shows: its rows are days, weeks or months, as the graph was set, without gaps."""
+    """Read an export of the dashboard. Its rows are days, weeks or months, depending on the graph, without gaps."""
     found = _add_days(table, tally, "date", "pageviews", "visitors")
     days = [day for _, day in found]
     if len(days) < 2 or any(later - day != 1 for day, later in pairwise(days)):
         raise NotReadable(
-            "the rows of Plausible's dashboard are no days in a row; they may be weeks or months. Choose a period of"
-            " several days with the interval `Days`, or use the export in the site's settings"
+            "the rows of Plausible's dashboard are not consecutive days, but perhaps weeks or months. Choose a period"
+            " of several days with the interval `Days`, or use the export in the settings of the site"
         )
-    notes = ("days without a view are in it, too", "a filter that was set narrows it")
+    notes = ("days without views are included", "an active filter limits the export")
     return Reading("an export of Plausible's dashboard", ("date", "pageviews", "visitors"), (_SITES_ZONE, *notes))
 
 
-_SITES_ZONE = "its days are days of the site's time zone in Plausible; they are taken as days of UTC"
+_SITES_ZONE = "days in the site's time zone in Plausible are read as UTC days"
 
 # ---- Umami
 
 
 def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
-    """A row an event, as the cloud exports them and as the table `website_event` has them (version 1: `pageview`)."""
+    """Read a table with one row per event: Umami Cloud's export, or the table `website_event` (v1: `pageview`)."""
     websites: set[str] = set()
     for line, [of_website, at, session, kind] in table.rows("website_id", "created_at", "session_id", "event_type"):
         if website is not None and of_website.lower() != website.lower():
@@ -252,55 +259,55 @@ def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
         websites.add(of_website)
         if len(websites) > 1:
             named = " and ".join(sorted(one[:40] for one in websites))
-            raise NotReadable(f"it has events of several websites, {named} among them: name one by --website")
+            raise NotReadable(f"the file has events of several websites ({named}); select one with --website")
         try:
             day = read_day_of_moment(at)
         except Wrong as wrong:
             tally.refused.add(line, str(wrong))
             continue
-        if kind not in _NO_VIEWS and tally.is_day(line, day):
+        if kind not in _NOT_VIEWS and tally.is_day(line, day):
             tally.add_view(day, session)
     if website is not None and not websites:
-        raise NotReadable(f"it has no event of the website {website}")
+        raise NotReadable(f"the file has no events of the website {website}")
     tally.count_views()
     return Reading("Umami's events", ("created_at", "session_id", "event_type"), (_UMAMI_VISITORS, _NO_BOTS))
 
 
 def _umami_json(text: str, tally: Tally) -> Reading:
-    """An answer of `GET /api/websites/…/pageviews?unit=day`: rows of views and of sessions."""
+    """Read a response of `GET /api/websites/…/pageviews?unit=day`: points of views and sessions."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
-        raise NotReadable("it is no JSON; GoatCounter's JSON export is taken as a whole ZIP") from None
+        raise NotReadable("the file is not valid JSON; for GoatCounter's JSON export, use the ZIP archive") from None
     if not isinstance(answer, dict) or not isinstance(answer.get("pageviews"), list):
-        raise NotReadable("it is no answer of Umami's `/api/websites/…/pageviews`")
+        raise NotReadable("the file is not a response of Umami's `/api/websites/…/pageviews`")
     views, visitors = (_umami_points(answer.get(name)) for name in ("pageviews", "sessions"))
     days = sorted({*views, *visitors})
     if days and all(day_text(day).endswith("-01") for day in days):
-        raise NotReadable("all its days are the first of a month, as they would be for months: ask with unit=day")
+        raise NotReadable("all days are the first of a month, so these are probably months; request unit=day")
     for day in days:
         tally.add_day(0, day, Counts(views.get(day, 0), 0, visitors.get(day, 0)))
-    zone = "its days are days of the time zone that was asked for, and are taken as days of UTC: ask with timezone=UTC"
-    return Reading("an answer of Umami's API", ("pageviews", "sessions"), (zone, _UMAMI_VISITORS, _NO_BOTS))
+    zone = "days in the requested time zone are read as UTC days; request timezone=UTC"
+    return Reading("a response of Umami's API", ("pageviews", "sessions"), (zone, _UMAMI_VISITORS, _NO_BOTS))
 
 
 def _umami_points(points: object) -> dict[int, int]:
-    """The number of each day. Raises NotReadable: no points, or not of days."""
+    """Return the number of each day. Raises NotReadable: the points are not valid, or not days."""
     found: dict[int, int] = {}
     for point in points if isinstance(points, list) else []:
         try:
             at = str(point.get("x", point.get("t", "")))
             day = read_day(at[:10])
             if at[10:] not in {"", "T00:00:00Z", " 00:00:00", "T00:00:00.000Z"}:
-                raise NotReadable(f"{at[:40]} is no day: ask with unit=day")
+                raise NotReadable(f"{at[:40]} is not a day; request unit=day")
             found[day] = found.get(day, 0) + read_count("y", str(point.get("y", "")))
         except (Wrong, AttributeError) as wrong:
-            raise NotReadable(f"a point of it cannot be read: {wrong}") from None
+            raise NotReadable(f"a point is not valid: {wrong}") from None
     return found
 
 
-_UMAMI_VISITORS = "a visitor is a session of Umami that has a view on that day"
-_NO_BOTS = "Umami keeps no hits of bots"
+_UMAMI_VISITORS = "a visitor is a session with a view on that day"
+_NO_BOTS = "Umami does not store hits of bots"
 
 _KNOWN: tuple[tuple[set[str], Callable[[Table, Tally], Reading]], ...] = (
     ({"kind", "edge_account_id", "name", "target", "day", "views"}, _own),

@@ -1,4 +1,4 @@
-"""The import of daily totals into the sites and links of a user, and its dry run."""
+"""Import daily totals into the sites and links of a user, or run a dry run."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
 
 class NoTarget(ValueError):
-    """It is not clear what the days belong to; the message says what to do."""
+    """No site or link, or more than one, matches the options. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What became of one target's days, or would become of them; `views` are those of the days that were added."""
+    """The result of the import or dry run for one target. `views`: the sum over the days that are added."""
 
     target: Target
     compared: Compared
     views: int = 0
-    joined: int = 1  # how many targets of the file had this name
-    elsewhere: int = 0  # days of earlier targets of this name, which are stored here under those
+    joined: int = 1  # number of targets in the file with this name
+    elsewhere: int = 0  # days of earlier targets with this name, which this service stores under those targets
 
 
 @dataclass
 class Report:
-    """What became of a file: how many days were, or would be, added; how many were there with other numbers.
+    """The result for a file: the number of days that are added, and of days that exist with other numbers.
 
-    `missing`: names that no site or link has, and how many days they had. `stopped`: why the import ended before the
-    end, and at which target.
+    `missing`: names without a site or link, and their number of days. `stopped`: the target at which the import
+    stopped, and why.
     """
 
     added: int = 0
@@ -62,27 +62,26 @@ async def import_totals(
     done: Callable[[Done], None],
     replace: bool = False,
 ) -> Report:
-    """Add each target's days in one transaction of its own; only look unless `apply`.
+    """Add the days of each target in one transaction per target. Without `apply`, only compare them.
 
-    `done` is called after each target: the days of all targets of a service are too many to return at the end.
+    `done` is called after each target, since all results together may be too large to return.
 
-    `account_id`, `email`: the account or the user that the targets belong to. `named`: what the days belong to, where
-    the file does not name it. `now`: the time, epoch ms. With `replace` numbers that were imported before are
-    overwritten where the file has others. Raises NoTarget; StoreUnavailable before the first target, after which it
-    ends the import.
+    `account_id`, `email`: the account or user of the targets. `named`: the target of the days if the file does not name
+    it. `now`: the time in epoch ms. `replace`: overwrite imported numbers that differ from the file. Raises NoTarget;
+    StoreUnavailable, but only before the first target. Later, it stops the import.
     """
     if account_id is None and email is None:
-        raise NoTarget("name the user by --user, or the account by --account")
+        raise NoTarget("select the user with --user, or the account with --account")
     accounts = {one.id: one.edge_account_id for one in await store.read(accounts_meant(account_id, email))}
     if not accounts:
-        raise NoTarget("there is no such account")
-    meant = {}  # all of them before the first is written
+        raise NoTarget("no such account")
+    meant = {}  # find all targets before the first one is written
     for of_file in tally.names():
         if (of_file is None) == (named is None):
             raise NoTarget(
-                "the file names no site and no link: name one by --site or --link"
+                "the file does not name a site or link; select one with --site or --link"
                 if of_file is None
-                else "the file names its sites and links itself: leave out --site and --link"
+                else "the file names its sites and links; leave out --site and --link"
             )
         meant[of_file] = await store.read(
             _target(accounts, cast("Name", of_file or named), in_file=of_file is not None)
@@ -96,7 +95,7 @@ async def import_totals(
         tx = _import(target, days_of, replace=replace, apply=apply, now=now)
         try:
             one = await (store.run(tx) if apply else store.read(tx))
-        except NotFound:  # its account was disconnected meanwhile
+        except NotFound:  # its account was disconnected in the meantime
             report.missing.append((cast("Name", of_file or named), sum(len(days) for days in days_of.values())))
         except StoreUnavailable as error:
             report.stopped = f"{target.name} ({target.kind}): {error.message}"
@@ -109,23 +108,23 @@ async def import_totals(
 
 
 def _target(accounts: Mapping[str, str], name: Name, *, in_file: bool) -> Tx[Target | None]:
-    """What the name means in these accounts (id: edge account); None: the file names what they do not have."""
+    """Find the target with a name in these accounts (id: Cloudflare account id); None if it is only in the file."""
     those = [one for one, edge in accounts.items() if name.edge_account_id in {"", edge}]
     targets = yield from targets_named(those, name.kind, name.name)
     if len(targets) > 1:
         places = ", ".join(one for one in those if accounts[one] in {target.edge_account_id for target in targets})
-        raise NoTarget(f"several accounts have the {name.kind} {name.name}; name one by --account: {places}")
+        raise NoTarget(f"several accounts have the {name.kind} {name.name}; select one with --account: {places}")
     if not targets and not in_file:
-        raise NoTarget(f"there is no {name.kind} {name.name} in these accounts: add it first")
+        raise NoTarget(f"these accounts have no {name.kind} {name.name}; add it first")
     return targets[0] if targets else None
 
 
 def _import(
     target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, replace: bool, apply: bool, now: int
 ) -> Tx[Done]:
-    """Import what the file has of targets of this name.
+    """Import the days of all targets in the file with this name.
 
-    A target that this service knows has its days here already, under its own id: they are not taken for another's.
+    Days of another target that this service knows are skipped, because they are already stored under that target.
     """
     known = yield from known_targets([one for one in days_of if one not in {"", target.id}])
     days: dict[int, Counts] = {}
@@ -146,32 +145,34 @@ def _import(
     )
 
 
-def lines_of(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
-    """What is told of a target: how many days were, or would be, added, and what became of the others."""
-    of, found = done.target, done.compared
-    would = "were" if apply else "would be"
-    added = f"{len(found.added)} days {would} added"
+def result_lines(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
+    """Return lines of text about a target: the number of days that are added, skipped or replaced."""
+    target, found = done.target, done.compared
+    added = f"{_count(len(found.added), 'day')} {'imported' if apply else 'to import'}"
     if found.added:
-        added += f", {day_text(found.added[0])} to {day_text(found.added[-1])}, with {done.views} views"
-    told = [f"{of.name} ({of.kind} {of.id}): {added}"]
+        added += f", {day_text(found.added[0])} to {day_text(found.added[-1])}, with {_count(done.views, 'view')}"
+    lines = [f"{target.name} ({target.kind} {target.id}): {added}"]
     if found.same:
-        told.append(f"{len(found.same)} days are there already")
+        lines.append(f"{_count(len(found.same), 'day')} already imported")
     if found.other:
-        what = f"{would} replaced" if replace else "were left as they are: --replace takes the file's numbers"
-        told.append(f"{_days(found.other)} are there with other numbers and {what}")
+        replaced = "replaced" if apply else "to replace"
+        what = replaced if replace else "not changed; use --replace to overwrite them"
+        lines.append(f"{_days(found.other)} with other numbers: {what}")
     if found.own:
-        began = day_text(day_of(of.created_at))
-        told.append(f"{_days(found.own)} were left out: it counts here itself, since {began}")
+        started = day_text(day_of(target.created_at))
+        lines.append(f"{_days(found.own)} skipped: counted by this service since {started}")
     if done.elsewhere:
-        told.append(
-            f"{done.elsewhere} days of earlier ones of this name were left out: they are stored here under those"
-        )
+        lines.append(f"{_count(done.elsewhere, 'day')} skipped: stored under earlier {target.kind}s with this name")
     if done.joined > 1:
-        told.append(f"{done.joined} targets of the file had this name; their days were added up")
-    return [told[0], *(f"  {one}" for one in told[1:])]
+        lines.append(f"{done.joined} targets in the file have this name; their days were summed")
+    return [lines[0], *(f"  {line}" for line in lines[1:])]
 
 
 def _days(days: Sequence[int]) -> str:
-    """`3 days (2026-01-01, 2026-01-02, …)`."""
+    """Format days like `4 days (2026-01-01, 2026-01-02, 2026-01-03, …)`."""
     named = ", ".join(day_text(day) for day in days[:3])
-    return f"{len(days)} days ({named}{', …' if len(days) > 3 else ''})"
+    return f"{_count(len(days), 'day')} ({named}{', …' if len(days) > 3 else ''})"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,7 +1,7 @@
-"""Where an export is read from: a file as it is, one that gzip made, or a file in a ZIP. Nothing is unpacked to disk.
+"""Read an export from a plain file, a gzip file or a ZIP archive, without extracting it to disk.
 
-However large the file is, or what is in it becomes: it is read as it comes, row by row, and no row is longer than
-`MOST_IN_A_ROW` (svc/imports/reader.py).
+Files are decompressed and read row by row, so they can be large. `MOST_IN_A_ROW` (svc/imports/reader.py) limits the
+length of a row.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
-from svc.imports.reader import GZIP, ZIP, Lines, NotReadable, RowTooLong, encoding_of
+from svc.imports.reader import GZIP, ZIP, Lines, NotReadable, RowTooLong, detect_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Of a file that is read whole, in characters: ten thousand days have 1 MB.
+# Limit for files that are read into memory, in characters. Ten thousand days have 1 MB.
 MOST_AT_ONCE = 1 << 23
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
-# What bzip2 does not know, and a place before the file's begin, of which a ZIP tells.
-_OF_ITS_CONTENT = (None, errno.EINVAL)
+# OSErrors caused by the content: of bzip2 without errno, and of seeking to a negative offset in a ZIP.
+_CONTENT_ERRNOS = (None, errno.EINVAL)
 
 
 class Source:
-    """An export. `names`: of a ZIP the files in it; of another file its one nameless part, ""."""
+    """An export. `names` has the files of a ZIP archive, or "" for any other file."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -47,26 +47,26 @@ class Source:
             }
         self.names = tuple(self._entries)
 
-    def named(self, *, begin: str, end: str) -> str | None:
-        """The file of the ZIP whose name, without folders, begins and ends so. Raises NotReadable: several."""
+    def find(self, *, begin: str, end: str) -> str | None:
+        """Find a file in the ZIP archive by the start and end of its base name. Raises NotReadable: several match."""
         found = [
             name for name in self.names if (base := name.rpartition("/")[2]).startswith(begin) and base.endswith(end)
         ]
         if len(found) > 1:
-            raise NotReadable(f"the ZIP has several files `{begin}…{end}`: take out all but one")
+            raise NotReadable(f"the ZIP archive has several files `{begin}…{end}`; remove all but one")
         return found[0] if found else None
 
     @contextmanager
     def lines(self, name: str) -> Iterator[Lines]:
-        """The lines of one of `names`. Raises NotReadable while they are read: a row is too long."""
+        """Open a file of `names` as lines. Raises NotReadable while they are read: a row is too long."""
         with self._text(name) as text:
             try:
                 yield Lines(text)
             except RowTooLong as error:
                 raise NotReadable(str(error)) from None
 
-    def whole(self, name: str) -> str:
-        """The whole text of one of `names`. Raises NotReadable: it has more than `MOST_AT_ONCE` characters."""
+    def read_text(self, name: str) -> str:
+        """Read the text of a file of `names`. Raises NotReadable: it has more than `MOST_AT_ONCE` characters."""
         with self._text(name) as text:
             found = text.read(MOST_AT_ONCE + 1)
         if len(found) > MOST_AT_ONCE:
@@ -74,13 +74,13 @@ class Source:
         return found
 
     def first_character(self, name: str) -> str:
-        """The first character of one of `names` that is not white space; "" if the first 64 characters are."""
+        """Return the first non-space character of a file of `names`, or "" if the first 64 characters are spaces."""
         with self._text(name) as text:
             return text.read(64).lstrip()[:1]
 
     @contextmanager
     def _text(self, name: str) -> Iterator[io.TextIOWrapper]:
-        """The text of one of `names`. Invalid bytes become U+FFFD, which no number contains."""
+        """Open a file of `names` as text. Invalid bytes become U+FFFD, which is not part of any number."""
         with ExitStack() as stack:
             self._file.seek(0)
             raw: IO[bytes] = self._file
@@ -89,26 +89,26 @@ class Source:
             elif self._gzip:
                 raw = cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=self._file)))
             buffered = io.BufferedReader(cast("io.RawIOBase", raw), 1 << 16)
-            encoding = encoding_of(buffered.peek(4)[:4]) or "utf-8"
+            encoding = detect_encoding(buffered.peek(4)[:4]) or "utf-8"
             text = io.TextIOWrapper(buffered, encoding, errors="replace", newline="")
-            stack.callback(buffered.detach)  # after the text's: `file` stays open for the next part
+            stack.callback(buffered.detach)  # runs after the one for the text; `file` stays open for the next part
             stack.callback(text.detach)
             yield text
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Source]:
-    """The export in a file. Raises NotReadable, now and while it is read; OSError."""
+def open_source(path: Path) -> Iterator[Source]:
+    """Open an export. Raises NotReadable, now and while it is read; OSError."""
     with path.open("rb") as file:
         try:
             yield Source(file)
         except _DAMAGED as error:
-            raise NotReadable(f"the file is damaged or was cut short: {error}") from None
+            raise NotReadable(f"the file is damaged or incomplete: {error}") from None
         except OSError as error:
-            if error.errno not in _OF_ITS_CONTENT:
+            if error.errno not in _CONTENT_ERRNOS:
                 raise
-            raise NotReadable(f"the file is damaged or was cut short: {error}") from None
-        except (RuntimeError, NotImplementedError) as error:  # of zipfile: encrypted, or packed in another way
+            raise NotReadable(f"the file is damaged or incomplete: {error}") from None
+        except (RuntimeError, NotImplementedError) as error:  # from zipfile: encrypted, or an unsupported compression
             if isinstance(error, RecursionError):
                 raise
-            raise NotReadable(f"the ZIP cannot be unpacked: {error}") from None
+            raise NotReadable(f"the ZIP archive cannot be extracted: {error}") from None

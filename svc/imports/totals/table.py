@@ -1,4 +1,4 @@
-"""Tables: their separator, the columns that are asked for, and the days and numbers in their fields."""
+"""Read tables: detect the delimiter, select columns, and parse days and numbers."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 _EPOCH = date(1970, 1, 1).toordinal()
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _COUNT = re.compile(r"[0-9]{1,13}")
-_NOTHING = {"", r"\N"}  # how a table has a number that is not there
+_NOTHING = {"", r"\N"}  # fields that mean a missing number
 
 
 class Wrong(ValueError):
-    """A line cannot be taken; the message says why."""
+    """A line is not valid. The message says why."""
 
 
 @dataclass
 class Table:
-    """A table's rows by the names of their columns, in lower case, with `_` for a blank."""
+    """A table whose columns are selected by name, in lower case with `_` instead of spaces."""
 
     lines: Lines
     names: Sequence[str]
     delimiter: str
 
     def rows(self, *columns: str) -> Iterator[tuple[int, list[str]]]:
-        """Of each row the line on which it begins and these columns; what is not there is "". Raises NotReadable."""
+        """Iterate over the rows: the line of its start, and the given columns ("" if missing). Raises NotReadable."""
         places = [self.names.index(column) if column in self.names else -1 for column in columns]
         reader = csv_reader(self.lines, self.delimiter)
         while True:
@@ -46,44 +46,44 @@ class Table:
             except StopIteration:
                 return
             except csv.Error as error:
-                raise NotReadable(f"the row that begins in line {line} is no CSV: {error}") from None
+                raise NotReadable(f"the row that starts in line {line} is not valid CSV: {error}") from None
             self.lines.next_row()
             if fields:
                 yield line, [fields[place].strip() if 0 <= place < len(fields) else "" for place in places]
 
 
 def read_header(lines: Lines) -> Table:
-    """The table whose first lines these are. Raises NotReadable."""
+    """Read the first lines of a table: the delimiter and the column names. Raises NotReadable."""
     first = next(lines, "")
     sep = SEP.match(first)
-    if sep is not None:  # how spreadsheets are told the delimiter
+    if sep is not None:  # a line that sets the delimiter for spreadsheets
         first = next(lines, "")
     lines.next_row()
     table: Table | None = None
     for delimiter in (sep[1],) if sep is not None else DELIMITERS:
         try:
             names = next(csv_reader([first], delimiter), [])
-        except csv.Error:  # quotes that end before another separator
+        except csv.Error:  # a quoted name is followed by another delimiter
             continue
         if table is None or len(names) > len(table.names):
             table = Table(lines, [name.strip().lower().replace(" ", "_") for name in names], delimiter)
     if table is None:
-        raise NotReadable(f"line {lines.line} is no CSV")
+        raise NotReadable(f"line {lines.line} is not valid CSV")
     return table
 
 
 def read_day(text: str) -> int:
-    """The number of a day that is written as 2026-11-21. Raises Wrong."""
+    """Parse a date and return its day number. Raises Wrong."""
     try:
         if _DAY.fullmatch(text):
             return day_number(text)
     except ValueError:
         pass
-    raise Wrong(f"{_shown(text)} is no day, as 2026-11-21 is one")
+    raise Wrong(f"{_shown(text)} is not a date (expected YYYY-MM-DD)")
 
 
 def read_day_of_moment(text: str) -> int:
-    """The UTC day of a moment; one without a zone is of UTC. Raises Wrong."""
+    """Parse a time and return the number of its UTC day. The default zone is UTC. Raises Wrong."""
     try:
         if not _DAY.fullmatch(text[:10]) or text[10:11] not in {"T", " "}:
             raise ValueError
@@ -91,17 +91,17 @@ def read_day_of_moment(text: str) -> int:
         if moment.tzinfo is not None:
             moment = moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise Wrong(f"{_shown(text)} is no time, as 2026-11-21T04:00:00Z is one") from None
+        raise Wrong(f"{_shown(text)} is not a time (expected a format like 2026-11-21T04:00:00Z)") from None
     return moment.toordinal() - _EPOCH
 
 
 def read_count(column: str, text: str, missing: int | None = None) -> int:
-    """A number of views; `missing` stands for one that is not there. Raises Wrong."""
+    """Parse a count. Return `missing` for an empty field, if set. Raises Wrong."""
     if missing is not None and text in _NOTHING:
         return missing
     if _COUNT.fullmatch(text) and int(text) <= LARGEST:
         return int(text)
-    raise Wrong(f"{column} is {_shown(text)}: no whole number from 0 to {LARGEST}")
+    raise Wrong(f"{column} is {_shown(text)}, but must be a whole number from 0 to {LARGEST}")
 
 
 def _shown(text: str) -> str:

@@ -1,7 +1,7 @@
-"""What an export says, summed up by target and day.
+"""The totals of an export by target and day.
 
-It is kept in a temporary database on disk: the sessions of an export of all page views, of which each day's are
-counted, and the days of all targets of a service, need no memory.
+They are stored in a temporary database on disk, since the sessions in an export of page views, or the days of all
+targets of a service, may be too large for memory.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from svc.model import Counts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# More than any target has in a day. Sums of such numbers stay exact for every client.
+# Above any real daily total, and small enough that sums stay exact in every client.
 LARGEST = 10**12
 _SHOWN = 100
-# Visits in memory, and the characters of their sessions.
+# Visits to buffer in memory, and the total length of their session ids.
 _BATCH = 10_000
 _BATCH_CHARACTERS = 1 << 21
 
 
 class Name(NamedTuple):
-    """What days belong to: kind `site` or `link`, its host or code, and the edge account where one is named."""
+    """The name of a target: its kind (`site` or `link`), its host or code, and the Cloudflare account id if given."""
 
     kind: str
     name: str
@@ -35,21 +35,21 @@ class Name(NamedTuple):
 
 
 class Refused:
-    """The lines that cannot be taken, and why: the first hundred, and how many."""
+    """The number of invalid lines, and the first hundred with the reason."""
 
     def __init__(self) -> None:
         self.first: list[tuple[int, str]] = []
         self.count = 0
 
     def add(self, line: int, reason: str) -> None:
-        """A line that cannot be taken; 0 is none of the file's lines."""
+        """Record an invalid line. Line 0 means that no line is known."""
         self.count += 1
         if len(self.first) < _SHOWN:
             self.first.append((line, reason))
 
 
 class Tally:
-    """Rows that are days, or page views that are counted; `today` is the last day that can be told of."""
+    """Collects rows of daily totals, or page views to count. `today` is the last valid day."""
 
     def __init__(self, database: sqlite3.Connection, today: int) -> None:
         self._database = database
@@ -61,17 +61,17 @@ class Tally:
         self._characters = 0
 
     def is_day(self, line: int, day: int) -> bool:
-        """Whether a day can be told of; it is refused otherwise."""
+        """Return True if a day is valid. Otherwise, record the line as invalid."""
         if day < 0:
             self.refused.add(line, f"{day_text(day)} is before 1970")
         elif day > self._today:
-            self.refused.add(line, f"{day_text(day)} has not come yet")
+            self.refused.add(line, f"{day_text(day)} is in the future")
         else:
             return True
         return False
 
     def add_day(self, line: int, day: int, counts: Counts, name: Name | None = None, target: str = "") -> None:
-        """What a target counted on a day; the first of two rows with different numbers counts."""
+        """Add the totals of a target for a day. If two rows differ, the first one is used."""
         if not self.is_day(line, day):
             return
         key = (name.edge_account_id, name.kind, name.name, target, day) if name else ("", "", "", target, day)
@@ -93,7 +93,7 @@ class Tally:
             self.refused.add(line, f"line {first} has the same day with other numbers")
 
     def add_view(self, day: int, session: str) -> None:
-        """A person's view of a page; without a session it makes no visitor."""
+        """Count a page view. Without a session, it does not count as a visitor."""
         self._views[day] += 1
         if session:
             self._visits.add((day, session))
@@ -102,34 +102,34 @@ class Tally:
                 self._keep_visits()
 
     def add_views(self, day: int, views: int) -> None:
-        """Views that were counted already."""
+        """Add a number of views."""
         self._views[day] += views
 
     def add_bot(self, day: int) -> None:
-        """A bot's hit."""
+        """Count a hit of a bot."""
         self._bots[day] += 1
 
     def count_views(self) -> None:
-        """Make days of the views and hits that were added."""
+        """Turn the counted views and hits into daily totals."""
         self._keep_visits()
         visitors = dict(self._database.execute("select day, count(*) from visit group by day"))
         for day in sorted({*self._views, *self._bots}):
             self.add_day(0, day, Counts(self._views[day], self._bots[day], visitors.get(day, 0)))
 
     def names(self) -> list[Name | None]:
-        """The names in the file; None: it names nothing."""
+        """Return the names in the file, with None for rows without a name."""
         rows = self._database.execute("select distinct kind, name, edge_account_id from day order by 3, 1, 2")
         return [Name(*row) if row[0] else None for row in rows]
 
     def targets(self) -> Iterator[tuple[Name | None, dict[str, dict[int, Counts]]]]:
-        """For each name of the file its days, by the targets that had this name; None: the file names nothing."""
+        """Iterate over the names in the file with the days of each target of that name. None: rows without a name."""
         rows = self._database.execute(
             "select edge_account_id, kind, name, target, day, views, bots, visitors from day"
             " order by edge_account_id, kind, name, target, day"
         )
-        for (edge_account_id, kind, name), of_name in groupby(rows, key=lambda row: row[:3]):
+        for (edge_account_id, kind, name), group in groupby(rows, key=lambda row: row[:3]):
             days: dict[str, dict[int, Counts]] = {}
-            for _, _, _, target, day, *numbers in of_name:
+            for _, _, _, target, day, *numbers in group:
                 days.setdefault(target, {})[day] = Counts(*numbers)
             yield (Name(kind, name, edge_account_id) if kind else None), days
 
@@ -141,7 +141,7 @@ class Tally:
 
 @contextmanager
 def tally(today: int) -> Iterator[Tally]:
-    """An empty tally, on disk, gone at the end."""
+    """Open an empty tally on disk, which is deleted at the end."""
     with closing(sqlite3.connect("", isolation_level=None)) as database:  # no name: a temporary file
         database.executescript(
             "create table day (edge_account_id, kind, name, target, day, views, bots, visitors, line,"

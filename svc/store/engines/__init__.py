@@ -1,11 +1,12 @@
-"""The two engines of the store, and all that knows which of them it is.
+"""The store's two engines, and all code that depends on the engine.
 
 sqlite, postgres   run transactions
-migrate            the numbered files of `svc/store/schema`
+migrate            the numbered files in `svc/store/schema`
 sqlite_tables      the tables of a SQLite database
-sqlite_file        a store as one file, the form of backups; `copies` makes and restores them
-sqlite_place, postgres_place, postgres_copy, postgres_look
-                   where a store lies, whether it is free, and another one in its place
-condition, watch   whether the store can be used
+sqlite_file        a store as one file, the format of backups; `copies` makes and restores them
+sqlite_place, postgres_place, postgres_copy
+                   copy and replace a store
+postgres_look      poll whether a PostgreSQL store is free; for SQLite, see `sqlite_place.is_free`
+condition, watch   store health
 changes            listeners to committed changes
 """

@@ -1,6 +1,6 @@
-"""Who hears what a transaction changed, once it is committed: the supervisor wakes accounts' actors, the outbox looks.
+"""Notify listeners of committed changes: the supervisor wakes the accounts' actors, the outbox checks for e-mails.
 
-A change is told to this process only, which is enough while one service serves a store.
+Only listeners in this process are notified, which is enough because one service serves a store.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-# What a transaction names that put an e-mail into the outbox; no account's id.
+# A transaction that queues an e-mail yields this name instead of the id of an account.
 OUTBOX = "outbox"
 
 
 class Changes:
-    """The listeners of one store. Used on Trio's thread only."""
+    """The listeners of one store. Use it on the Trio thread only."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[str], None]] = []
-        self._of_posts: list[Callable[[], None]] = []
+        self._mail_listeners: list[Callable[[], None]] = []
 
     @contextmanager
     def told_to(self, listener: Callable[[str], None]) -> Iterator[None]:
-        """While the block runs, call `listener` with the edge account id of every change; it must not raise."""
+        """Call `listener` with the edge account id of every change until the block ends. It must not raise."""
         self._listeners.append(listener)
         try:
             yield
@@ -34,19 +34,22 @@ class Changes:
 
     @contextmanager
     def told_of_posts(self, listener: Callable[[], None]) -> Iterator[None]:
-        """While the block runs, call `listener` when an e-mail was put into the outbox; it must not raise."""
-        self._of_posts.append(listener)
+        """Call `listener` whenever an e-mail was queued, until the block ends. It must not raise."""
+        self._mail_listeners.append(listener)
         try:
             yield
         finally:
-            self._of_posts.remove(listener)
+            self._mail_listeners.remove(listener)
 
     def tell(self, changed: Iterable[str]) -> None:
-        """Tell which accounts a transaction changed, or the outbox; the engines call it after the commit."""
+        """Notify the listeners of the accounts, or the outbox, that a transaction changed.
+
+        The engines call this after the commit.
+        """
         for name in changed:
             if name == OUTBOX:
-                for hear in self._of_posts:
-                    hear()
+                for notify_of_mail in self._mail_listeners:
+                    notify_of_mail()
                 continue
             for listener in self._listeners:
                 listener(name)

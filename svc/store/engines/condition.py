@@ -1,6 +1,6 @@
-"""Whether the store can be used: its loss is logged once when it begins and once when it ends, and /readyz tells it.
+"""Store health: an outage is logged once when it begins and once when it ends, and /readyz reports it.
 
-The engines say what failed; the watch (`store/engines/watch.py`) says what it saw.
+The engines report failed transactions; the watch (`store/engines/watch.py`) reports its checks.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A disk that has become full or read-only is found out within this time, for one small write to it.
+# A full or read-only disk is detected within this time, at the cost of one small write.
 _WRITE_EVERY_S = 30.0
 
 
 class Condition:
-    """What is known of one store. The engines' threads write it, so every change is under a lock."""
+    """The health of one store. The engines' threads write it, so every change takes a lock."""
 
     def __init__(self) -> None:
         self.replaced = trio.Event()
@@ -35,16 +35,16 @@ class Condition:
 
     @property
     def trouble(self) -> str | None:
-        """Why the store cannot be used, for people; None while it works."""
+        """The reason that the store cannot be used, for people; None while it works."""
         return self._trouble
 
     @property
     def write_is_due(self) -> bool:
-        """Only a write would tell whether the store works."""
+        """True if the next check must write, because a read would not show whether the store works."""
         return self._trouble is not None or time.monotonic() - self._written_at >= _WRITE_EVERY_S
 
     def failed(self, error: StoreUnavailable) -> None:
-        """The store could not be used; the cause of `error` is what the engine said."""
+        """Record a failure of the store. The cause of `error` is the engine's exception."""
         with self._lock:
             begins = self._trouble is None
             self._trouble = error.message
@@ -54,13 +54,14 @@ class Condition:
         if begins:
             cause = error.__cause__ or error
             log.error(
-                "the store is lost", extra={"why": error.message, "kind": type(cause).__name__, "error": str(cause)}
+                "store unavailable", extra={"why": error.message, "kind": type(cause).__name__, "error": str(cause)}
             )
 
     def written(self, since: float) -> None:
-        """A check that began at `since` (monotonic seconds) has changed the store: it works, if nothing failed since.
+        """Record that a check which began at `since` (monotonic seconds) wrote to the store.
 
-        Other transactions tell nothing: they may have changed nothing.
+        The store works again unless something failed since then. Only checks count: other transactions may not have
+        written anything.
         """
         with self._lock:
             if self._failed_at > since:
@@ -69,4 +70,4 @@ class Condition:
             self._trouble = None
             self._written_at = time.monotonic()
         if ends:
-            log.info("the store is back", extra={"after_s": round(self._written_at - self._lost_at, 1)})
+            log.info("store available again", extra={"after_s": round(self._written_at - self._lost_at, 1)})

@@ -1,6 +1,6 @@
-"""A whole store, of either engine, as one SQLite file: taken beside a running service, and put in a store's place.
+"""Copy a whole store of either engine to one SQLite file, and replace a store with such a file.
 
-Blocks: for commands, outside of Trio.
+These functions block: call them from commands, outside Trio.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _WORK = ".restoring"
 
 
 def copy(config: StoreConfig, target: Path) -> None:
-    """Copy the store, as it is at one moment, into the new file `target`, also while a service writes to it.
+    """Copy a consistent snapshot of the store into the new file `target`. A service may be running.
 
-    Raises ConfigError: there is none, it is of a newer program, or it cannot be copied.
+    Raises ConfigError if there is no store, a newer program made it, or it cannot be copied.
     """
     if config.engine == "sqlite":
         sqlite_file.copy(config.path, target)
@@ -36,7 +36,7 @@ def copy(config: StoreConfig, target: Path) -> None:
 
 
 def copy_alone(config: StoreConfig, target: Path) -> None:
-    """As `copy`, of a store that no service runs on. Raises ConfigError also when one does."""
+    """Copy the store like `copy`, but raise ConfigError if a service is running."""
     if config.engine == "sqlite":
         path = config.path
         with sqlite_place.lock(path):
@@ -49,10 +49,10 @@ def copy_alone(config: StoreConfig, target: Path) -> None:
 
 
 @contextmanager
-def taking_place(config: StoreConfig) -> Iterator[Path]:
-    """An empty folder in which a file for `put` is made; an SQLite store is locked meanwhile.
+def replacement_folder(config: StoreConfig) -> Iterator[Path]:
+    """Yield an empty folder for the file that `put` takes. A SQLite store is locked until the block ends.
 
-    Raises ConfigError: a service runs on it, or the folder cannot be made.
+    Raises ConfigError if a service is running or the folder cannot be created.
     """
     if config.engine == "postgres":
         with TemporaryDirectory(prefix="svc-") as name:
@@ -63,7 +63,7 @@ def taking_place(config: StoreConfig) -> Iterator[Path]:
         folder = sqlite_place.beside(path, _WORK)  # on the same disk
         try:
             sqlite_place.finish(path)
-            shutil.rmtree(folder, ignore_errors=True)  # of one that was killed
+            shutil.rmtree(folder, ignore_errors=True)  # left by a killed process
             folder.mkdir(mode=0o700)
         except OSError as error:
             raise ConfigError(f"The store {path} cannot be replaced: {error}") from error
@@ -73,21 +73,21 @@ def taking_place(config: StoreConfig) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def is_there(config: StoreConfig) -> bool:
-    """Whether there is a store, or what is left of one. Raises ConfigError: that cannot be found out."""
+def store_exists(config: StoreConfig) -> bool:
+    """Return True if there is a store or remaining files of one. Raises ConfigError if that cannot be determined."""
     if config.engine == "sqlite":
-        return sqlite_place.is_there(config.path)
+        return sqlite_place.store_exists(config.path)
     from svc.store.engines import postgres_place
 
-    return postgres_place.is_there(config.url.get_secret_value())
+    return postgres_place.store_exists(config.url.get_secret_value())
 
 
 def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str | None:
-    """Put the whole store in the file `source`, which lies where `taking_place` says, in the store's place.
+    """Replace the store with the file `source`, which must be in the folder that `replacement_folder` yields.
 
-    Killed at any moment, it leaves the old store or the new one. Returns where the old one is now, as people may be
-    told, named with `stamp`; None: there was none. Raises ConfigError: there is one and not `replace`, or it cannot be
-    done.
+    A kill at any moment leaves either the old store or the new one. The old store is moved to a name that contains
+    `stamp`. Returns its new location, for people; None if there was no store. Raises ConfigError if there is a store
+    and `replace` is False, or the store cannot be replaced.
     """
     if config.engine == "postgres":
         from svc.store.engines import postgres_place
@@ -95,7 +95,7 @@ def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str 
         aside = postgres_place.put(config.url.get_secret_value(), source, stamp, replace=replace)
         return None if aside is None else f"the schema {aside}"
     path = config.path
-    if not replace and sqlite_place.is_there(path):
+    if not replace and sqlite_place.store_exists(path):
         raise ConfigError(f"There is a store {path} already.")
     try:
         moved = sqlite_place.put(path, source, stamp)
@@ -105,12 +105,12 @@ def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str 
 
 
 def transfer(source: StoreConfig, target: StoreConfig) -> dict[str, int]:
-    """Copy a store that no service runs on to where there is none. Returns how many rows each table has.
+    """Copy a store to a place without a store. Returns the number of rows by table.
 
-    Raises ConfigError: a service runs on either, there is a store already, or a place cannot be used.
+    Raises ConfigError if a service is running on either store, the target exists already, or either cannot be used.
     """
-    with taking_place(target) as folder:
-        if is_there(target):
+    with replacement_folder(target) as folder:
+        if store_exists(target):
             raise ConfigError("There is a store at that address already; nothing was copied.")
         file = folder / "store.db"
         copy_alone(source, file)

@@ -1,6 +1,7 @@
-"""Numbered SQL files, applied in order, each in one transaction; a newer schema than this program's is refused.
+"""Schema migrations: numbered SQL files, applied in order, each in one transaction.
 
-A file that was committed is never edited: a store with its number would lack the change. A change is a new file.
+A store with a newer schema than this program's is refused. A committed file is never edited, because stores that have
+applied it would lack the change. Add a new file instead.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from svc.config import ConfigError
 Engine = Literal["sqlite", "postgres"]
 
 FOLDER = Path(__file__).parents[1] / "schema"
-# The few words that the engines write differently.
+# Placeholders in the SQL files for the words that differ between the engines.
 _WORDS: dict[Engine, dict[str, str]] = {
     "sqlite": {
         "IDENTITY": "integer primary key autoincrement",
         "INT": "integer",
         "BYTES": "blob",
         "TEXT": "text",
-        "BYTEWISE": "",  # as SQLite orders every text
+        "BYTEWISE": "",  # SQLite's default order
         "WITHOUT_ROWID": "without rowid",
     },
     "postgres": {
@@ -38,7 +39,7 @@ _WORDS: dict[Engine, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Migration:
-    """One step of the schema."""
+    """One migration of the schema."""
 
     number: int
     name: str
@@ -46,7 +47,7 @@ class Migration:
 
 
 def migrations(engine: Engine, folder: Path = FOLDER) -> list[Migration]:
-    """Every migration in order, in the words of the engine."""
+    """Return all migrations in order, in the SQL dialect of the engine."""
     found = []
     for path in sorted(folder.glob("*.sql")):
         number, _, name = path.stem.partition("-")
@@ -55,42 +56,42 @@ def migrations(engine: Engine, folder: Path = FOLDER) -> list[Migration]:
 
 
 def pending(known: list[Migration], version: int, store: Path | None = None) -> list[Migration]:
-    """The migrations after `version`. `store`: beside which copies lie that were made before updates.
+    """Return the migrations after `version`.
 
-    Raises ConfigError when the store is newer than this program; it names the copy of before, if there is one.
+    Raises ConfigError if the store is newer than this program. The message names the copy that was made before the
+    migration, if there is one beside `store`.
     """
     newest = known[-1].number
     if version > newest:
-        message = f"The store has schema {version}; this program knows {newest}. Use the newer program"
+        message = f"The store has schema {version}; this program supports {newest}. Use the newer program"
         copies = [] if store is None else [copy_before(store, step.number) for step in reversed(known)]
         copy = next((each for each in copies if each.exists()), None)
         if copy is not None:
-            message += f", or go back to the store as it was before the update: svc restore --replace {copy}"
+            message += f", or go back to the copy from before the migration: svc restore --replace {copy}"
         raise ConfigError(f"{message}.")
     return [migration for migration in known if migration.number > version]
 
 
 class NotReady(ConfigError):
-    """There is no store yet, or one of an earlier schema: what the next start of the service mends."""
+    """There is no store yet, or it has an older schema. The next start of the service fixes this."""
 
 
-def refuse_to_change(known: list[Migration], version: int, *, may_make: bool) -> None:
-    """What a command does about the schema: nothing, but for a first one where it `may_make` a store.
+def require_current_schema(known: list[Migration], version: int, *, may_create: bool) -> None:
+    """Raise NotReady if the store needs a migration, or if there is no store and `may_create` is False.
 
-    A service of the program before may be at work in it. Raises NotReady.
+    Commands never migrate a store, because a service of the previous version may be using it.
     """
     newest = known[-1].number
     if 0 < version < newest:
         raise NotReady(
-            f"The store has schema {version}, and this program has {newest}: the next start of the service brings it"
-            " up to date"
+            f"The store has schema {version}, and this program has {newest}: the next start of the service migrates it"
         )
-    if not version and not may_make:
-        raise NotReady("There is no store at this address yet: the first start of the service makes it")
+    if not version and not may_create:
+        raise NotReady("There is no store at this address yet: the first start of the service creates it")
 
 
 def copy_before(store: Path, version: int) -> Path:
-    """Where the copy of a store lies that was made before it left this version of the schema."""
+    """Return the path of the copy that is made before a store is migrated from this schema version."""
     return store.with_name(f"{store.name}.schema-{version}.backup")
 
 

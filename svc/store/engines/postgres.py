@@ -1,24 +1,24 @@
-"""The PostgreSQL engine: asyncpg on a separate thread's uvloop; a transaction crosses over once.
+"""The PostgreSQL engine: asyncpg on a uvloop event loop in a separate thread. Each transaction crosses to it once.
 
-The loop's thread drives the whole transaction, so cancelling it is all or nothing: asyncio's cancellation reaches
-asyncpg, which stops the statement at the server, rolls back and gives the connection back to the pool. Once the
-commit is sent a cancel comes too late: the commit is waited for and its result returned, as on SQLite.
+The loop's thread runs the whole transaction, so cancellation is all or nothing: asyncio cancels asyncpg, which stops
+the statement on the server, rolls back and returns the connection to the pool. Once the commit is sent, it is too late
+to cancel: the engine waits for the commit and returns its result, as on SQLite.
 
-Isolation is read committed. A generator cannot be run twice, so nothing is retried here; transactions that must not
-overlap let a statement decide or lock the row that they share first (user, then account, then the rest in the order
-of their keys), and one that still loses is answered with StoreUnavailable.
+Isolation is read committed. A generator cannot run twice, so the engine retries nothing. Transactions that must not
+overlap let a statement decide, or first lock the row that they share (user, then account, then other rows in key
+order). A transaction that still loses a conflict raises StoreUnavailable.
 
-One service a store: each connection of a service holds an advisory lock, shared, for as long as it lives. A service
-begins by taking that lock alone for a moment, which fails while another one has a connection, and counts the store's
-epoch on. A new connection is used only when the epoch is still the service's own. So what is written is written by the
-service that began last, without a question more in any transaction; after a restart of the server the next connection
-holds the lock again, or learns that another service was quicker.
+Only one service may use a store. Each connection of a service holds a shared advisory lock for its whole lifetime. To
+start, a service takes the lock exclusively for a moment, which fails while another service has a connection, and
+increments the store's epoch. It uses a new connection only if the epoch has not changed since. So only the service
+that started last can write, without an additional query in each transaction. After a restart of the server, the next
+connection takes the lock again, or shows that another service has taken the store.
 
-A server that stops answering closes no connection: the network may be cut, or the server frozen. A check every second
-finds that out. It has a connection reserved for it, so long statements and a full pool cannot delay it. While the last
-check is unanswered, transactions are refused immediately. After the second unanswered check in a row, every connection
-is closed: transactions under way end as they do when the server is killed, and the first transactions after the
-server's return do not meet connections that it has forgotten.
+A server that hangs, or that the network no longer reaches, does not close its connections. A check every second
+detects this. The check has its own connection, so long statements and a full pool cannot delay it. While the last
+check is unanswered, transactions are refused immediately. After the second unanswered check in a row, all connections
+are closed: running transactions end as if the server had been killed, and the first transactions after the server's
+return do not use connections that the server has dropped.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from svc.errors import StoreUnavailable
 from svc.metrics import STORE_COMMIT, STORE_FAILURES, STORE_READ, STORE_WAIT, STORE_WAITING, Metrics
 from svc.store.engines.changes import Changes
 from svc.store.engines.condition import Condition
-from svc.store.engines.migrate import copy_before, migrations, pending, refuse_to_change
-from svc.store.engines.postgres_copy import pour_out, schema_version
+from svc.store.engines.migrate import copy_before, migrations, pending, require_current_schema
+from svc.store.engines.postgres_copy import copy_to_file, schema_version
 from svc.store.engines.postgres_pool import Pool
 from svc.store.engines.served import Served
 from svc.store.engines.sqlite_tables import check_tables
 from svc.store.engines.watch import ANSWER_S
-from svc.store.events import recorded
+from svc.store.events import with_events
 from svc.store.tx import Changed, sql
 
 if TYPE_CHECKING:
@@ -61,18 +61,18 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# One service at a time migrates (an arbitrary number, the same in every version).
+# The advisory lock for migrations (an arbitrary number, the same in every version).
 _MIGRATION_LOCK = 727_301
-# One service at a time serves a store; the lock's second half is the schema, of which a database has many.
+# The advisory lock of the running service. Its second key is the schema, because a database can hold several stores.
 _SERVING_LOCK = 727_302
-# The connections of a service that was killed end a moment after it.
+# The connections of a killed service take a moment to close.
 _LOCK_TRIES = 10
 _LOCK_WAIT_S = 0.2
-# Waiting for a free connection, for a row that another transaction holds, for one statement.
+# The longest wait for a free connection.
 ACQUIRE_S = 10.0
-# A machine that has gone, without a word to the server, keeps its locks for ten seconds, not for hours: the first three
-# are for a connection that rests, the last for one with an answer on its way. A Unix socket ignores them. The service's
-# own end of the connection has the same limits.
+# TCP limits after which the server drops the connection, and so the locks, of a machine that disappeared: ten seconds
+# instead of hours. The first three apply to an idle connection, the last to one with unacknowledged data. Unix sockets
+# ignore them. The client's end of the connection has the same limits.
 _KEEPALIVE_IDLE_S = 4
 _KEEPALIVE_INTERVAL_S = 2
 _KEEPALIVE_COUNT = 3
@@ -90,29 +90,30 @@ SETTINGS = {
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
 }
-# What is done to the whole store may take long, but waits for others only until a machine that has gone lets go.
+# Settings for work on the whole store. It may take long, but it waits for a lock only until the locks of a machine
+# that disappeared are dropped.
 _SETTINGS_ALONE = {
     **_SESSION,
     "lock_timeout": "30s",
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
 }
-# A server that has not answered by now, though its own limits are shorter, is not reached any more. A service finds
-# that out sooner, by its checks; this limit is for commands.
+# The client's limit on a statement. It is longer than the server's own limits, so a server that exceeds it cannot be
+# reached. This is for commands; a service notices sooner, through its checks.
 _ANSWER_S = 40.0
 # Unanswered checks in a row after which the connections are closed, about five seconds after the server's last answer.
-# One may be a server that was busy for a moment: what is under way then is better waited for.
+# A single one may only mean that the server was busy for a moment, so running transactions continue.
 _UNANSWERED_CHECKS = 2
-# Closing waits for borrowed connections this long, then cuts them.
+# How long closing waits for connections in use before it terminates them.
 _CLOSE_S = 5.0
-# The transaction was undone because of others, or took too long: the same again may well succeed.
-_LOST_TO_OTHERS = (
+# Conflicts with other transactions, and timeouts: a retry may succeed.
+_CONFLICTS = (
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,
     asyncpg.QueryCanceledError,
 )
-# Failures of the server, and not of the transaction that met them.
+# Failures of the server rather than of the transaction.
 SERVER_FAILURES = (
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
@@ -123,11 +124,11 @@ DRIVER_ERRORS = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg
 
 
 class _Replaced(Exception):
-    """Another service has taken the store since ours did."""
+    """Another service has taken over the store."""
 
 
 class Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no types
-    """A connection that the system closes when the other machine is gone, also while it waits for a long statement."""
+    """A connection that the kernel closes when the server's machine disappears, even during a long statement."""
 
     def __init__(self, protocol: Any, transport: asyncio.BaseTransport, *arguments: Any) -> None:
         super().__init__(protocol, transport, *arguments)
@@ -154,7 +155,7 @@ def _limit_silence(own: socket.socket) -> None:
 
 @dataclass(frozen=True)
 class _Pools:
-    """The connections of a store. Belongs to the loop's thread."""
+    """The connections of a store. Use it on the loop's thread only."""
 
     requests: Pool
     checks: Pool  # of one connection
@@ -175,7 +176,7 @@ class _Pools:
 
 
 class _Crossing:
-    """One crossing, seen from the loop's thread."""
+    """The state of one transaction on the loop's thread."""
 
     def __init__(self) -> None:
         self.task: asyncio.Task[Any] | None = None
@@ -183,7 +184,7 @@ class _Crossing:
         self.committing = False
 
     def stop(self) -> None:
-        """Cancel it, unless its commit is under way."""
+        """Cancel the transaction, unless its commit has been sent."""
         if self.task is not None and not self.committing:
             self.task.cancel()
 
@@ -202,19 +203,19 @@ class PostgresStore:
         self._unanswered_checks = 0  # in a row; used on the loop's thread
 
     async def run(self, tx: Tx[T]) -> T:
-        """Run a transaction. Cancelled means that nothing of it was kept."""
+        """Run a transaction. If it is cancelled, nothing is committed."""
         changes: set[str] = set()
         try:
             return await self._cross(lambda crossing: self._write(tx, crossing, changes))
-        finally:  # a commit whose answer was lost has left its changes here, too: they may have been made
+        finally:  # also after a commit without an answer: it may have succeeded
             self.changes.tell(changes)
 
     async def read(self, tx: Tx[T]) -> T:
-        """Run a transaction that cannot write, on one snapshot."""
+        """Run a read-only transaction on one snapshot."""
         return await self._cross(lambda crossing: self._read(tx, crossing))
 
     async def peek(self, tx: Tx[T]) -> T:
-        """Run statements that read, each by itself: three messages to the server less than `read`."""
+        """Run reading statements without a transaction, which saves three messages to the server compared to `read`."""
         return await self._cross(lambda crossing: self._peek(tx, crossing))
 
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
@@ -222,7 +223,7 @@ class PostgresStore:
         await self._cross(lambda crossing: self._check(tx, crossing, writes))
 
     async def size_bytes(self) -> int:
-        """The database, with what others may have in it."""
+        """Return the size of the whole database, including tables of other programs."""
         return await self.peek(_size())
 
     async def _cross(self, work: Callable[[_Crossing], Coroutine[Any, Any, T]]) -> T:
@@ -230,14 +231,14 @@ class PostgresStore:
             return await self._loop_thread.cross(work)
         except _Replaced:
             self.condition.replaced.set()
-            raise StoreUnavailable("Another service has taken over; try again.") from None
+            raise StoreUnavailable("Another service has taken over. Try again.") from None
 
     async def _write(self, tx: Tx[T], crossing: _Crossing, changes: set[str]) -> T:
         crossing.writes = True
         named: set[str] = set()
         async with self._connection(crossing) as connection, connection.transaction():
             value = await _drive(connection, tx, named)
-            # With several services on one database this is the place of pg_notify, which others hear at the commit.
+            # If several services ever share a database, call pg_notify here: it takes effect with the commit.
             crossing.committing = True
             changes |= named
             return value
@@ -250,12 +251,12 @@ class PostgresStore:
             self._connection(crossing) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
-            return await _drive(connection, tx, set())  # it can change nothing
+            return await _drive(connection, tx, set())  # read-only, so no listener is notified
 
     async def _peek(self, tx: Tx[T], crossing: _Crossing) -> T:
         async with self._connection(crossing) as connection:
             try:
-                return await _drive(connection, tx, set())  # it can change nothing
+                return await _drive(connection, tx, set())  # only reads, so no listener is notified
             except (asyncio.CancelledError, asyncpg.DataError):
                 await _end_statement(connection)
                 raise
@@ -269,7 +270,7 @@ class PostgresStore:
             is_late = True
             self._pools.checks.cut()
 
-        # The driver ends a statement by asking the server, so only closing the connection ends a check in time.
+        # asyncpg cancels a statement by asking the server, so only closing the connection ends a check in time.
         end = asyncio.get_running_loop().call_later(ANSWER_S, give_up)
         try:
             connection = await self._pools.checks.acquire(ANSWER_S)
@@ -284,21 +285,21 @@ class PostgresStore:
             finally:
                 self._pools.checks.release(connection)
         except StoreUnavailable as unavailable:
-            self._note_check(unavailable.__cause__, is_late)
+            self._record_failed_check(unavailable.__cause__, is_late)
             raise
         except DRIVER_ERRORS as error:  # no connection
-            self._note_check(error, is_late)
+            self._record_failed_check(error, is_late)
             raise StoreUnavailable from error
         finally:
             end.cancel()
         self._unanswered_checks = 0
 
-    def _note_check(self, error: BaseException | None, is_late: bool) -> None:
-        """Decide by the cause of a check's failure whether transactions are refused."""
+    def _record_failed_check(self, error: BaseException | None, is_late: bool) -> None:
+        """Decide by the cause of a failed check whether transactions are refused."""
         if isinstance(error, asyncpg.PostgresError) and not isinstance(error, asyncpg.PostgresConnectionError):
-            self._unanswered_checks = 0  # a server that says why has answered
+            self._unanswered_checks = 0  # an error is an answer
             return
-        # A connection that is closed or refused fails in each transaction without delay, and works as soon as it can.
+        # A closed or refused connection makes each transaction fail without delay, so there is nothing to refuse.
         if self._unanswered_checks or is_late or isinstance(error, TimeoutError):
             self._unanswered_checks += 1
         if self._unanswered_checks >= _UNANSWERED_CHECKS:
@@ -317,8 +318,8 @@ class PostgresStore:
             if self._unanswered_checks:
                 raise self._failed(StoreUnavailable(), error) from error
             self._metrics.count(STORE_FAILURES, "crowded")
-            raise StoreUnavailable("Too much waits for the service's store; try again.") from error
-        except DRIVER_ERRORS as error:  # no connection, so nothing was begun
+            raise StoreUnavailable("Too many requests are waiting for the service's store. Try again.") from error
+        except DRIVER_ERRORS as error:  # no connection, so nothing was done
             raise self._failed(StoreUnavailable(), error) from error
         finally:
             self._waiting -= 1
@@ -338,12 +339,14 @@ class PostgresStore:
 
     @contextmanager
     def _failures(self, connection: Any, crossing: _Crossing) -> Iterator[None]:
-        """Raise StoreUnavailable for what is no fault of the transaction."""
+        """Raise StoreUnavailable for failures that the transaction did not cause."""
         try:
             yield
-        except _LOST_TO_OTHERS as error:
+        except _CONFLICTS as error:
             self._metrics.count(STORE_FAILURES, "conflict")
-            raise StoreUnavailable("Another change was in the way for too long; try again.", retry_after_s=1) from error
+            raise StoreUnavailable(
+                "Another change blocked this one for too long. Try again.", retry_after_s=1
+            ) from error
         except DRIVER_ERRORS as error:
             unavailable = _unavailable(error, crossing, lost=isinstance(error, TimeoutError) or _is_lost(connection))
             if unavailable is None:
@@ -365,9 +368,9 @@ def _size() -> Tx[int]:
 
 
 def _unavailable(error: Exception, crossing: _Crossing, *, lost: bool) -> StoreUnavailable | None:
-    """What a failed transaction is told when the server failed; None: the error is the transaction's own."""
+    """Return the error to raise if the server failed; None if the transaction itself caused the error."""
     if crossing.committing and (lost or isinstance(error, asyncpg.OperatorInterventionError)):
-        return StoreUnavailable("The service's store went away while it kept this change; it may have been made.")
+        return StoreUnavailable("The service's store failed while saving this change. The change may have been saved.")
     if isinstance(error, asyncpg.DiskFullError):
         return StoreUnavailable("The disk of the service's store is full.")
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError) and crossing.writes:
@@ -378,18 +381,18 @@ def _unavailable(error: Exception, crossing: _Crossing, *, lost: bool) -> StoreU
 def _is_lost(connection: Any) -> bool:
     try:
         return bool(connection.is_closed())
-    except asyncpg.InterfaceError:  # it broke, and the pool has taken it back already
+    except asyncpg.InterfaceError:  # the pool has already taken a broken connection back
         return True
 
 
 def _terminate(connection: Any) -> None:
-    """Close a connection whose server does not answer: to roll back or give it back would wait for the server again."""
-    with contextlib.suppress(*DRIVER_ERRORS):  # it broke: the pool has let go of it
+    """Close a connection whose server does not answer. A rollback or a release would wait for the server again."""
+    with contextlib.suppress(*DRIVER_ERRORS):  # the pool has already dropped a broken connection
         connection.terminate()
 
 
 async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
-    with contextlib.closing(recorded(tx)) as steps:
+    with contextlib.closing(with_events(tx)) as steps:
         try:
             step = next(steps)
             while True:
@@ -419,12 +422,13 @@ async def _end_transaction(connection: Any) -> None:
 
 
 async def _end_statement(connection: Any) -> None:
-    """End the statement that broke off.
+    """End an interrupted statement.
 
-    The driver sends one in two parts. Who is cancelled between them, or gives what cannot be sent, leaves the server
-    within the statement's own transaction, of which the driver knows nothing: the next that begins one is refused.
+    asyncpg sends a statement in two parts. A cancellation between them, or a parameter that cannot be encoded, leaves
+    the server in the statement's implicit transaction without asyncpg's knowledge. The next transaction on the
+    connection would fail.
     """
-    with contextlib.suppress(*DRIVER_ERRORS):  # it broke: the pool lets go of it
+    with contextlib.suppress(*DRIVER_ERRORS):  # the pool drops a broken connection
         await connection.execute("select 1")
 
 
@@ -444,7 +448,8 @@ async def _execute(connection: Any, statement: Statement) -> list[Row]:
 
 
 async def _execute_many(connection: Any, statement: Statement) -> None:
-    """Many rows of one insert go as one statement, their columns as arrays: the server takes them in half the time."""
+    """Run a statement for each of its runs. The rows of an insert are sent as one statement with an array per column,
+    which takes the server half the time."""
     types = tuple(_ARRAYS.get(type(value)) for value in statement.runs[0])
     text = _with_arrays(statement.text, types)
     if text is None:
@@ -458,13 +463,13 @@ _ARRAYS: dict[type, str] = {str: "text[]", int: "bigint[]"}
 
 @functools.lru_cache(maxsize=100)
 def _with_arrays(text: str, types: tuple[str | None, ...]) -> str | None:
-    """`insert … values ($1, $2) …` with `select * from unnest(…)` in the place of its values; None: it is none."""
+    """Rewrite `insert … values ($1, $2) …` to use `select * from unnest(…)`; None if the text is not such an insert."""
     values = "values (" + ", ".join(f"${number}" for number in range(1, len(types) + 1)) + ")"
     before, found, after = text.partition(values)
     if not found or not before.startswith("insert into ") or "$" in after or None in types:
         return None
     arrays = ", ".join(f"${number}::{name}" for number, name in enumerate(types, 1))
-    return f"{before}select * from unnest({arrays}){after}"  # noqa: S608  # texts of the store and placeholders
+    return f"{before}select * from unnest({arrays}){after}"  # noqa: S608  # SQL of this package and placeholders
 
 
 def _not_cancelled() -> None:
@@ -472,7 +477,7 @@ def _not_cancelled() -> None:
 
 
 class LoopThread:
-    """An asyncio loop in a thread, and the way into it from Trio."""
+    """An asyncio loop in a thread that Trio tasks can run coroutines on."""
 
     def __init__(self) -> None:
         self._loop = uvloop.new_event_loop()
@@ -482,7 +487,7 @@ class LoopThread:
         self._thread.start()
 
     async def cross(self, work: Callable[[_Crossing], Coroutine[Any, Any, T]]) -> T:
-        """Run `work` on the loop and wait for it. A cancel here cancels it there, and waits until it has ended."""
+        """Run `work` on the loop and wait for it. If the caller is cancelled, cancel `work` and wait until it ends."""
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise trio.ClosedResourceError("the store is closed")
@@ -496,14 +501,14 @@ class LoopThread:
 
         def done(task: asyncio.Task[T]) -> None:
             self._tasks.discard(task)
-            # A task that was cancelled before its first step has run none of its code: only this hears of it.
+            # A task that was cancelled before its first step has run none of its code, so only this callback runs.
             result = None if task.cancelled() else outcome.capture(task.result)
-            with contextlib.suppress(trio.RunFinishedError):  # nobody is left to hear it
+            with contextlib.suppress(trio.RunFinishedError):  # no task is waiting any more
                 token.run_sync_soon(wake, result)
 
         def start() -> None:
             task = crossing.task = self._loop.create_task(work(crossing))
-            self._tasks.add(task)  # the loop itself keeps no task alive
+            self._tasks.add(task)  # the loop holds only weak references to tasks
             task.add_done_callback(done)
 
         def abort(raiser: Callable[[], Any]) -> trio.lowlevel.Abort:
@@ -535,10 +540,10 @@ async def open_postgres(
     copies: Path | None = None,
     known: list[Migration] | None = None,
 ) -> AsyncIterator[PostgresStore]:
-    """The store in the database at `url`, made or brought up to date as `store.open_store` says.
+    """Open the store in the database at `url`, and create or migrate it as described in `store.open_store`.
 
-    `copies`: the folder in which it is copied before; None: it is not. `known`: the migrations; None: this program's.
-    Raises Served; NotReady; ConfigError: not reached, of a newer program, or it cannot be copied.
+    `copies`: the folder for a copy before a migration; None: make no copy. `known`: the migrations; None: this
+    program's. Raises Served; NotReady; ConfigError if the store cannot be reached or copied or a newer program made it.
     """
     known = known or migrations("postgres")
     loop_thread = LoopThread()
@@ -546,7 +551,7 @@ async def open_postgres(
         try:
             pools = await loop_thread.cross(lambda _: _open(url, pool_size, serving, as_is, copies, known))
         except _Replaced:
-            raise Served("Another svc serve was quicker to take this PostgreSQL store.") from None
+            raise Served("Another svc serve took this PostgreSQL store at the same moment.") from None
         except (*DRIVER_ERRORS, ValueError) as error:
             raise refused("opened", error) from None
         try:
@@ -555,26 +560,26 @@ async def open_postgres(
             with trio.CancelScope(shield=True):  # bounded by _CLOSE_S
                 await loop_thread.cross(lambda _: pools.close())
     finally:
-        with trio.CancelScope(shield=True):  # the loop has nothing left to do
+        with trio.CancelScope(shield=True):  # immediate: the loop is idle
             await trio.to_thread.run_sync(loop_thread.close)
 
 
-_IN_HAND = (
-    "Another svc has the whole of this PostgreSQL store in hand (a restore, an update of its schema, a backup) and does"
-    " not come to its end: wait for it, or end its process, then try again."
+_LOCKED = (
+    "Another svc process has locked this PostgreSQL store (a restore, a schema migration or a backup) and does not"
+    " finish. Wait for it or end its process, then try again."
 )
 
 
 def refused(what: str, error: Exception) -> ConfigError:
-    """Why the store cannot be `what`, for people."""
+    """Return the ConfigError for a driver error: the store cannot be `what` ("opened", "used")."""
     if isinstance(error, asyncpg.LockNotAvailableError):
-        return ConfigError(_IN_HAND)
-    # The address is not shown: it may hold a password.
+        return ConfigError(_LOCKED)
+    # Do not show the URL, which may contain a password.
     return ConfigError(f"The PostgreSQL store cannot be {what}: {type(error).__name__}: {error}")
 
 
 async def connect_alone(url: str) -> asyncpg.Connection:
-    """A connection of its own, for what is done to the whole store."""
+    """Open a separate connection for work on the whole store."""
     return await asyncpg.connect(url, timeout=ACQUIRE_S, server_settings=_SETTINGS_ALONE, connection_class=Connection)
 
 
@@ -584,7 +589,7 @@ async def _open(
     epoch = await _prepare(url, serving, as_is, copies, known)
 
     async def hold(connection: asyncpg.Connection) -> None:
-        """Hold the store's lock with this connection. Raises _Replaced: the store is another service's by now."""
+        """Take the store's lock on this connection. Raises _Replaced if another service has taken over."""
         await connection.fetchval(
             "select pg_advisory_lock_shared($1, hashtext(current_schema()))", _SERVING_LOCK, timeout=ACQUIRE_S
         )
@@ -606,9 +611,9 @@ async def _open(
 
 
 async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, known: list[Migration]) -> int:
-    """Bring the schema up to date and take the store, for a service. Returns the epoch that then begins.
+    """Migrate the schema and, for a service, take the store. Returns the store's epoch.
 
-    All or nothing; two services that start at once do it one after the other.
+    All or nothing. Two services that start at the same time run this one after the other.
     """
     connection = await connect_alone(url)
     try:
@@ -617,7 +622,7 @@ async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, kn
             if serving:
                 await lock_alone(connection)
             if as_is or not serving:
-                refuse_to_change(known, await schema_version(connection), may_make=not as_is)
+                require_current_schema(known, await schema_version(connection), may_create=not as_is)
             version = await schema_version(connection)
             if 0 < version <= known[-1].number:
                 check_tables(version, await _columns_by_table(connection))
@@ -631,7 +636,7 @@ async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, kn
 
 
 async def _columns_by_table(connection: asyncpg.Connection) -> dict[str, set[str]]:
-    """The columns of each table of the store."""
+    """Return the columns of each table of the store."""
     found: dict[str, set[str]] = {}
     for table, column in await connection.fetch(
         "select c.relname, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid"
@@ -643,28 +648,28 @@ async def _columns_by_table(connection: asyncpg.Connection) -> dict[str, set[str
 
 
 async def lock_migrations(connection: asyncpg.Connection) -> None:
-    """Let nobody else change the schema until the end of the transaction."""
+    """Block other schema migrations until the end of the transaction."""
     await connection.execute("select pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
 
 
 async def lock_alone(connection: asyncpg.Connection) -> None:
-    """Hold the store's lock alone until the end of the transaction. Raises Served: another service holds it."""
+    """Take the store's lock exclusively until the end of the transaction. Raises Served if another service holds it."""
     for _ in range(_LOCK_TRIES):
         if await try_lock_alone(connection):
             return
         await asyncio.sleep(_LOCK_WAIT_S)
-    raise Served("Another svc serve uses this PostgreSQL store; one service a store.")
+    raise Served("Another svc serve uses this PostgreSQL store. Only one service can use a store.")
 
 
 async def try_lock_alone(connection: asyncpg.Connection) -> bool:
-    """Hold the store's lock alone until the end of the transaction, unless somebody holds it."""
+    """Take the store's lock exclusively until the end of the transaction. Returns False if it is held."""
     return bool(
         await connection.fetchval("select pg_try_advisory_xact_lock($1, hashtext(current_schema()))", _SERVING_LOCK)
     )
 
 
 async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, known: list[Migration]) -> None:
-    """Copy a store whose schema is about to change into `folder`. Raises ConfigError: it cannot be copied."""
+    """Copy a store that is about to be migrated into `folder`. Raises ConfigError if it cannot be copied."""
     version = await schema_version(connection)
     names = await connection.fetchrow("select current_database() as database, current_schema() as schema")
     store = folder / f"{names['database']}-{names['schema']}"
@@ -672,22 +677,22 @@ async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, k
         return
     target = copy_before(store, version)
     try:
-        part = _room_for(target)
-        other = await connect_alone(url)  # which reads the whole store as of one moment
+        part = _temporary_file(target)
+        other = await connect_alone(url)  # reads a snapshot in its own transaction
         try:
-            await pour_out(other, part)
+            await copy_to_file(other, part)
         finally:
             await other.close()
         part.replace(target)
     except OSError as error:
         raise ConfigError(
-            f"The store cannot be copied to {target} before its schema is changed: {error.strerror or error};"
-            " set [store] copies to a folder for it, or to nothing where you have made a backup yourself"
+            f"The store cannot be copied to {target} before its schema is migrated: {error.strerror or error}."
+            " Set [store] copies to another folder, or to an empty value if you have made a backup yourself."
         ) from None
 
 
-def _room_for(target: Path) -> Path:
-    """Where a file is made that is to be `target` once it is whole."""
+def _temporary_file(target: Path) -> Path:
+    """Return the path of the temporary file for `target`. Creates its folder and deletes an older file."""
     part = target.with_name(f"{target.name}.part")
     part.parent.mkdir(parents=True, exist_ok=True)
     part.unlink(missing_ok=True)
@@ -695,7 +700,7 @@ def _room_for(target: Path) -> Path:
 
 
 async def migrate(connection: asyncpg.Connection, known: list[Migration]) -> None:
-    """Bring the schema up to date with these migrations, in a transaction. Raises ConfigError: a newer schema."""
+    """Apply the pending migrations in the caller's transaction. Raises ConfigError if the schema is newer."""
     await connection.execute("create table if not exists schema_version (number bigint primary key)")
     version = await connection.fetchval("select coalesce(max(number), 0) from schema_version")
     for step in pending(known, version):

@@ -1,7 +1,8 @@
-"""All rows of a PostgreSQL store, poured into a whole SQLite file and out of one: the form in which backups keep it.
+"""Copy all rows of a PostgreSQL store to a SQLite file, the format of backups, and back.
 
-Not `pg_dump`: it refuses servers that are newer than itself, its file can only be looked at by a server, and it comes
-back to PostgreSQL alone. Every column is a text, a 64-bit integer or bytes, so nothing is lost on the way.
+`pg_dump` does not fit: it refuses servers that are newer than itself, its files can only be inspected with a server,
+and they can only be restored to PostgreSQL. All columns are text, 64-bit integers or bytes, so the conversion loses
+nothing.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ _ROWS_AT_ONCE = 1_000
 
 
 async def schema_version(connection: asyncpg.Connection) -> int:
-    """The number of the store's schema; 0: there is no store."""
+    """Return the store's schema version, 0 if there is no store."""
     if await connection.fetchval("select to_regclass('schema_version')") is None:
         return 0
     return int(await connection.fetchval("select coalesce(max(number), 0) from schema_version"))
 
 
-async def pour_out(connection: asyncpg.Connection, target: Path) -> None:
-    """Pour the store, as it is at one moment, into the new file `target`.
+async def copy_to_file(connection: asyncpg.Connection, target: Path) -> None:
+    """Copy a snapshot of the store into the new file `target`.
 
-    Raises ConfigError: there is none, or it is of a newer program.
+    Raises ConfigError if there is no store or a newer program made it.
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         schema = await schema_version(connection)
@@ -44,16 +45,16 @@ async def pour_out(connection: asyncpg.Connection, target: Path) -> None:
                 while rows := await cursor.fetch(_ROWS_AT_ONCE):
                     insert(file, table, names, [tuple(row) for row in rows])
             if await counts(connection, tables(file)) != row_counts(file):
-                raise ConfigError("Not every row of the PostgreSQL store has arrived in the copy.")
+                raise ConfigError("The copy of the PostgreSQL store does not have all rows.")
             for table in counters(file):
                 set_counter(file, table, await _counter(connection, table))
 
 
 async def fill(connection: asyncpg.Connection, source: Path) -> None:
-    """Fill the store's tables, which are of the schema of the file `source`, with its rows alone."""
+    """Replace all rows of the store with those of the file `source`, which must have the same schema."""
     with opened(source) as file:
         ordered = tables(file)
-        for table in reversed(ordered):  # a migration may have put rows there
+        for table in reversed(ordered):  # migrations may have inserted rows
             await connection.execute(f"delete from {table}")  # noqa: S608  # a name of the schema
         for table in ordered:
             names = columns(file, table)
@@ -65,7 +66,7 @@ async def fill(connection: asyncpg.Connection, source: Path) -> None:
 
 
 async def counts(connection: asyncpg.Connection, names: list[str]) -> dict[str, int]:
-    """How many rows each table has."""
+    """Return the number of rows of each table."""
     return {table: int(await connection.fetchval(f"select count(*) from {table}")) for table in names}  # noqa: S608  # names of the schema
 
 

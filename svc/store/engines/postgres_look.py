@@ -1,7 +1,7 @@
-"""Whether a PostgreSQL store is free to be taken, asked again and again on one connection. It changes nothing.
+"""Poll whether a PostgreSQL store is free, on one connection, without changing anything.
 
-It asks and does not wait in the server's queue for the lock: whoever waits there for a lock alone stands before all
-that come later, and the service that has the store would get no new connection.
+Polling avoids the server's lock queue: a session that waits there for the exclusive lock blocks all later requests, so
+the running service could not open new connections.
 """
 
 from __future__ import annotations
@@ -32,70 +32,71 @@ if TYPE_CHECKING:
 
     from svc.store.engines.migrate import Migration
 
-# A service that lost its connections, as when the server was started again, has others within this time: its watch
-# looks every second. Without it each restart of the server would be a race.
+# A service that lost its connections, for example in a restart of the server, reconnects within this time, because it
+# checks the store every second. Without this delay, each restart of the server would be a race with the standby.
 _QUIET_S = 2.0
 _ANSWER_S = 5.0
 
 
-class _Look:
-    """Lives on the loop's thread."""
+class _Poll:
+    """The polling connection. Use it on the loop's thread only."""
 
     def __init__(self, url: str, known: list[Migration]) -> None:
         self._url = url
         self._known = known
         self._connection: Any = None
-        self._taken_at = -math.inf  # when it was last seen to be served, or not reached (monotonic seconds)
+        self._taken_at = -math.inf  # when the store was last found in use or unreachable (monotonic seconds)
 
     async def is_free(self) -> bool:
-        """Whether nobody has had the store for `_QUIET_S`, or since the first look.
+        """Return True if the store has been free for `_QUIET_S`, or since the first poll.
 
-        Raises Away: not reached, or a replica; ConfigError: of a newer program, or what waiting does not mend.
+        Raises Away if the server cannot be reached or is a replica; ConfigError if a newer program made the store, or
+        for another error that waiting does not fix.
         """
         try:
-            free = await self._asked()
+            free = await self._try_lock()
         except (*DRIVER_ERRORS, ValueError) as error:
             await self.close()
             self._taken_at = time.monotonic()
             why = refused("opened", error)
-            raise (Away(str(why)) if _may_pass(error) else why) from None
+            raise (Away(str(why)) if _is_temporary(error) else why) from None
         if not free:
             self._taken_at = time.monotonic()
         return free and time.monotonic() - self._taken_at >= _QUIET_S
 
-    async def _asked(self) -> bool:
+    async def _try_lock(self) -> bool:
         if self._connection is None:
             self._connection = await asyncpg.connect(
                 self._url, timeout=ACQUIRE_S, command_timeout=_ANSWER_S, server_settings=SETTINGS
             )
             if await self._connection.fetchval("select pg_is_in_recovery()"):
-                # Of several servers in the address another one is the primary, or this one will be.
+                # Another server of the URL may be the primary, or this server may be promoted.
                 raise OSError("the server is a replica")
-        # What could not be taken over must not wait until it is needed.
+        # Report a newer schema now instead of at the takeover.
         pending(self._known, await schema_version(self._connection))
         return await try_lock_alone(self._connection)
 
     async def close(self) -> None:
-        """End the connection, if there is one, without a word to the server: it may not listen."""
+        """Close the connection, if there is one, without waiting for the server, which may not answer."""
         if self._connection is not None:
             self._connection.terminate()
             self._connection = None
 
 
-def _may_pass(error: Exception) -> bool:
-    """Whether it is the server's state, and no answer to what was asked: a wrong password stays wrong."""
+def _is_temporary(error: Exception) -> bool:
+    """Return True if the error may pass because it comes from the server's state. A wrong password does not pass."""
     passing = (asyncpg.PostgresConnectionError, *SERVER_FAILURES)
     return isinstance(error, passing) or not isinstance(error, asyncpg.PostgresError)
 
 
 @asynccontextmanager
-async def look_at_postgres(url: str) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-    """Gives what tells whether the store at `url` is free to be taken; see `_Look.is_free` for what it raises."""
-    look = _Look(url, migrations("postgres"))
+async def poll_postgres(url: str) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    """Yield a function that polls whether the store at `url` is free. It raises Away and ConfigError, see `is_free`."""
+    poll = _Poll(url, migrations("postgres"))
     loop_thread = LoopThread()
     try:
-        yield lambda: loop_thread.cross(lambda _: look.is_free())
+        yield lambda: loop_thread.cross(lambda _: poll.is_free())
     finally:
-        with trio.CancelScope(shield=True):  # nothing here waits for the server
-            await loop_thread.cross(lambda _: look.close())
+        with trio.CancelScope(shield=True):  # immediate: does not wait for the server
+            await loop_thread.cross(lambda _: poll.close())
             await trio.to_thread.run_sync(loop_thread.close)

@@ -1,4 +1,4 @@
-"""A PostgreSQL store copied whole, and another one put in its place. Blocks; for commands."""
+"""Copy and replace a whole PostgreSQL store. These functions block: call them from commands, outside Trio."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ T = TypeVar("T")
 
 
 def copy(url: str, target: Path) -> None:
-    """Copy the store, as it is at one moment, into the new SQLite file `target`. Raises ConfigError."""
-    _connected(url, lambda connection: postgres_copy.pour_out(connection, target))
+    """Copy a snapshot of the store into the new SQLite file `target`. Raises ConfigError."""
+    _connected(url, lambda connection: postgres_copy.copy_to_file(connection, target))
 
 
 def copy_alone(url: str, target: Path) -> None:
-    """As `copy`, while no service runs. Raises ConfigError also when one does."""
+    """Copy the store like `copy`, but raise ConfigError if a service is running."""
 
     async def work(connection: Any) -> None:
         other = await connect_alone(url)
         try:
             async with other.transaction():
                 await lock_alone(other)
-                await postgres_copy.pour_out(connection, target)
+                await postgres_copy.copy_to_file(connection, target)
         finally:
             await other.close()
 
     _connected(url, work)
 
 
-def is_there(url: str) -> bool:
-    """Whether there is a store, also an empty one. Raises ConfigError: it is not reached."""
+def store_exists(url: str) -> bool:
+    """Return True if there is a store, even an empty one. Raises ConfigError if the server cannot be reached."""
 
     async def work(connection: Any) -> bool:
         return await postgres_copy.schema_version(connection) > 0
@@ -47,10 +47,11 @@ def is_there(url: str) -> bool:
 
 
 def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
-    """Put the store in the file `source` in the place of the one at `url`; all of it in one transaction.
+    """Replace the store at `url` with the store in the file `source`, in one transaction.
 
-    Returns the schema in which the old one is now, named with `stamp`; None: there was none. Raises ConfigError: a
-    service runs, there is a store and not `replace`, or the server refuses.
+    The tables of the old store are moved to a schema whose name contains `stamp`. Returns the name of that schema,
+    None if there was no store. Raises ConfigError if a service is running, there is a store and `replace` is False, or
+    the server refuses.
     """
 
     async def work(connection: Any) -> str | None:
@@ -67,19 +68,19 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
                 expected = sqlite_file.row_counts(file)
             await migrate(connection, [step for step in migrations("postgres") if step.number <= schema])
             await postgres_copy.fill(connection, source)
-            # A service of the store before that comes back late must not take this one for its own.
+            # A service of the old store that reconnects late must not mistake the new store for its own.
             await connection.execute(
                 "update serving set epoch = 1 + case when epoch > $1 then epoch else $1 end", int(epoch)
             )
             if await postgres_copy.counts(connection, tables) != expected:
-                raise ConfigError("Not every row has arrived; nothing was changed.")
+                raise ConfigError("Not all rows were copied. Nothing was changed.")
             return aside
 
     return _connected(url, work)
 
 
 async def _move_aside(connection: Any, version: int, stamp: str) -> str:
-    """Move the store's tables into a schema of their own; those of a newer program's store, whatever they are."""
+    """Move the store's tables into a separate schema, or all tables if a newer program made the store."""
     known = migrations("postgres")
     names = {"schema_version"} | {
         statement.split()[2] for step in known for statement in step.statements if statement.startswith("create table ")

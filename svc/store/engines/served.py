@@ -1,4 +1,4 @@
-"""Why a store cannot be taken now, though it may be later: what a standby waits for."""
+"""Temporary reasons that a store cannot be opened. A standby waits for their end."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from svc.config import ConfigError
 
 
 class Served(ConfigError):
-    """Another service has the store, or a command holds it alone."""
+    """Another service or a command with exclusive access is using the store."""
 
 
 class Away(ConfigError):
-    """The store is not reached, or cannot be written at the moment."""
+    """The store cannot be reached or written at the moment."""

@@ -1,11 +1,11 @@
-"""The embedded engine: one writer thread with group commit, readers on connections of their own.
+"""The SQLite engine: one writer thread with group commit, and reader threads with separate connections.
 
-The writer takes every transaction that waits, runs each in a SAVEPOINT of one SQL transaction and commits once, so
-that a disk flush is shared (synchronous=FULL) and a transaction that fails undoes only itself. Nobody is answered
+The writer takes all waiting transactions, runs each in a SAVEPOINT of one SQL transaction and commits once. So they
+share a disk flush (synchronous=FULL), and a transaction that fails undoes only itself. No caller gets its result
 before that commit.
 
-What fails of the store itself (a full disk, a file that another program keeps locked) is StoreUnavailable; the writer
-goes on with the next transaction.
+Failures of the store (a full disk, a file that another program keeps locked) raise StoreUnavailable, and the writer
+continues with the next transaction.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from svc.metrics import (
 )
 from svc.store.engines.changes import Changes
 from svc.store.engines.condition import Condition
-from svc.store.engines.migrate import NotReady, copy_before, migrations, pending, refuse_to_change
+from svc.store.engines.migrate import NotReady, copy_before, migrations, pending, require_current_schema
 from svc.store.engines.sqlite_place import finish, is_unfinished, lock
 from svc.store.engines.sqlite_tables import check_tables, columns_by_table, run_migrations, schema_version
-from svc.store.events import recorded
+from svc.store.events import with_events
 from svc.store.tx import Changed
 
 if TYPE_CHECKING:
@@ -54,19 +54,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Transactions in one commit: enough to share the flush, few enough that the first does not wait long (about 10 ms).
+# The most transactions in one commit: enough to share the flush, few enough that the first waits about 10 ms.
 _GROUP = 200
 _READERS = 4
-# Another process (a command, a backup) may hold the file's write lock this long.
+# How long to wait while another process (a command, a backup) holds the file's write lock.
 _BUSY_MS = 5_000
 _WAL_PAUSE_S = 0.01
-# The rows of a push lie on as many pages as it has targets. With SQLite's own sizes (2 MB, 1,000 pages) most of them
-# are read again for each push, and every tenth push moves the log into the database: a fifth more CPU.
+# The rows of a push are on as many pages as it has targets. With SQLite's defaults (2 MB, 1,000 pages) most pages are
+# read again for each push, and every tenth push starts a checkpoint, which costs 20% more CPU.
 _WRITER_CACHE_KIB = 32_768
 _LOG_PAGES = 8_000
-# By SQLite's primary result codes: failures of the store, and not of the transaction that met them.
+# Messages by SQLite's primary result code, for failures of the store rather than of the transaction.
 _BROKEN = "The service's store does not work."
-_HELD = "Another program holds the service's store."
+_HELD = "Another program has locked the service's store."
 _REPLACED = "The file of the service's store was moved, deleted or replaced."
 _STORE_FAILURES = {
     sqlite3.SQLITE_BUSY: _HELD,
@@ -80,20 +80,20 @@ _STORE_FAILURES = {
     sqlite3.SQLITE_PROTOCOL: _BROKEN,
     sqlite3.SQLITE_NOTADB: _BROKEN,
 }
-# A reader's connection is read-only by itself: a transaction that writes there is a bug.
+# Reader connections are always read-only: a transaction that writes there is a bug.
 _READER_FAILURES = {code: text for code, text in _STORE_FAILURES.items() if code != sqlite3.SQLITE_READONLY}
-# "$1" is a parameter named "1" to SQLite; a tuple would bind by the order of appearance.
-_NAMES = tuple(str(number) for number in range(1, 1_101))  # as many as any list here has, and some more
+# To SQLite, "$1" is a parameter with the name "1". A tuple would bind by order of appearance.
+_NAMES = tuple(str(number) for number in range(1, 1_101))  # enough for most statements
 
 
 class _FileReplacedError(Exception):
-    """The store's path does not lead to the open file; the message says what to do."""
+    """The store's path no longer refers to the open file. The message says what to do."""
 
 
 class _Job:
-    """One transaction on its way through a thread; either the thread or a cancel claims it, never both.
+    """A transaction in a thread's queue. Either the thread or a cancellation claims it, never both.
 
-    The queues are unbounded, but each job has a task waiting for it, so their length is bounded by the callers.
+    The queues are unbounded, but a task waits for each job, so the callers bound their length.
     """
 
     __slots__ = ("_claimed", "asked_at", "changes", "result", "task", "token", "tx")
@@ -108,14 +108,14 @@ class _Job:
         self._claimed = threading.Lock()
 
     def claim(self) -> bool:
-        """True for the first caller only."""
+        """Return True for the first caller only."""
         return self._claimed.acquire(blocking=False)
 
 
-# Rows of one insert that are one statement: 64 rows of seven columns are far below SQLite's bound of 32,766 parameters.
+# Rows per multi-row insert. 64 rows of seven columns are far below SQLite's limit of 32,766 parameters.
 _ROWS_AT_ONCE = (64, 8)
 
-# None ends one thread.
+# None stops one thread.
 _Queue = queue.SimpleQueue[_Job | None]
 
 
@@ -157,8 +157,11 @@ class SqliteStore:
             thread.start()
 
     async def run(self, tx: Tx[T]) -> T:
-        """Run a transaction on the writer. Cancelled before the writer took it, nothing is done; after that it is
-        finished and its result returned."""
+        """Run a transaction on the writer thread.
+
+        If the caller is cancelled before the writer takes the transaction, nothing is done. Afterwards the transaction
+        finishes and its result is returned.
+        """
         if self._is_replaced:
             await trio.lowlevel.checkpoint()
             self._metrics.count(STORE_FAILURES, "lost")
@@ -169,12 +172,12 @@ class SqliteStore:
         return value
 
     async def read(self, tx: Tx[T]) -> T:
-        """Run a transaction on a connection that cannot write, on one snapshot."""
+        """Run a transaction on a read-only connection, on one snapshot."""
         value: T = await self._cross(self._reads, _Job(tx))
         return value
 
     async def peek(self, tx: Tx[T]) -> T:
-        """Run a transaction that reads, on this thread: it takes some 20 µs, and ten times that in another one."""
+        """Run a reading transaction on this thread: it takes about 20 µs, and ten times that in another thread."""
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise trio.ClosedResourceError("the store is closed")
@@ -189,24 +192,24 @@ class SqliteStore:
         return value
 
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
-        """Run a small transaction, unless the store's path no longer leads to the file that is open.
+        """Run a small transaction, unless the store's path no longer refers to the open file.
 
-        Writes are then refused: after the next start they would be missing. Once the file is back they are accepted.
+        In that case, writes are refused until the file is back: they would be missing after the next start.
         """
         self._is_replaced = _identity(self._files[0]) != self._opened
         if self._is_replaced:
             raise StoreUnavailable(_REPLACED) from _FileReplacedError(
                 f"{self._files[0]} is no longer the file that the service opened, and the service refuses writes."
-                " Move that file back; or stop the service, restore a backup and start the service again."
+                " Move that file back. Or stop the service, restore a backup and start the service again."
             )
         await self._cross(self._writes if writes else self._reads, _Job(tx))
 
     async def size_bytes(self) -> int:
-        """The file and its log."""
+        """Return the size of the file and its write-ahead log."""
         await trio.lowlevel.checkpoint()
         sizes = []
         for file in self._files:
-            with contextlib.suppress(OSError):  # the log is made with the first write
+            with contextlib.suppress(OSError):  # the first write creates the log
                 sizes.append(file.stat().st_size)
         return sum(sizes)
 
@@ -225,7 +228,7 @@ class SqliteStore:
         self._metrics.set(STORE_WAITING, self._writes.qsize() + self._reads.qsize())
 
     def close(self) -> None:
-        """Let the threads finish what waits, then close every connection. Blocks."""
+        """Let the threads finish their queues, then close every connection. Blocks."""
         self._closed = True
         self._writes.put(None)
         for _ in self._threads[1:]:
@@ -237,7 +240,7 @@ class SqliteStore:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode of the file at `path`; None: there is none."""
+    """Return the device and inode of the file at `path`, None if there is none."""
     try:
         found = path.stat()
     except OSError:
@@ -267,15 +270,15 @@ def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, m
             for each in group:
                 metrics.observe(STORE_WAIT, began_at - each.asked_at, "write")
             if isinstance(committed, outcome.Error):
-                # The group as a whole was not kept: disk full, file locked or gone.
+                # Nothing of the group was committed: the disk is full, or the file is locked or deleted.
                 for failed in group:
-                    # One each: a traceback grows in every task that raises it.
-                    failed.result = outcome.Error(_like(committed.error))
-            _note_failures(group, _STORE_FAILURES, condition, metrics)
+                    # A separate exception for each task, because raising one in several tasks grows its traceback.
+                    failed.result = outcome.Error(_copy_of(committed.error))
+            _convert_failures(group, _STORE_FAILURES, condition, metrics)
             _answer(group)
 
 
-def _like(error: BaseException) -> BaseException:
+def _copy_of(error: BaseException) -> BaseException:
     fresh = type(error)(*error.args)
     fresh.__cause__ = error
     if isinstance(error, sqlite3.Error) and isinstance(fresh, sqlite3.Error):
@@ -284,11 +287,11 @@ def _like(error: BaseException) -> BaseException:
 
 
 def _code_of(error: BaseException) -> int:
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # errors of the module itself have none
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # errors of the sqlite3 module itself have no code
 
 
-def _note_failures(jobs: list[_Job], failures: dict[int, str], condition: Condition, metrics: Metrics) -> None:
-    """Let the jobs that the store itself failed be answered with StoreUnavailable."""
+def _convert_failures(jobs: list[_Job], failures: dict[int, str], condition: Condition, metrics: Metrics) -> None:
+    """Replace the results of jobs that failed because of the store with StoreUnavailable."""
     for job in jobs:
         if isinstance(job.result, outcome.Error):
             unavailable = _unavailable(job.result.error, failures, condition)
@@ -298,7 +301,7 @@ def _note_failures(jobs: list[_Job], failures: dict[int, str], condition: Condit
 
 
 def _unavailable(error: BaseException, failures: dict[int, str], condition: Condition) -> StoreUnavailable | None:
-    """What a transaction is told that the store itself failed; None: the error is the transaction's own."""
+    """Return the error to raise if the store failed; None if the transaction itself caused the error."""
     message = failures.get(_code_of(error) & 0xFF)
     if message is None:
         return None
@@ -309,21 +312,21 @@ def _unavailable(error: BaseException, failures: dict[int, str], condition: Cond
 
 
 def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
-    """Run the jobs and commit them together. Raises sqlite3.Error: nothing of the group was kept."""
-    _undo(connection)  # what an earlier failure could not
+    """Run the jobs and commit them together. Raises sqlite3.Error if nothing of the group was committed."""
+    _undo(connection)  # in case an earlier rollback failed
     connection.execute("begin immediate")
     try:
         for job in group:
             connection.execute("savepoint job")
             job.result = outcome.capture(_drive, connection, job.tx, job.changes)
             if isinstance(job.result, outcome.Error):
-                if not connection.in_transaction:  # SQLite has ended it, as it does when a disk fails: all are undone
+                if not connection.in_transaction:  # SQLite rolled back the whole group, as it does when a disk fails
                     raise job.result.error
                 connection.execute("rollback to job")
             connection.execute("release job")
         connection.execute("commit")
     except BaseException:
-        with contextlib.suppress(sqlite3.Error):  # the next group tries it again
+        with contextlib.suppress(sqlite3.Error):  # the next group retries the rollback
             _undo(connection)
         raise
 
@@ -335,16 +338,16 @@ def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, me
             job.result = outcome.capture(_snapshot, connection, job.tx)
             metrics.observe(STORE_READ, time.perf_counter() - began_at)
             metrics.observe(STORE_WAIT, began_at - job.asked_at, "read")
-            _note_failures([job], _READER_FAILURES, condition, metrics)
+            _convert_failures([job], _READER_FAILURES, condition, metrics)
             _answer([job])
-        del job  # with its rows: the next one may be long in coming
+        del job  # free its rows, because the next job may take long to arrive
 
 
 def _snapshot(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
-    _undo(connection)  # what an earlier failure could not
+    _undo(connection)  # in case an earlier rollback failed
     connection.execute("begin")
     try:
-        return _drive(connection, tx, set())  # it can change nothing
+        return _drive(connection, tx, set())  # read-only, so no listener is notified
     finally:
         _undo(connection)
 
@@ -355,8 +358,8 @@ def _undo(connection: sqlite3.Connection) -> None:
 
 
 def _answer(jobs: list[_Job]) -> None:
-    """Wake the tasks that wait for these jobs: one call into Trio for all."""
-    with contextlib.suppress(trio.RunFinishedError):  # nobody is left to hear it
+    """Wake the tasks that wait for these jobs, with a single call into Trio."""
+    with contextlib.suppress(trio.RunFinishedError):  # no task is waiting any more
         jobs[0].token.run_sync_soon(_wake, jobs)
 
 
@@ -366,7 +369,7 @@ def _wake(jobs: list[_Job]) -> None:
 
 
 def _drive(connection: sqlite3.Connection, tx: Tx[Any], changes: set[str]) -> Any:
-    with contextlib.closing(recorded(tx)) as steps:
+    with contextlib.closing(with_events(tx)) as steps:
         try:
             step = next(steps)
             while True:
@@ -396,10 +399,10 @@ def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
 
 
 def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) -> None:
-    """Run a statement for each of `runs`; of an insert many rows at once.
+    """Run a statement for each of `runs`. Inserts are combined into multi-row statements.
 
-    Python's lock is let go of and taken again around each statement, and while Trio's thread is busy it is given back
-    after 5 ms only: row by row, a transaction would wait for most of its time.
+    Each statement releases the GIL and takes it again, which takes up to 5 ms while the Trio thread is busy. Row by
+    row, a transaction would spend most of its time waiting for the GIL.
     """
     first = 0
     for rows in _ROWS_AT_ONCE:
@@ -413,48 +416,51 @@ def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) ->
 
 @functools.lru_cache(maxsize=200)
 def _with_rows(text: str, rows: int) -> str | None:
-    """`insert … values (?, ?) …` for so many rows; None: it is none."""
+    """Rewrite `insert … values (?, ?) …` for `rows` rows; None if the text is not such an insert."""
     found = _VALUES.fullmatch(text)
     return found and f"{found[1]}{', '.join([found[2]] * rows)}{found[3]}"
 
 
-# The last group holds no parameter.
+# The last group must not contain a parameter.
 _VALUES = re.compile(r"(insert into [^?]* values )(\(\?(?:, \?)*\))([^?]*)")
 
 
 @functools.lru_cache(maxsize=1_000)
 def _binding(text: str) -> tuple[str, Callable[[tuple[Parameter, ...]], Any]]:
-    """The text as SQLite is given it, and what makes the parameters of a run fit it.
+    """Return the text for SQLite, and a function that converts the parameters of a run for it.
 
-    Where each parameter stands once and in order it is a `?`: a tuple binds at a third of the cost of names. SQLite has
-    no lists: one comes as JSON.
+    If each parameter occurs once and in order, the text uses `?`, because binding a tuple costs a third of binding
+    names. SQLite has no array parameters, so a list is passed as JSON.
     """
     numbers = [int(number) for number in re.findall(r"\$(\d+)", text)]
     in_order = numbers == list(range(1, len(numbers) + 1))
     plain, lists = _LIST.subn(r"in (select value from json_each(\1))", text)
     if in_order:
         plain = re.sub(r"\$\d+", "?", plain)
-    bind: Callable[[tuple[Parameter, ...]], Any] = tuple if in_order else _named
-    return plain, (lambda parameters: bind(_listed(parameters))) if lists else bind
+    bind: Callable[[tuple[Parameter, ...]], Any] = tuple if in_order else _by_name
+    return plain, (lambda parameters: bind(_with_json_lists(parameters))) if lists else bind
 
 
 _LIST = re.compile(r"= any\((\$\d+)\)")
 
 
-def _listed(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+def _with_json_lists(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     return tuple(json.dumps(value) if isinstance(value, tuple) else value for value in parameters)
 
 
-def _named(parameters: tuple[Parameter, ...]) -> dict[str, Parameter]:
+def _by_name(parameters: tuple[Parameter, ...]) -> dict[str, Parameter]:
     if len(parameters) <= len(_NAMES):
         return dict(zip(_NAMES, parameters, strict=False))
     return {str(number): value for number, value in enumerate(parameters, 1)}
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """A connection as the service uses it: WAL, durable commits, foreign keys held, used by one thread at a time."""
+    """Open a connection with the service's settings: WAL, durable commits, foreign keys enforced.
+
+    Only one thread at a time may use it.
+    """
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=512)
-    with contextlib.ExitStack() as on_failure:  # it may be no database, or not ours to write
+    with contextlib.ExitStack() as on_failure:  # the file may not be a database, or not writable
         on_failure.callback(connection.close)
         connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
         _set_wal(connection)
@@ -467,10 +473,10 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 
 
 def _set_wal(connection: sqlite3.Connection) -> None:
-    """Set the file's journal mode, which it keeps.
+    """Set the file's journal mode, which is stored in the file.
 
-    Of two connections that are the first to do it, at once, SQLite refuses one without waiting for the other (the busy
-    timeout is not for a lock that is to become exclusive), so it is tried again. Raises sqlite3.OperationalError.
+    If two connections do this first at the same time, SQLite refuses one of them immediately, because the busy timeout
+    does not apply to lock upgrades. So it is retried. Raises sqlite3.OperationalError.
     """
     ends_at = time.monotonic() + _BUSY_MS / 1000
     while True:
@@ -492,26 +498,26 @@ async def open_sqlite(
     metrics: Metrics | None = None,
     known: list[Migration] | None = None,
 ) -> AsyncIterator[SqliteStore]:
-    """The store in the file `path`, made or brought up to date as `store.open_store` says.
+    """Open the store in the file `path`, and create or migrate it as described in `store.open_store`.
 
-    `known`: the migrations; None: this program's. Raises Served; NotReady; ConfigError: not a database, or of a newer
-    program.
+    `known`: the migrations; None: this program's. Raises Served; NotReady; ConfigError if the file is not a database or
+    a newer program made it.
     """
     known = known or migrations("sqlite")
-    with _taken(path, serving=serving):
+    with _locked(path, serving=serving):
         store = await trio.to_thread.run_sync(
             functools.partial(_open, path, metrics or Metrics(), known, serving=serving, as_is=as_is)
         )
         try:
             yield store
         finally:
-            with trio.CancelScope(shield=True):  # bounded: the threads finish at most what is queued
+            with trio.CancelScope(shield=True):  # bounded: the threads finish only what is queued
                 await trio.to_thread.run_sync(store.close)
 
 
 @contextlib.contextmanager
-def _taken(path: Path, *, serving: bool) -> Iterator[None]:
-    """For a service, hold the store's lock. A restore that was cut short is ended first. Raises ConfigError."""
+def _locked(path: Path, *, serving: bool) -> Iterator[None]:
+    """Hold the store's lock, for a service. An interrupted restore is finished first. Raises ConfigError."""
     with contextlib.ExitStack() as held:
         try:
             if serving or is_unfinished(path):
@@ -527,20 +533,20 @@ def _taken(path: Path, *, serving: bool) -> Iterator[None]:
 def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool, as_is: bool) -> SqliteStore:
     connections: list[sqlite3.Connection] = []
     if as_is and not path.exists():
-        _could_be_made(path)
-        raise NotReady(f"There is no store {path} yet: the first start of the service makes it")
+        _check_can_be_created(path)
+        raise NotReady(f"There is no store {path} yet: the first start of the service creates it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # It holds password hashes and sealed tokens; SQLite gives its other files the same mode.
+        # The file holds password hashes and sealed tokens. SQLite gives its other files the same mode.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         connections.append(connect(path))
         connections[0].execute(f"pragma cache_size = -{_WRITER_CACHE_KIB}")
         connections[0].execute(f"pragma wal_autocheckpoint = {_LOG_PAGES}")
         if as_is or not serving:
-            refuse_to_change(known, schema_version(connections[0]), may_make=not as_is)
+            require_current_schema(known, schema_version(connections[0]), may_create=not as_is)
         migrate(connections[0], path, known)
         connections.extend(connect(path, read_only=True) for _ in range(_READERS + 1))
-        connections[-1].execute("pragma busy_timeout = 0")  # nobody waits on Trio's thread
+        connections[-1].execute("pragma busy_timeout = 0")  # never block the Trio thread
     except (OSError, sqlite3.Error, ConfigError) as error:
         for connection in connections:
             connection.close()
@@ -551,8 +557,8 @@ def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool
     return SqliteStore(path, writer, readers, peeker, metrics)
 
 
-def _could_be_made(path: Path) -> None:
-    """Raises ConfigError: there is no folder for it, and none can be made."""
+def _check_can_be_created(path: Path) -> None:
+    """Raise ConfigError if the store's folder does not exist and cannot be created."""
     try:
         atomic_file.check_can_be_made(path)
     except OSError as error:
@@ -560,15 +566,15 @@ def _could_be_made(path: Path) -> None:
 
 
 def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:
-    """Bring the schema up to date; a store with an older one is copied to `<path>.schema-<n>.backup` first.
+    """Apply the pending migrations. An existing store is first copied to `<path>.schema-<n>.backup`.
 
-    Raises ConfigError: a newer schema, or other tables than those of its number.
+    Raises ConfigError if the schema is newer, or the tables do not match its version.
     """
     version = schema_version(connection)
     if 0 < version <= known[-1].number:
         check_tables(version, columns_by_table(connection))
     if pending(known, version, path):
-        with _lone_writer(connection):  # so that two programs that start at once do it once
+        with _exclusive_transaction(connection):  # two processes may start at the same time
             version = schema_version(connection)
             steps = pending(known, version, path)
             if steps and version:
@@ -577,14 +583,14 @@ def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) 
 
 
 def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
-    """Run a transaction on a connection of one's own."""
-    with _lone_writer(connection):
-        value: T = _drive(connection, tx, set())  # no service hears of it
+    """Run a transaction on a separate connection, without notifying listeners."""
+    with _exclusive_transaction(connection):
+        value: T = _drive(connection, tx, set())
     return value
 
 
 def _copy(path: Path, target: Path) -> None:
-    """A consistent copy of the database, whole or not there at all."""
+    """Copy the database consistently. The target appears complete or not at all."""
     partial = target.with_name(f"{target.name}.part")
     partial.unlink(missing_ok=True)
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT, 0o600))
@@ -594,7 +600,7 @@ def _copy(path: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _lone_writer(connection: sqlite3.Connection) -> Iterator[None]:
+def _exclusive_transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("begin immediate")
     with contextlib.ExitStack() as undo:
         undo.callback(_undo, connection)

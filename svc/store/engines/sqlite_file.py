@@ -1,4 +1,4 @@
-"""A store as one whole SQLite file: the form in which backups keep it, of whichever engine it is."""
+"""A whole store in one SQLite file, the format of backups of both engines."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Tx
 
-# Of what is wrong with a damaged file, enough to show.
-_MOST_TROUBLES = 3
+# The most problems of a damaged file that are shown.
+_MOST_PROBLEMS = 3
 
 
 class NotAStore(Exception):
-    """The file is no store of this service, or a damaged one; the message says why."""
+    """The file is not a store of this service, or it is damaged. The message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file holds: the number of its schema, rows by table, sealed tokens by account."""
+    """The contents of a file: its schema version, the number of rows by table, the sealed tokens by account id."""
 
     schema: int
     rows: dict[str, int]
@@ -39,13 +39,13 @@ class Contents:
 
 
 def copy(path: Path, target: Path) -> None:
-    """Copy the SQLite store at `path`, as it is at one moment, into the new file `target` (mode 0600).
+    """Copy a snapshot of the SQLite store at `path` into the new file `target` (mode 0600).
 
-    Beside a service that writes: it waits for nobody and holds nobody up. What was deleted is not in the copy.
-    Raises ConfigError: there is no store, or it cannot be copied.
+    A service may be running: neither waits for the other. The copy has no remains of deleted rows. Raises ConfigError
+    if there is no store or it cannot be copied.
     """
     try:
-        _make(target)
+        _create(target)
         with contextlib.closing(_opened(path, "rw")) as source:
             source.execute("vacuum into ?", (str(target),))
         sync(target)
@@ -54,35 +54,35 @@ def copy(path: Path, target: Path) -> None:
 
 
 def contents(path: Path) -> Contents:
-    """What a whole store's file holds, every page of it looked at.
+    """Verify every page of a store's file and return its contents.
 
-    Raises NotAStore; ConfigError: it is of a newer program.
+    Raises NotAStore; ConfigError if a newer program made it.
     """
     try:
         with contextlib.closing(_opened(path, "ro")) as file:
             known = migrations("sqlite")
             schema = schema_version(file)
             pending(known, schema)
-            troubles = [row[0] for row in file.execute(f"pragma integrity_check({_MOST_TROUBLES})")]
-            if troubles != ["ok"]:
-                raise NotAStore(f"its database is damaged: {'; '.join(troubles)}")
+            problems = [row[0] for row in file.execute(f"pragma integrity_check({_MOST_PROBLEMS})")]
+            if problems != ["ok"]:
+                raise NotAStore(f"its database is damaged: {'; '.join(problems)}")
             orphans = {str(row[0]) for row in file.execute("pragma foreign_key_check")}
             if orphans:
-                raise NotAStore(f"rows refer to others that are not there, in: {', '.join(sorted(orphans))}")
+                raise NotAStore(f"rows refer to missing rows in: {', '.join(sorted(orphans))}")
             if not schema:
-                raise NotAStore("it is no store of this service")
+                raise NotAStore("it is not a store of this service")
             try:
                 check_tables(schema, columns_by_table(file))
             except ConfigError as error:
-                raise NotAStore(f"it is no store of this service. {error}") from None
+                raise NotAStore(f"it is not a store of this service. {error}") from None
             sealed = dict(file.execute("select id, sealed_token from accounts where sealed_token is not null"))
             return Contents(schema, row_counts(file), sealed)
     except sqlite3.Error as error:
-        raise NotAStore(f"it is no database, or a damaged one: {error}") from error
+        raise NotAStore(f"it is not a database, or it is damaged: {error}") from error
 
 
 def change_file(path: Path, tx: Tx[object]) -> None:
-    """Bring a whole store's file to this program's schema, and run a transaction in it. Raises ConfigError."""
+    """Migrate a store's file to this program's schema and run a transaction in it. Raises ConfigError."""
     try:
         with contextlib.closing(connect(path)) as file:
             migrate(file, path, migrations("sqlite"))
@@ -93,10 +93,10 @@ def change_file(path: Path, tx: Tx[object]) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, schema: int) -> Iterator[sqlite3.Connection]:
-    """A new file with empty tables of this schema, to be filled; on disk when the block ends."""
-    _make(path)
+    """Yield a new file with empty tables of this schema, for the caller to fill. It is synced when the block ends."""
+    _create(path)
     with contextlib.closing(_opened(path, "rw")) as file:
-        file.execute("pragma journal_mode = off")  # it is whole or thrown away
+        file.execute("pragma journal_mode = off")  # an incomplete file is discarded
         file.execute("pragma synchronous = off")
         file.execute("begin")
         make_tables(file, schema)
@@ -107,13 +107,13 @@ def new_file(path: Path, schema: int) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A whole store's file, to be read."""
+    """Open a store's file for reading."""
     with contextlib.closing(_opened(path, "ro")) as file:
         yield file
 
 
 def row_counts(file: sqlite3.Connection) -> dict[str, int]:
-    """How many rows each table has."""
+    """Return the number of rows of each table."""
     return {
         table: int(file.execute(f'select count(*) from "{table}"').fetchone()[0])  # noqa: S608  # a name of the schema
         for table in tables(file)
@@ -121,7 +121,7 @@ def row_counts(file: sqlite3.Connection) -> dict[str, int]:
 
 
 def tables(file: sqlite3.Connection) -> list[str]:
-    """The tables of a store, each behind those that it refers to."""
+    """Return the tables of a store, each after the tables that it references."""
     refers = {
         name: {str(row[2]) for row in file.execute(f'pragma foreign_key_list("{name}")')}
         for name in sorted(columns_by_table(file))
@@ -130,18 +130,18 @@ def tables(file: sqlite3.Connection) -> list[str]:
 
 
 def columns(file: sqlite3.Connection, table: str) -> list[str]:
-    """The columns of a table."""
+    """Return the columns of a table."""
     return [str(row[1]) for row in file.execute(f'pragma table_info("{table}")')]
 
 
 def insert(file: sqlite3.Connection, table: str, names: list[str], rows: list[tuple[Any, ...]]) -> None:
-    """Add rows to a table."""
+    """Insert rows into a table."""
     quoted = ", ".join(f'"{name}"' for name in names)
     file.executemany(f'insert into "{table}" ({quoted}) values ({", ".join("?" * len(names))})', rows)  # noqa: S608  # names of the schema
 
 
 def counters(file: sqlite3.Connection) -> dict[str, int]:
-    """The last number that was given, by table whose rows are numbered."""
+    """Return the last id by table, for the tables with autoincrement."""
     found = file.execute(
         "select name, coalesce((select seq from sqlite_sequence s where s.name = t.name), 0) from sqlite_master t"
         " where type = 'table' and sql like '%autoincrement%'"
@@ -150,13 +150,13 @@ def counters(file: sqlite3.Connection) -> dict[str, int]:
 
 
 def set_counter(file: sqlite3.Connection, table: str, last: int) -> None:
-    """No number up to `last` is given again."""
+    """Continue the table's ids after `last`."""
     file.execute("delete from sqlite_sequence where name = ?", (table,))
     file.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table, last))
 
 
-def _make(path: Path) -> None:
-    # It holds password hashes and sealed tokens.
+def _create(path: Path) -> None:
+    # The file will hold password hashes and sealed tokens.
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 

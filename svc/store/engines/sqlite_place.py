@@ -1,7 +1,7 @@
-"""Where an SQLite store lies: the lock of its service beside it, and another store put in its place.
+"""The files of a SQLite store: the service's lock file, and the replacement of the store by another one.
 
-A restore is decided by one rename: from then on the new store lies ready beside the old one, and whoever opens the
-store next ends what is left to do. So a kill at any moment leaves either the old store or the new one.
+One rename decides a restore: it puts the new store beside the old one. If the restore is interrupted after the rename,
+the next process that opens the store finishes it. So a kill at any moment leaves either the old store or the new one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# The database and what SQLite keeps beside it. A log that stayed would be played into the new database.
+# The suffixes of the database and SQLite's other files. SQLite would apply a remaining log to the new database.
 _FILES = ("", "-wal", "-shm", "-journal")
 _READY = ".restored-"
 _ASIDE = ".before-restore-"
@@ -27,32 +27,33 @@ _ASIDE = ".before-restore-"
 
 @contextlib.contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """Held while the service runs: two would both act for every account. The kernel lets go of it, whatever happens.
+    """Hold the lock that only one service has, because two services would both act for every account.
 
-    A file of its own: closing the database's file once would undo SQLite's own locks. Raises Served: held; Away: the
-    place cannot be used; ConfigError: nor will it be.
+    The kernel releases it when the process ends, however it ends. It is a separate file, because closing the database
+    file would release SQLite's own locks. Raises Served if it is held; Away if the file cannot be opened; ConfigError
+    if the store can never be locked.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and path.stat().st_nlink > 1:
-            # The lock and SQLite's log lie beside each name: two programs would not see one another.
-            raise ConfigError(f"The store {path} has a second name (a hard link); remove one of them.")
-        beside_it = path.with_name(f"{path.name}.lock")
-        # Who may open it could hold it.
-        file = os.fdopen(os.open(beside_it, os.O_WRONLY | os.O_CREAT, 0o600), "w")
-        _give(beside_it, path.parent)
+            # Each name would have its own lock and log, so two programs would not notice each other.
+            raise ConfigError(f"The store {path} has a second name (a hard link). Remove one of the two names.")
+        lock_file = path.with_name(f"{path.name}.lock")
+        # Any user who may open the file could hold the lock.
+        file = os.fdopen(os.open(lock_file, os.O_WRONLY | os.O_CREAT, 0o600), "w")
+        _match_owner(lock_file, path.parent)
     except OSError as error:
         raise Away(f"The store {path} cannot be opened: {error}") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Served(f"Another svc serve uses the store {path}, or restores it; one at a time.") from None
+            raise Served(f"Another svc serve uses the store {path}, or svc restore is replacing it.") from None
         yield
 
 
 def is_free(path: Path) -> bool:
-    """Whether nobody holds the store's lock at this moment. Raises Away, ConfigError, as `lock` does."""
+    """Return True if the store's lock is free at this moment. Raises Away and ConfigError like `lock`."""
     try:
         with lock(path):
             return True
@@ -60,44 +61,45 @@ def is_free(path: Path) -> bool:
         return False
 
 
-def is_there(path: Path) -> bool:
-    """Whether there is a store, or what is left of one."""
+def store_exists(path: Path) -> bool:
+    """Return True if there is a store or remaining files of one."""
     return any(beside(path, each).exists() for each in _FILES)
 
 
 def beside(path: Path, ending: str) -> Path:
-    """The file beside `path` whose name goes on with `ending`."""
+    """Return the path with `ending` appended to the file name."""
     return path.with_name(path.name + ending)
 
 
 def put(path: Path, new: Path, stamp: str) -> Path | None:
-    """Put the store `new`, a whole database on the same disk, in the place of the one at `path`, whose lock is held.
+    """Replace the store at `path` with the complete database `new` on the same disk. The caller holds the lock.
 
-    Returns where the old one is now: beside, named with `stamp`; None: there was none. Raises OSError.
+    The old store is kept beside it under a name that contains `stamp`. Returns its path, None if there was no store.
+    Raises OSError.
     """
-    _give(new, path if path.exists() else path.parent)
+    _match_owner(new, path if path.exists() else path.parent)
     sync(new)
     new.replace(beside(path, _READY + stamp))
     sync(path.parent)
     finish(path)
     aside = beside(path, _ASIDE + stamp)
-    return aside if is_there(aside) else None
+    return aside if store_exists(aside) else None
 
 
 def is_unfinished(path: Path) -> bool:
-    """Whether a restore of this store was cut short after it was decided."""
+    """Return True if a restore of this store was interrupted after its rename."""
     return bool(_ready(path))
 
 
 def finish(path: Path) -> None:
-    """End a restore that was decided, if there is one; the store's lock is held. May be cut short, and repeated."""
+    """Finish an interrupted restore, if there is one. The caller holds the lock. Can be interrupted and repeated."""
     for ready in _ready(path):
         aside = beside(path, _ASIDE + ready.name.removeprefix(path.name + _READY))
         for ending in _FILES:
             old = beside(path, ending)
             if old.exists():
                 old.replace(beside(aside, ending))
-        sync(path.parent)  # no log of the old one may come back beside the new one
+        sync(path.parent)  # the old log must not reappear beside the new store
         ready.replace(path)
         sync(path.parent)
 
@@ -108,8 +110,8 @@ def _ready(path: Path) -> list[Path]:
     return sorted(each for each in path.parent.iterdir() if each.name.startswith(path.name + _READY))
 
 
-def _give(path: Path, like: Path) -> None:
-    """Let what root makes on the command line belong to whom the service's own files belong."""
+def _match_owner(path: Path, like: Path) -> None:
+    """Give a file that root creates with a command the same owner as the service's files."""
     if os.geteuid() == 0:
         found = like.stat()
         os.chown(path, found.st_uid, found.st_gid)

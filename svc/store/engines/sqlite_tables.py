@@ -1,4 +1,4 @@
-"""The tables of a SQLite database: run migrations, and compare the tables with those that a schema number promises."""
+"""The tables of a SQLite database: run migrations, and compare the tables with those of a schema version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """The number of the database's schema; 0: it has none."""
+    """Return the database's schema version, 0 if it has none."""
     return int(connection.execute("pragma user_version").fetchone()[0])
 
 
@@ -37,7 +37,7 @@ def make_tables(connection: sqlite3.Connection, schema: int) -> None:
 
 
 def columns_by_table(connection: sqlite3.Connection) -> dict[str, frozenset[str]]:
-    """The columns of each table of the database."""
+    """Return the columns of each table of the database."""
     found: dict[str, set[str]] = {}
     for table, column in connection.execute(
         "select t.name, c.name from sqlite_master t, pragma_table_info(t.name) c"
@@ -49,16 +49,16 @@ def columns_by_table(connection: sqlite3.Connection) -> dict[str, frozenset[str]
 
 @functools.cache  # the same for the whole process, and every open of a store needs it
 def columns_of_schema(version: int) -> Mapping[str, frozenset[str]]:
-    """The columns of each table that a store with this schema has, on either engine."""
+    """Return the columns of each table in this schema version. They are the same on both engines."""
     with contextlib.closing(sqlite3.connect(":memory:")) as database:
         run_migrations(database, _steps_to(version))
         return columns_by_table(database)
 
 
 def check_tables(version: int, found: Mapping[str, Collection[str]]) -> None:
-    """Compare the columns of a store's tables with those that its schema number promises; other tables are ignored.
+    """Compare the columns of a store's tables with those of its schema version. Other tables are ignored.
 
-    Raises ConfigError: they differ. The store was made by a version of the program that was never released.
+    Raises ConfigError if they differ, because an unreleased version of the program made the store.
     """
     different = []
     for table, columns in sorted(columns_of_schema(version).items()):
@@ -68,8 +68,8 @@ def check_tables(version: int, found: Mapping[str, Collection[str]]) -> None:
             different.append(f"{table} has {', '.join(names)}" if table in found else f"there is no table {table}")
     if different:
         raise ConfigError(
-            f"The store has schema {version}, but not its tables ({different[0]}): it was made by a version that was"
-            " never released. Restore a backup of a released version, or begin with an empty store"
+            f"The store has schema {version}, but not its tables ({different[0]}): an unreleased version made it."
+            " Restore a backup of a released version, or start with an empty store"
         )
 
 

@@ -1,6 +1,6 @@
-"""A service looks at its store every second, with a read or with a small write of its own.
+"""Check the service's store every second, with a read or a small write.
 
-So a loss is also known while nobody asks for anything, and its end is seen by a write that reached the disk.
+So an outage is detected even without requests, and it ends only when a write has reached the disk.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ log = logging.getLogger(__name__)
 
 # From the start of one check to the start of the next.
 _CHECK_EVERY_S = 1.0
-# A store that takes longer than this for the smallest statement is no store to send requests to.
+# A store that takes longer than this for the smallest statement counts as unavailable.
 ANSWER_S = 2.0
 
 
 async def watch(store: Store, service: trio.CancelScope) -> None:
-    """Keep the store's condition true, for ever; cancel `service` when another service has replaced this one."""
+    """Keep the store's condition up to date, until another service takes over the store. Then cancel `service`."""
     condition = store.condition
     while not condition.replaced.is_set():
         next_at = trio.current_time() + _CHECK_EVERY_S
-        with contained(log, "the look at the store failed"):
+        with contained(log, "store check failed"):
             await _check(store)
         with trio.move_on_at(next_at):
             await condition.replaced.wait()
-    log.error("another service has taken the store over; this one ends")
+    log.error("store taken over by another service; stopping")
     service.cancel()
 
 
@@ -57,7 +57,7 @@ async def _check(store: Store) -> None:
 
 
 async def _report_silence(store: Store) -> None:
-    """Count a check that takes too long as a failure before it ends: a disk that hangs may never end it."""
+    """Report a slow check as a failure before it ends, because it may never end on a disk that hangs."""
     await trio.sleep(ANSWER_S)
     store.condition.failed(StoreUnavailable())
 
@@ -67,5 +67,5 @@ def _read() -> Tx[None]:
 
 
 def small_write() -> Tx[None]:
-    """Increment a number that has no other use, to find out whether the store can be written."""
+    """Increment a counter that has no other use, to test whether the store can be written."""
     yield sql("update serving set looks = looks + 1")

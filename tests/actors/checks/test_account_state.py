@@ -1,4 +1,4 @@
-"""What the account's own checks make of a token that is refused: for a moment, for an incident, for good."""
+"""Refused tokens: a single refusal, an incident, and a permanent refusal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from edge_worker.harness.service import eventually
 from svc.edge.tokens import WORKING_RIGHTS
 
-pytestmark = pytest.mark.usefixtures("every_state_is_told")
+pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 
 HOUR_MS = 3_600_000
 DEAD = {"times": None, "status": 401, "code": 1000}
@@ -15,31 +15,31 @@ DEAD = {"times": None, "status": 401, "code": 1000}
 
 @pytest.fixture
 def quick(place):
-    """Checks follow each other at once, and each is over quickly; the clock moves with the test."""
+    """Health checks run in quick succession; the test moves the clock."""
     place.timing["health_every_s"] = 0.05
     return place
 
 
 async def in_state(service, state, code=None):
-    async def look():
+    async def poll():
         shown = await service.shown()
         error = shown["error"] or {}
         return shown if (shown["state"], error.get("code")) == (state, code) else None
 
-    return await eventually(look)
+    return await eventually(poll)
 
 
 async def refused_checks(service, number):
-    """Once the account's token was refused at so many checks in a row."""
+    """Wait until this many health checks in a row were refused."""
 
-    async def look():
+    async def poll():
         return (await service.account()).token_refusals >= number or None
 
-    await eventually(look)
+    await eventually(poll)
 
 
 @pytest.mark.rule("A20")
-async def test_an_incident_of_less_than_an_hour_never_makes_a_good_token_revoked(quick):
+async def test_incident_of_less_than_an_hour_does_not_revoke_a_valid_token(quick):
     async with quick.running() as service:
         await service.ready()
         await service.confirmed()
@@ -55,7 +55,7 @@ async def test_an_incident_of_less_than_an_hour_never_makes_a_good_token_revoked
 
 
 @pytest.mark.rule("A20")
-async def test_a_token_refused_for_more_than_an_hour_is_revoked_whatever_restarts_and_heals(quick):
+async def test_token_refused_for_more_than_an_hour_is_revoked_despite_restarts_and_recovers(quick):
     async with quick.running() as service:
         await service.ready()
         await service.confirmed()
@@ -72,23 +72,25 @@ async def test_a_token_refused_for_more_than_an_hour_is_revoked_whatever_restart
 
 
 @pytest.mark.rule("A20", "A25")
-async def test_a_token_that_the_platform_says_is_disabled_is_revoked_at_once(quick):
+async def test_disabled_token_is_revoked_immediately(quick):
     async with quick.running() as service:
         await service.ready()
         await service.confirmed()
         token = (await service.held())["tokens"][(await service.account()).token_id]
-        _, hand = await service.emulator.create_token(service.customer.account_id, rights=["Account API Tokens Write"])
+        _, api_token = await service.emulator.create_token(
+            service.customer.account_id, rights=["Account API Tokens Write"]
+        )
         path = f"/accounts/{service.customer.account_id}/tokens/{token['id']}"
         body = {"name": token["name"], "policies": token["policies"]}
-        await service.as_platform("PUT", path, hand, json=body | {"status": "disabled"})
+        await service.as_platform("PUT", path, api_token, json=body | {"status": "disabled"})
         await in_state(service, "revoked", "revoked")
         assert (await service.account()).token_refusals == 0
-        await service.as_platform("PUT", path, hand, json=body | {"status": "active"})
+        await service.as_platform("PUT", path, api_token, json=body | {"status": "active"})
         await in_state(service, "ready")
 
 
 @pytest.mark.rule("A20")
-async def test_a_token_that_is_accepted_again_but_lacks_a_right_shows_that(quick):
+async def test_token_accepted_again_without_a_permission_shows_permission_error(quick):
     assert "D1 Write" in {right.name for right in WORKING_RIGHTS}
     async with quick.running() as service:
         await service.ready()

@@ -1,4 +1,4 @@
-"""A working token's end is told days before it, and is the account's trouble at that very moment."""
+"""Expiry of the working token: a warning days before, and the account's error at that very moment."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
 
 
 async def shows(service, state, *warnings):
-    async def look():
+    async def poll():
         account = await service.account()
         return account if (account.state, account.warnings) == (state, warnings) else None
 
-    return await eventually(look)
+    return await eventually(poll)
 
 
 async def installed(service):
     await service.ready()
     await service.confirmed()
-    await service.idle()  # or the duties after the first check see what a test then changes in the store
+    await service.idle()  # otherwise the duties after the first check see changes that the test makes in the store
     service.clock.advance_s(1)
     return await service.account()
 
@@ -35,7 +35,7 @@ def ends_at(account_id, at):
 
 
 @pytest.mark.rule("A25")
-async def test_the_warning_comes_14_days_before_the_end_and_goes_with_a_renewal(service):
+async def test_warning_appears_14_days_before_expiry_and_a_renewal_clears_it(service):
     account = await installed(service)
     assert account.token_expires_at == pytest.approx(service.clock() + 365 * DAY_MS, abs=60_000)
     await service.store.run(ends_at(account.id, service.clock() + 14 * DAY_MS + 60_000))
@@ -59,7 +59,7 @@ async def test_the_warning_comes_14_days_before_the_end_and_goes_with_a_renewal(
 
 
 @pytest.mark.rule("A25")
-async def test_the_end_is_noticed_at_its_moment_though_no_check_is_due(place):
+async def test_expiry_is_noticed_on_time_without_a_health_check(place):
     place.timing |= {"health_every_s": 86_400}
     async with place.running() as service:
         account = await installed(service)
@@ -67,13 +67,13 @@ async def test_the_end_is_noticed_at_its_moment_though_no_check_is_due(place):
         service.supervisor.wake(account.edge_account_id)
         await service.idle()
         await shows(service, "ready", "token_expires_soon")
-        service.clock.advance_s(1.5)  # the account's own time comes by itself
+        service.clock.advance_s(1.5)  # the duty runs at its due time without another event
         ended = await shows(service, "revoked")
         assert ended.error == ErrorNote("revoked", "The working token has expired.")
 
 
 @pytest.mark.rule("A25")
-async def test_the_end_that_comes_between_two_lives_of_the_service_is_noticed_by_the_second(place):
+async def test_expiry_while_the_service_is_down_is_noticed_at_the_next_start(place):
     async with place.running() as service:
         account = await installed(service)
         await service.store.run(ends_at(account.id, service.clock() + 3000))
@@ -88,7 +88,7 @@ async def test_the_end_that_comes_between_two_lives_of_the_service_is_noticed_by
 
 
 @pytest.mark.rule("A25")
-async def test_an_account_without_a_worker_is_warned_and_ended_as_well(service):
+async def test_account_without_a_worker_is_warned_and_revoked_as_well(service):
     await service.emulator.fault("refuse", "*/d1/database", method="POST", times=None, status=400, code=1)
     await service.connect()
     await service.settled("connected")
@@ -106,7 +106,7 @@ async def test_an_account_without_a_worker_is_warned_and_ended_as_well(service):
     ("state", "left_days", "warned", "due_in_days"),
     [("ready", 100, False, 86), ("ready", 10, False, -4), ("ready", 10, True, 10), ("revoked", -1, False, None)],
 )
-async def test_a_start_knows_when_a_token_ends(service, state, left_days, warned, due_in_days):
+async def test_start_schedules_token_expiry(service, state, left_days, warned, due_in_days):
     account = await installed(service)
     now = service.clock()
     await service.store.run(ends_at(account.id, now + left_days * DAY_MS))

@@ -1,4 +1,4 @@
-"""What a look at a whole account finds of what was changed at the platform behind the service's back, and mends."""
+"""Health checks of a whole account: what they find and repair after changes at Cloudflare outside the service."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from edge_worker.harness.service import eventually
 from svc.store import accounts
 from svc.store.tx import sql
 
-pytestmark = pytest.mark.usefixtures("every_state_is_told")
+pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 
 RUNNING_WORKER = pytest.mark.usefixtures("running_worker")
 SCRIPT = "svc-edge"
 RIGHTS = ["Workers Scripts Write", "Workers Routes Write", "D1 Write", "Account API Tokens Write"]
 
 
-class Hand:
-    """The customer's own hand on the platform."""
+class CustomerApi:
+    """The customer's own access to Cloudflare, for changes outside the service."""
 
     def __init__(self, service):
         self.service = service
@@ -38,13 +38,13 @@ class Hand:
         return (await self.call("POST", path, json={"sql": text}))[0]["results"]
 
     async def routes(self):
-        """Pattern → id and script of the zone's routes."""
+        """Return the path of the zone's routes, and the routes by pattern."""
         [zone_id] = self.service.customer.zones.values()
         path = f"/zones/{zone_id}/workers/routes"
         return path, {route["pattern"]: route for route in await self.call("GET", path)}
 
     async def edit_token(self, *, without=(), **changed):
-        """Take rights from the working token, or change its `status`."""
+        """Remove permissions from the working token, or change its `status`."""
         token_id = (await self.service.account()).token_id
         token = (await self.service.held())["tokens"][token_id]
         gone = {group_named(name).id for name in without}
@@ -62,33 +62,33 @@ class Hand:
 
 
 def retire(site_id, path, until):
-    """The site had this path until lately."""
+    """Record an old path of the site that is still counted."""
     yield sql(
         "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, null, $3)", site_id, path, until
     )
 
 
-BY_ITSELF = "Nothing: the service mends it by itself."
+REPAIRED_AUTOMATICALLY = "Nothing to do: the service repairs it automatically."
 
 
 async def check(service):
     answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
     assert answer.status == 200, answer.raw
-    for one in answer.body["findings"]:  # a program is told all that the words name
+    for one in answer.body["findings"]:  # the facts for programs contain everything that the words contain
         words = " ".join(one[name] for name in ("thing", "expected", "found"))
         assert all(fact.removesuffix(".") in words for fact in one["facts"].values()), one
-        assert one["kind"] != "other" or one["found"].startswith(("cannot be looked at", "is refused")), one
-        assert (one["remedy_code"] is None) == (one["remedy"] in (None, BY_ITSELF)), one
+        assert one["kind"] != "other" or one["found"].startswith(("cannot be checked", "is refused")), one
+        assert (one["remedy_code"] is None) == (one["remedy"] in (None, REPAIRED_AUTOMATICALLY)), one
     return answer.body["findings"]
 
 
-def told(findings):
-    """Thing → what is found, whether it is mended, the remedy."""
+def by_thing(findings):
+    """Return the findings by thing: (found, mended, remedy)."""
     return {one["thing"]: (one["found"], one["mended"], one["remedy"]) for one in findings}
 
 
 async def with_site_and_link(service, zone):
-    """An account with everything: its site's route pattern. The link's code is `code`."""
+    """Create an account with a site, a link host and the link `code`. Return the site's route pattern."""
     account_id = await service.ready()
     await service.confirmed()
     await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
@@ -108,14 +108,14 @@ async def with_site_and_link(service, zone):
 
 
 async def redirects(service, zone):
-    """Whether the link leads where it should, asked of an isolate that knows nothing."""
+    """Return True if the link redirects to its target in a new isolate with empty caches."""
     await service.emulator.new_isolates()
     visit = await service.emulator.visit(f"go.{zone}", "/code")
     return visit.status == 302 and visit.headers["location"] == "https://example.org/"
 
 
 @pytest.mark.rule("X6", "A20")
-async def test_all_is_well_and_many_sites_cost_no_more_calls_than_one(service, zone):
+async def test_healthy_account_has_no_findings_and_many_sites_need_no_more_calls_than_one(service, zone):
     await with_site_and_link(service, zone)
     assert await check(service) == []
     account_id = (await service.account()).id
@@ -139,20 +139,22 @@ async def test_all_is_well_and_many_sites_cost_no_more_calls_than_one(service, z
 
 @pytest.mark.rule("X6", "S3")
 @RUNNING_WORKER
-async def test_what_is_gone_is_made_again_without_a_question(service, zone):
+async def test_missing_resources_are_repaired_automatically(service, zone):
     pattern = await with_site_and_link(service, zone)
-    hand = Hand(service)
+    customer_api = CustomerApi(service)
     [site] = (await service.call("GET", "/v1/sites")).body["sites"]
     await service.store.run(retire(site["id"], "/old", service.clock() + 86_400_000))
-    await hand.delete_routes()
-    await hand.call("PUT", f"{hand.script}/schedules", json=[])
-    await hand.call("POST", f"{hand.script}/subdomain", json={"enabled": True, "previews_enabled": True})
-    await hand.sql("delete from config where key = 'link:code'")
+    await customer_api.delete_routes()
+    await customer_api.call("PUT", f"{customer_api.script}/schedules", json=[])
+    await customer_api.call(
+        "POST", f"{customer_api.script}/subdomain", json={"enabled": True, "previews_enabled": True}
+    )
+    await customer_api.sql("delete from config where key = 'link:code'")
     assert not await redirects(service, zone)
     found = await check(service)
     assert {one["mended"] for one in found} == {True}
     assert {one["remedy"] for one in found} == {None}
-    assert set(told(found)) == {
+    assert set(by_thing(found)) == {
         f"the route {pattern}",
         f"the route {zone}/old*",
         f"the route go.{zone}/*",
@@ -160,7 +162,7 @@ async def test_what_is_gone_is_made_again_without_a_question(service, zone):
         "the worker's address on workers.dev",
         "the worker's configuration",
     }
-    assert set((await hand.routes())[1]) == {pattern, f"{zone}/old*", f"go.{zone}/*"}
+    assert set((await customer_api.routes())[1]) == {pattern, f"{zone}/old*", f"go.{zone}/*"}
     script = (await service.held())["scripts"][SCRIPT]
     assert [one["cron"] for one in script["schedules"]] == ["* * * * *"]
     assert (script["subdomain_enabled"], script["previews_enabled"]) == (False, False)
@@ -171,34 +173,34 @@ async def test_what_is_gone_is_made_again_without_a_question(service, zone):
 
 @pytest.mark.rule("X6", "S7")
 @RUNNING_WORKER
-async def test_a_database_that_was_emptied_or_restored_is_filled_again(service, zone):
+async def test_emptied_or_restored_database_is_filled_again(service, zone):
     await with_site_and_link(service, zone)
-    hand = Hand(service)
+    customer_api = CustomerApi(service)
     assert await redirects(service, zone)
     path = f"/v1/accounts/{(await service.account()).id}"
     assert (await service.call("PATCH", path, {"days_kept": 14})).status == 200
     await service.idle()
     for left in ("nothing", "no configuration", "no meta", "an earlier state", "no days kept"):
         if left == "nothing":
-            for row in await hand.sql(
+            for row in await customer_api.sql(
                 "select name from sqlite_master where type = 'table' and name not like '\\_%' escape '\\'"
             ):
-                await hand.sql(f"drop table {row['name']}")
+                await customer_api.sql(f"drop table {row['name']}")
         elif left == "no configuration":
-            await hand.sql("drop table config")
+            await customer_api.sql("drop table config")
         elif left == "no meta":
-            await hand.sql("delete from meta")
+            await customer_api.sql("delete from meta")
         elif left == "no days kept":
-            await hand.sql("delete from config where key = 'days_kept'")
+            await customer_api.sql("delete from config where key = 'days_kept'")
         else:
-            await hand.sql(
+            await customer_api.sql(
                 "delete from config where key = 'link:code'; update meta set value = 1 where key = 'config_version'"
             )
         [finding] = await check(service)
         assert finding["mended"], left
         assert ("lost" if left != "no days kept" else "deleted") in finding["found"], left
-        assert ("lacks rows of its table meta," in finding["found"]) == (left == "no meta"), left
-        [row] = await hand.sql("select body from config where key = 'days_kept'")
+        assert ("lacks rows of the table meta," in finding["found"]) == (left == "no meta"), left
+        [row] = await customer_api.sql("select body from config where key = 'days_kept'")
         assert row["body"] == '{"days":14}', left
         assert await redirects(service, zone), left
         assert await check(service) == [], left
@@ -207,81 +209,81 @@ async def test_a_database_that_was_emptied_or_restored_is_filled_again(service, 
 
 
 @pytest.mark.rule("X6", "A20")
-async def test_what_cannot_be_mended_after_all_the_account_shows_until_it_is_well(service, zone):
+async def test_refused_repair_is_shown_until_the_problem_is_gone(service, zone):
     await with_site_and_link(service, zone)
-    hand = Hand(service)
-    await hand.sql("update meta set value = 'x' || value where key = 'schema'")
-    for _ in range(2):  # a second look does not take it for well
+    customer_api = CustomerApi(service)
+    await customer_api.sql("update meta set value = 'x' || value where key = 'schema'")
+    for _ in range(2):  # a second check does not clear the error
         [finding] = await check(service)
         assert not finding["mended"]
-        assert "mending it was refused" in finding["found"]
+        assert "the repair was refused" in finding["found"]
         shown = await service.shown()
         assert (shown["state"], shown["error"]["code"]) == ("resource_drift", "resource_drift")
         assert finding["found"] in shown["error"]["message"]
-    await hand.sql("update meta set value = substr(value, 2) where key = 'schema'")
+    await customer_api.sql("update meta set value = substr(value, 2) where key = 'schema'")
     assert await check(service) == []
     assert (await service.shown())["state"] == "ready"
 
 
 @pytest.mark.rule("X6", "A20")
-async def test_a_version_that_the_service_never_wrote_is_reported_and_not_adopted(service, zone):
+async def test_version_that_the_service_never_wrote_is_reported_and_not_adopted(service, zone):
     await with_site_and_link(service, zone)
-    hand = Hand(service)
+    customer_api = CustomerApi(service)
     before = (await service.account()).config_version
     set_version = "update meta set value = {} where key = 'config_version'"
     for version in (10**18, 2**63 - 1, -5):
-        await hand.sql(set_version.format(version))
+        await customer_api.sql(set_version.format(version))
         [finding] = await check(service)
         assert not finding["mended"], version
         assert "Time Travel" in finding["found"], version
         assert (await service.shown())["error"]["code"] == "resource_drift", version
         assert (await service.account()).config_version == before, version
-        await hand.sql(set_version.format(before))
+        await customer_api.sql(set_version.format(before))
         assert await check(service) == [], version
         assert (await service.shown())["state"] == "ready", version
 
 
 @pytest.mark.rule("X6", "A20")
 @RUNNING_WORKER
-async def test_who_has_spoilt_what_the_crons_know_is_told_the_way_out_and_it_works(service, zone):
+async def test_remedy_for_a_corrupted_cron_state_works(service, zone):
     pattern = await with_site_and_link(service, zone)
-    hand = Hand(service)
-    await hand.sql("update meta set value = '{\"day\": \"x\"}' where key = 'state'")
+    customer_api = CustomerApi(service)
+    await customer_api.sql("update meta set value = '{\"day\": \"x\"}' where key = 'state'")
     [finding] = await check(service)
-    assert (finding["mended"], "delete it" in finding["found"]) == (False, True)
+    assert (finding["mended"], "delete the database" in finding["found"]) == (False, True)
     account = await service.account()
-    await hand.call("DELETE", f"{hand.account}/d1/database/{account.database_id}")
+    await customer_api.call("DELETE", f"{customer_api.account}/d1/database/{account.database_id}")
     await service.call("POST", f"/v1/accounts/{account.id}/install")
     await service.settled("ready")
     assert await check(service) == []
-    assert (await redirects(service, zone), pattern in (await hand.routes())[1]) == (True, True)
+    assert (await redirects(service, zone), pattern in (await customer_api.routes())[1]) == (True, True)
 
 
 @pytest.mark.rule("X6", "A13")
-async def test_what_was_changed_outside_is_left_alone_and_told(service, zone):
+async def test_resources_changed_outside_are_reported_and_not_touched(service, zone):
     pattern = await with_site_and_link(service, zone)
-    hand = Hand(service)
-    path, there = await hand.routes()
-    await hand.call("PUT", f"{path}/{there[pattern]['id']}", json={"pattern": pattern})
-    await hand.call("DELETE", f"{hand.script}/secrets/WORKER_KEY")
-    await hand.call("PUT", f"{hand.script}/schedules", json=[])
+    customer_api = CustomerApi(service)
+    path, there = await customer_api.routes()
+    await customer_api.call("PUT", f"{path}/{there[pattern]['id']}", json={"pattern": pattern})
+    await customer_api.call("DELETE", f"{customer_api.script}/secrets/WORKER_KEY")
+    await customer_api.call("PUT", f"{customer_api.script}/schedules", json=[])
     await service.emulator.set_limits(service.customer.account_id, crons=0)
     findings = await check(service)
     assert not any(one["mended"] for one in findings)
-    found = told(findings)
+    found = by_thing(findings)
     assert set(found) == {f"the route {pattern}", f"the worker {SCRIPT}", "the worker's cron trigger"}
     assert "Remove the other route" in found[f"the route {pattern}"][2]
     assert "WORKER_KEY" in found[f"the worker {SCRIPT}"][0]
     assert "Delete a cron trigger" in found["the worker's cron trigger"][2]
-    assert (await hand.routes())[1][pattern]["script"] is None
+    assert (await customer_api.routes())[1][pattern]["script"] is None
     [site] = (await service.call("GET", "/v1/sites")).body["sites"]
     assert (site["state"], site["error"]["code"]) == ("route_conflict", "route_conflict")
     shown = await service.shown()
     assert (shown["state"], shown["error"]["code"]) == ("resource_drift", "resource_drift")
 
-    await hand.call("DELETE", f"{hand.account}/d1/database/{(await service.account()).database_id}")
-    await hand.call("DELETE", f"{hand.script}?force=true")
-    found = told(await check(service))
+    await customer_api.call("DELETE", f"{customer_api.account}/d1/database/{(await service.account()).database_id}")
+    await customer_api.call("DELETE", f"{customer_api.script}?force=true")
+    found = by_thing(await check(service))
     assert found[f"the worker {SCRIPT}"][0] == "was deleted outside the service"
     assert found[f"the database {SCRIPT}"][0] == "was deleted outside the service"
     assert "/install" in found[f"the database {SCRIPT}"][2]
@@ -289,32 +291,32 @@ async def test_what_was_changed_outside_is_left_alone_and_told(service, zone):
 
 
 @pytest.mark.rule("X6", "A20")
-async def test_missing_rights_are_named_and_a_dead_token_is_the_one_finding(service, zone):
+async def test_missing_permissions_are_named_and_an_invalid_token_is_the_only_finding(service, zone):
     await with_site_and_link(service, zone)
-    hand = Hand(service)
+    customer_api = CustomerApi(service)
     account = await service.account()
     token = (await service.held())["tokens"][account.token_id]
-    path = f"{hand.account}/tokens/{token['id']}"
-    await hand.edit_token(without=("Workers Routes Write", "Account Settings Read"))
+    path = f"{customer_api.account}/tokens/{token['id']}"
+    await customer_api.edit_token(without=("Workers Routes Write", "Account Settings Read"))
     found = await check(service)
     assert {one["thing"] for one in found} == {"the working token"}
     assert {one["expected"] for one in found} == {
-        "has the right Workers Routes: Edit",
-        "has the right Account Settings: Read",
+        "has the permission Workers Routes: Edit",
+        "has the permission Account Settings: Read",
     }
     assert all("renew it" in one["remedy"] for one in found)
     assert (await service.shown())["state"] == "permission_error"
-    await hand.call("PUT", path, json={"name": token["name"], "policies": token["policies"]})
+    await customer_api.call("PUT", path, json={"name": token["name"], "policies": token["policies"]})
     assert await check(service) == []
     assert (await service.shown())["state"] == "ready"
-    await hand.call("DELETE", path)
+    await customer_api.call("DELETE", path)
     [finding] = await check(service)
     assert (finding["thing"], finding["mended"]) == ("the working token", False)
     assert (await service.shown())["error"]["code"] == "token_refused"
 
 
 @pytest.mark.rule("X6")
-async def test_a_check_answers_in_every_state_and_503_where_the_platform_is_dead(place, zone):
+async def test_check_answers_in_every_state_and_with_503_if_cloudflare_is_down(place, zone):
     place.edge |= {"retries": 0, "connect_s": 3}
     async with place.running() as service:
         await service.emulator.fault("refuse", "*/workers/scripts/*", method="PUT", times=None, status=400, code=10021)
@@ -333,71 +335,71 @@ async def test_a_check_answers_in_every_state_and_503_where_the_platform_is_dead
             answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
             assert (answer.status, answer.code) == (503, "cloudflare_unavailable")
             await service.emulator.clear_faults()
-        # A part that cannot be looked at is told, the others are looked at all the same.
-        await Hand(service).call("PUT", f"{Hand(service).script}/schedules", json=[])
+        # A part that cannot be checked is a finding; the other parts are checked all the same.
+        await CustomerApi(service).call("PUT", f"{CustomerApi(service).script}/schedules", json=[])
         await service.emulator.fault("html", "*/query", times=None)
-        found = told(await check(service))
+        found = by_thing(await check(service))
         assert found["the worker's cron trigger"][1]
-        assert found[f"the database {SCRIPT}"][0].startswith("cannot be looked at now")
+        assert found[f"the database {SCRIPT}"][0].startswith("cannot be checked now")
         assert (await service.shown())["state"] == "ready"
 
 
 @pytest.mark.rule("X6", "A20")
 @RUNNING_WORKER
-async def test_the_duty_mends_by_itself(place, zone):
+async def test_duty_repairs_automatically(place, zone):
     async with place.running() as service:
         pattern = await with_site_and_link(service, zone)
-        hand = Hand(service)
-        await hand.delete_routes()
-        await hand.call("PUT", f"{hand.script}/schedules", json=[])
-        await hand.sql("drop table config")
+        customer_api = CustomerApi(service)
+        await customer_api.delete_routes()
+        await customer_api.call("PUT", f"{customer_api.script}/schedules", json=[])
+        await customer_api.sql("drop table config")
     place.timing["health_every_s"] = 0.2
     async with place.running() as service:
-        hand = Hand(service)
+        customer_api = CustomerApi(service)
 
-        async def whole():
+        async def is_repaired():
             script = (await service.held())["scripts"][SCRIPT]
-            routes = set((await hand.routes())[1])
+            routes = set((await customer_api.routes())[1])
             return (bool(script["schedules"]) and routes == {pattern, f"go.{zone}/*"}) or None
 
-        await eventually(whole)
-        await eventually(lambda: filled(hand))
+        await eventually(is_repaired)
+        await eventually(lambda: config_is_filled(customer_api))
         assert await redirects(service, zone)
 
 
-async def filled(hand):
-    tables = await hand.sql("select name from sqlite_master where name = 'config'")
-    return (tables and await hand.sql("select 1 from config where key = 'link:code'")) or None
+async def config_is_filled(customer_api):
+    tables = await customer_api.sql("select name from sqlite_master where name = 'config'")
+    return (tables and await customer_api.sql("select 1 from config where key = 'link:code'")) or None
 
 
 @pytest.mark.rule("A20")
-async def test_a_refusal_that_suggests_more_makes_the_look_due_at_once_and_not_again_and_again(place, zone):
+async def test_suspicious_refusal_triggers_one_immediate_check(place, zone):
     place.timing |= {"sync_retry_s": 0.05, "recheck_s": 5}
     async with place.running() as service:
         await with_site_and_link(service, zone)
-        hand = Hand(service)
-        await hand.call("DELETE", f"{hand.account}/d1/database/{(await service.account()).database_id}")
+        customer_api = CustomerApi(service)
+        await customer_api.call("DELETE", f"{customer_api.account}/d1/database/{(await service.account()).database_id}")
         await service.emulator.forget_requests()
         link = {"account_id": (await service.account()).id, "url": "https://example.org/"}
         for _ in range(3):
             await service.call("POST", "/v1/links", link)
 
-        async def drifted():
+        async def shows_drift():
             shown = await service.shown()
             return shown if shown["state"] == "resource_drift" else None
 
-        # Long before the hour, and though the sync only met a 404.
-        shown = await eventually(drifted)
+        # Long before the hourly check, although the sync only got a 404.
+        shown = await eventually(shows_drift)
         assert "database" in shown["error"]["message"]
         verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
         assert len(verified) == 1
 
 
 @pytest.mark.rule("X6")
-async def test_many_who_ask_at_once_share_a_look_and_a_repeated_request_gets_its_answer_again(service, zone):
+async def test_concurrent_checks_are_shared_and_a_repeated_request_is_replayed(service, zone):
     await with_site_and_link(service, zone)
-    hand = Hand(service)
-    await hand.delete_routes()
+    customer_api = CustomerApi(service)
+    await customer_api.delete_routes()
     await service.emulator.forget_requests()
     answers = []
 
@@ -409,11 +411,11 @@ async def test_many_who_ask_at_once_share_a_look_and_a_repeated_request_gets_its
             nursery.start_soon(ask)
     assert max(len(answer) for answer in answers) == 2
     verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
-    assert len(verified) <= 3  # the first looks twice, as it mends; the second is for all that came meanwhile
+    assert len(verified) <= 3  # two for the first check, which repairs; one for the check that the others share
 
     path = f"/v1/accounts/{(await service.account()).id}/check"
     headers = {**service.session, "Idempotency-Key": "again"}
-    await hand.delete_routes()
+    await customer_api.delete_routes()
     first = await service.world.call("POST", path, None, headers=headers)
     assert len(json.loads(first.raw)["findings"]) == 2
     again = await service.world.call("POST", path, None, headers=headers)
@@ -421,7 +423,7 @@ async def test_many_who_ask_at_once_share_a_look_and_a_repeated_request_gets_its
 
 
 @pytest.mark.rule("X6")
-async def test_nobody_waits_for_a_look_that_the_platform_does_not_answer(place, zone):
+async def test_request_does_not_wait_for_a_hanging_health_check(place, zone):
     place.edge["timeout_s"] = 60
     place.timing["recheck_s"] = 0.01
     async with place.running() as service:
@@ -433,7 +435,7 @@ async def test_nobody_waits_for_a_look_that_the_platform_does_not_answer(place, 
         await service.store.run(accounts.suspect(account.id, service.clock()))
         service.supervisor.wake(account.edge_account_id)
         await service.emulator.faulted()
-        with trio.fail_after(40):  # before the platform answers
+        with trio.fail_after(40):  # less than the delay of the emulator
             answer = await service.call("PUT", f"/v1/accounts/{account.id}/link-host", {"host": f"go.{zone}"})
         assert answer.status == 202, answer.raw
         await service.emulator.clear_faults()

@@ -1,4 +1,4 @@
-"""Which hosts may be sites and link hosts, and what becomes of those whose records change later."""
+"""Hosts of sites and link hosts: which are accepted, and the effect of later changes to their DNS records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svc.actors.duty import Timers
 from svc.actors.sync import routes
 from tests.actors.test_due import nothing_to_sync
 
-SERVER = {"name": "blog", "proxied": True}  # its content is an address of the internet
+SERVER = {"name": "blog", "proxied": True}  # its content is a public IP address
 DUMMY = {"type": "AAAA", "content": "100::", "proxied": True}
 
 
@@ -28,40 +28,40 @@ async def add_site(service, host):
 
 
 async def site_once(service, state, code=None):
-    """The only site, once it has this state and error."""
+    """Return the only site once it has this state and error."""
 
-    async def look():
+    async def poll():
         [site] = (await service.call("GET", "/v1/sites")).body["sites"]
         found = site["error"]["code"] if site["error"] else None
         return site if (site["state"], found) == (state, code) else None
 
-    return await eventually(look)
+    return await eventually(poll)
 
 
 async def link_host_once(service, state, code=None):
-    async def look():
+    async def poll():
         host = (await service.shown())["link_host"]
         found = host["error"]["code"] if host["error"] else None
         return host if (host["state"], found) == (state, code) else None
 
-    return await eventually(look)
+    return await eventually(poll)
 
 
-async def fails_open(service):
-    """By pattern: what each route at the platform does past the day's requests."""
+async def fail_open_by_pattern(service):
+    """Return `fail_open` of each route in the emulator by pattern."""
     zones = (await service.held())["zones"].values()
     return {route["pattern"]: route["request_limit_fail_open"] for zone in zones for route in zone["routes"]}
 
 
 @pytest.mark.rule("A19", "S3")
 @pytest.mark.usefixtures("running_worker")
-async def test_past_the_days_requests_a_site_is_as_without_us_and_a_link_host_shows_the_platforms_page(service, zone):
+async def test_above_the_daily_limit_sites_fail_open_and_link_hosts_fail_closed(service, zone):
     await service.ready()
     assert (await put_link_host(service, f"go.{zone}")).status == 202
     site = (await add_site(service, zone)).body["site"]
     await link_host_once(service, "active")
     await site_once(service, "active")
-    assert await fails_open(service) == {f"go.{zone}/*": False, f"{zone}{site['path']}*": True}
+    assert await fail_open_by_pattern(service) == {f"go.{zone}/*": False, f"{zone}{site['path']}*": True}
     await service.emulator.add_page(zone, site["path"], "the page")
     await service.emulator.set_limits(service.customer.account_id, requests=0)
     assert (await service.emulator.visit(zone, site["path"])).body == "the page"
@@ -69,7 +69,7 @@ async def test_past_the_days_requests_a_site_is_as_without_us_and_a_link_host_sh
 
 
 @pytest.mark.rule("A19", "S3")
-async def test_routes_are_active_where_the_platform_ignores_what_they_do_past_the_limit(service, zone):
+async def test_routes_are_active_if_cloudflare_ignores_fail_open(service, zone):
     await service.ready()
     await service.emulator.set_rudeness(ignores_fail_open=True)
     try:
@@ -90,10 +90,10 @@ async def test_no_route_is_created_for_a_link_host_that_was_replaced(service, zo
     await put_link_host(service, f"go.{zone}")
     await link_host_once(service, "active")
     await service.idle()
-    # A run that had read the account before the replacement.
+    # A run of the duty that has read the account before the replacement.
     stale = replace(before, link_host=replace(before.link_host, state="route_pending", route_id=None))
     await routes.make_when_due(service.context, stale, Timers(health_at=0))
-    assert list(await fails_open(service)) == [f"go.{zone}/*"]
+    assert list(await fail_open_by_pattern(service)) == [f"go.{zone}/*"]
 
 
 def codes(warnings):
@@ -101,14 +101,14 @@ def codes(warnings):
 
 
 async def site_with_warnings(service, state, *expected):
-    """The only site, once it has this state and these warnings, and no error."""
+    """Return the only site once it has this state, these warnings and no error."""
 
-    async def look():
+    async def poll():
         [site] = (await service.call("GET", "/v1/sites")).body["sites"]
         found = (site["state"], site["error"], codes(site["warnings"]))
         return site if found == (state, None, list(expected)) else None
 
-    return await eventually(look)
+    return await eventually(poll)
 
 
 async def check(service):
@@ -152,7 +152,7 @@ async def test_site_without_a_proxied_record_is_accepted_with_the_record_to_crea
 
 
 @pytest.mark.rule("S1")
-async def test_warnings_of_a_site_are_cleared_by_the_accounts_timer(place, zone):
+async def test_warnings_of_a_site_are_cleared_by_the_health_check(place, zone):
     place.timing["health_every_s"] = 0.25
     async with place.running() as service:
         await service.ready()
@@ -168,7 +168,7 @@ async def test_warnings_of_a_site_are_cleared_by_the_accounts_timer(place, zone)
 
 
 @pytest.mark.rule("S1")
-async def test_account_that_was_well_is_checked_within_the_hour_once_a_site_has_warnings(service, zone):
+async def test_healthy_account_is_checked_within_the_hour_once_a_site_has_warnings(service, zone):
     await service.ready()
     await service.idle()
     assert (await service.account()).well_at is not None
@@ -187,7 +187,7 @@ async def test_account_that_was_well_is_checked_within_the_hour_once_a_site_has_
     ],
     ids=["pending", "initializing", "paused"],
 )
-async def test_site_in_a_zone_that_is_not_active_gets_its_route_when_the_zone_is(service, zone, change, status, answer):
+async def test_site_in_an_inactive_zone_gets_its_route_once_the_zone_is_active(service, zone, change, status, answer):
     await service.ready()
     account_id = service.customer.account_id
     await service.emulator.set_rudeness(inactive_zone=answer)
@@ -204,18 +204,18 @@ async def test_site_in_a_zone_that_is_not_active_gets_its_route_when_the_zone_is
         ("route_not_made", "zone_not_active"),
     }
     await service.emulator.set_zone(account_id, **proxied_zone(zone), **change)
-    await check(service)  # DNS is right before the zone is
+    await check(service)  # the DNS record is correct before the zone is active
     await site_with_warnings(service, "route_pending", "zone_not_active")
     assert (await service.shown())["state"] == "ready"
 
     await service.emulator.set_zone(account_id, zone, status="active")
     site = await site_with_warnings(service, "active")
     assert site["snippet"] == added.body["site"]["snippet"]
-    assert list(await fails_open(service)) == [f"{zone}{site['path']}*"]
+    assert list(await fail_open_by_pattern(service)) == [f"{zone}{site['path']}*"]
 
 
 @pytest.mark.rule("S1", "S3")
-async def test_route_is_made_before_the_zone_is_active_where_the_platform_allows_it(service, zone):
+async def test_route_is_created_in_an_inactive_zone_if_cloudflare_allows_it(service, zone):
     await service.ready()
     await service.emulator.set_rudeness(inactive_zone="accepts")
     await service.emulator.set_zone(service.customer.account_id, zone, status="moved")
@@ -227,7 +227,7 @@ async def test_route_is_made_before_the_zone_is_active_where_the_platform_allows
 
 
 @pytest.mark.rule("S3")
-async def test_zone_that_is_not_active_is_asked_once_for_all_of_its_sites(place, zone):
+async def test_inactive_zone_is_tried_once_for_all_of_its_sites(place, zone):
     place.timing["route_retry_s"] = 3_600
     async with place.running() as service:
         await service.ready()
@@ -247,12 +247,12 @@ async def test_zone_that_is_not_active_is_asked_once_for_all_of_its_sites(place,
             calls = await service.emulator.requests()
             looks = [one for one in calls if one["path"].endswith("/zones") and "name=" in one["query"]]
             posts = [one for one in calls if one["method"] == "POST" and one["path"].endswith("/workers/routes")]
-            # Names of a host's zone: the host itself and the zone.
+            # Two possible names of the host's zone: the host itself and the zone.
             assert len(looks) == 2 * len(posts) > 0
 
 
 @pytest.mark.rule("A19")
-async def test_link_host_says_what_its_zone_lacks(service, zone):
+async def test_link_host_refusal_names_the_obstacle(service, zone):
     await service.ready()
     account_id = service.customer.account_id
     host = f"go.{zone}"
@@ -289,7 +289,7 @@ async def test_link_host_says_what_its_zone_lacks(service, zone):
 
 
 @pytest.mark.rule("A19")
-async def test_a_link_host_that_the_free_certificate_does_not_cover_is_refused(service, zone):
+async def test_link_host_without_certificate_is_refused(service, zone):
     await service.ready()
     host = f"go.eu.{zone}"
     refused = await put_link_host(service, host)
@@ -297,14 +297,14 @@ async def test_a_link_host_that_the_free_certificate_does_not_cover_is_refused(s
     assert (await service.shown())["link_host"] is None
     assert (await put_link_host(service, host, has_certificate=True)).status == 202
     await link_host_once(service, "active")
-    assert (await put_link_host(service, host)).status == 202  # it is the link host already
+    assert (await put_link_host(service, host)).status == 202  # already the link host
 
     await service.emulator.set_zone(service.customer.account_id, zone, type="partial")
     assert (await put_link_host(service, f"go.us.{zone}")).status == 202
 
 
 @pytest.mark.rule("A19")
-async def test_a_link_host_takes_no_website_down(service, zone):
+async def test_link_host_with_a_website_is_refused(service, zone):
     await service.ready()
     account_id = service.customer.account_id
     records = [{"name": "@", "proxied": True}, {"name": "www", "proxied": True}, {"name": "*", **DUMMY}, SERVER]
@@ -326,7 +326,7 @@ async def test_a_link_host_takes_no_website_down(service, zone):
 
 
 @pytest.mark.rule("A19")
-async def test_a_domain_of_links_only_may_have_them_at_its_apex(service, zone):
+async def test_apex_without_a_website_can_be_the_link_host(service, zone):
     await service.ready()
     await service.emulator.set_zone(service.customer.account_id, zone, dns=[{"name": "@", **DUMMY}])
     assert (await put_link_host(service, zone)).status == 202
@@ -355,7 +355,7 @@ MAIL = {"name": "@", "type": "MX", "content": "mail.example.net"}
     ],
     ids=["a", "aaaa-with-www", "cname-with-grey-www", "www"],
 )
-async def test_website_at_the_main_host_gives_way_to_links_and_comes_back(service, zone, name, dns):
+async def test_website_at_the_main_host_is_replaced_on_request_and_restored(service, zone, name, dns):
     await service.ready()
     host = zone if name == "@" else f"www.{zone}"
     await service.emulator.set_zone(service.customer.account_id, zone, dns=dns)
@@ -371,9 +371,9 @@ async def test_website_at_the_main_host_gives_way_to_links_and_comes_back(servic
     assert (await service.emulator.visit(host, "/")).body == "the website"
     assert (await put_link_host(service, host, replace_website=True)).status == 202
     await link_host_once(service, "active")
-    await eventually(lambda: nothing_to_sync(service))  # a worker that does not know the host shows the website
+    await eventually(lambda: nothing_to_sync(service))  # a worker that does not know the link host shows the website
     assert (await service.emulator.visit(host, "/")).body != "the website"
-    assert (await put_link_host(service, host)).status == 202  # it is the link host already
+    assert (await put_link_host(service, host)).status == 202  # already the link host
 
     left = await service.call("DELETE", f"/v1/accounts/{(await service.account()).id}")
     assert (left.status, left.body["left"]) == (200, [])
@@ -382,7 +382,7 @@ async def test_website_at_the_main_host_gives_way_to_links_and_comes_back(servic
 
 
 @pytest.mark.rule("A19")
-async def test_main_host_with_an_unproxied_server_record_needs_the_proxy_first(service, zone):
+async def test_main_host_with_an_unproxied_record_needs_the_proxy_first(service, zone):
     await service.ready()
     await service.emulator.set_zone(service.customer.account_id, zone, dns=[{"name": "@"}, MAIL])
     for confirmed in (False, True):
@@ -392,7 +392,7 @@ async def test_main_host_with_an_unproxied_server_record_needs_the_proxy_first(s
 
 
 @pytest.mark.rule("A19")
-async def test_website_at_the_main_host_is_back_when_another_host_takes_the_links(service, zone):
+async def test_website_at_the_main_host_is_back_after_a_change_of_the_link_host(service, zone):
     await service.ready()
     await service.emulator.set_zone(service.customer.account_id, **proxied_zone(zone))
     assert (await put_link_host(service, zone, replace_website=True)).status == 202
@@ -400,6 +400,6 @@ async def test_website_at_the_main_host_is_back_when_another_host_takes_the_link
     assert (await put_link_host(service, f"go.{zone}")).status == 202
 
     async def moved():
-        return list(await fails_open(service)) == [f"go.{zone}/*"] or None
+        return list(await fail_open_by_pattern(service)) == [f"go.{zone}/*"] or None
 
     await eventually(moved)

@@ -1,4 +1,4 @@
-"""A worker's push is a health check: an account that is well is looked at once a day, any other one as ever."""
+"""A worker's push replaces a health check: a healthy account is checked once a day, any other at the usual rate."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ DEAD = {"times": None, "status": 401, "code": 1000}
 
 
 def due(number: int, **more: Any) -> Due:
-    """A ready account that was just found well, and whose worker has just pushed."""
-    well = Due(random.Random(number).randbytes(16).hex(), None, None, "ready", NOW, None, NOW)
-    return replace(well, **more)
+    """A ready account with a good last check and a recent push."""
+    connect_healthy_account = Due(random.Random(number).randbytes(16).hex(), None, None, "ready", NOW, None, NOW)
+    return replace(connect_healthy_account, **more)
 
 
-async def looks(service) -> int:
-    """How often the account's token was asked about: each look begins with that."""
+async def count_checks(service) -> int:
+    """Return the number of health checks, counted by the token verification at the start of each."""
     return sum(call["path"].endswith("/tokens/verify") for call in await service.emulator.requests())
 
 
-async def looked_at(service, number: int) -> None:
-    async def look():
-        return await looks(service) >= number or None
+async def wait_for_checks(service, number: int) -> None:
+    async def poll():
+        return await count_checks(service) >= number or None
 
-    await eventually(look)
+    await eventually(poll)
 
 
-async def well(service) -> None:
-    """Connect an account, and wait until a look has found it well and its worker has pushed."""
+async def connect_healthy_account(service) -> None:
+    """Connect an account, and wait for a health check without findings and a push from its worker."""
     await service.ready()
     await service.confirmed()
 
-    async def look():
+    async def poll():
         return (await service.account()).well_at
 
-    await eventually(look)
+    await eventually(poll)
     await service.idle()
     await service.emulator.forget_requests()
 
 
 @pytest.mark.rule("A20")
-def test_an_account_that_is_well_has_a_time_of_its_own_in_the_day_whatever_restarts() -> None:
+def test_healthy_account_has_a_fixed_time_of_day_despite_restarts() -> None:
     timing = TimingConfig()
     waits = [schedule.first_wait_s(due(number), timing, NOW) for number in range(2_000)]
     assert 0 < min(waits) <= max(waits) <= 86_400
@@ -64,7 +64,7 @@ def test_an_account_that_is_well_has_a_time_of_its_own_in_the_day_whatever_resta
         assert 40 <= sum(hour * 3_600 <= wait_s < (hour + 1) * 3_600 for wait_s in waits) <= 140
     for number, wait_s in enumerate(waits):
         turn_at = NOW + wait_s * 1000
-        # A restart right before it moves nothing, one that came too late makes up for it within the hour.
+        # A restart just before a check does not move it; an overdue check is made up for within an hour.
         before = int(turn_at) - 5_000
         again = schedule.first_wait_s(due(number, heard_at=before), timing, before)
         assert before + again * 1000 == pytest.approx(turn_at, abs=1)
@@ -73,7 +73,7 @@ def test_an_account_that_is_well_has_a_time_of_its_own_in_the_day_whatever_resta
 
 
 @pytest.mark.rule("W3")
-def test_pushes_are_spread_over_seconds_from_which_a_run_ends_before_the_next() -> None:
+def test_push_seconds_are_spread_and_leave_time_before_the_next_cron_run() -> None:
     dice = random.Random(7)
     seconds = Counter(push_second(dice.randbytes(16).hex()) for _ in range(22_500))
     assert all(3 <= second // 60 <= 52 and second % 60 < 45 for second in seconds)
@@ -82,7 +82,7 @@ def test_pushes_are_spread_over_seconds_from_which_a_run_ends_before_the_next() 
 
 @pytest.mark.rule("A15", "A20")
 @pytest.mark.parametrize(
-    "trouble",
+    "problem",
     [
         {"heard_at": NOW - STOPPED_MS},
         {"heard_at": None},
@@ -93,30 +93,30 @@ def test_pushes_are_spread_over_seconds_from_which_a_run_ends_before_the_next() 
         {"well_at": NOW - 2 * DAY_MS},
     ],
 )
-def test_an_account_in_any_doubt_is_looked_at_within_an_hour_of_the_start(trouble: dict[str, object]) -> None:
-    waits = [schedule.first_wait_s(due(number, **trouble), TimingConfig(), NOW) for number in range(100)]
+def test_doubtful_account_is_checked_within_an_hour_of_the_start(problem: dict[str, object]) -> None:
+    waits = [schedule.first_wait_s(due(number, **problem), TimingConfig(), NOW) for number in range(100)]
     assert 0 <= min(waits) <= max(waits) <= 3_600
 
 
 @pytest.mark.rule("A20", "A25")
-async def test_what_no_push_tells_is_found_by_the_daily_look_and_healed_in_the_hourly_rhythm(place):
+async def test_daily_check_finds_what_pushes_cannot_reveal_and_hourly_checks_follow(place):
     place.timing |= {"health_every_s": 0.05, "health_well_every_s": 86_400}
     async with place.running() as service:
-        await well(service)
-        # The platform has forgotten the token: no push can know.
+        await connect_healthy_account(service)
+        # Cloudflare refuses the token, which no push can reveal.
         await service.emulator.fault("refuse", "*", **DEAD)
         for _ in range(20):
             service.supervisor.wake(service.customer.account_id)
             await service.idle()
-        assert (await looks(service), (await service.account()).state) == (0, "ready")
-    place.timing["health_well_every_s"] = 0.5  # the day is over soon
+        assert (await count_checks(service), (await service.account()).state) == (0, "ready")
+    place.timing["health_well_every_s"] = 0.5  # a short "day"
     async with place.running() as service:
 
         async def in_state(state):
-            async def look():
+            async def poll():
                 return (await service.account()).state == state or None
 
-            await eventually(look)
+            await eventually(poll)
 
         await in_state("permission_error")
         assert (await service.account()).well_at is None
@@ -126,15 +126,15 @@ async def test_what_no_push_tells_is_found_by_the_daily_look_and_healed_in_the_h
 
 
 @pytest.mark.rule("A15", "A20")
-async def test_an_account_whose_worker_missed_a_push_is_looked_at_and_from_then_on_every_hour(place):
+async def test_account_whose_worker_missed_a_push_is_checked_now_and_then_hourly(place):
     place.timing |= {"health_every_s": 0.2, "health_well_every_s": 86_400, "recheck_s": 0.02}
     async with place.running() as service:
-        await well(service)
-        assert await looks(service) == 0
+        await connect_healthy_account(service)
+        assert await count_checks(service) == 0
         place.clock.now_ms += STOPPED_MS
-        await looked_at(service, 3)
+        await wait_for_checks(service, 3)
         assert (await service.account()).state == "ready"
-        # It pushes again: the look that is due by then is the last one for a day.
+        # It pushes again: the check that is due by then is the last one for a day.
         account = await service.account()
         push = WorkerPush(place.clock(), "bundle", 1, 0, None, {}, account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))
@@ -147,16 +147,16 @@ async def test_an_account_whose_worker_missed_a_push_is_looked_at_and_from_then_
 
 
 @pytest.mark.rule("A20", "W5")
-async def test_a_push_that_tells_of_a_failure_makes_a_look_due_and_one_that_was_only_late_does_not(place):
+async def test_push_that_reports_a_failure_triggers_a_check_and_a_late_push_does_not(place):
     place.timing |= {"health_well_every_s": 86_400, "recheck_s": 0.02}
     async with place.running() as service:
-        await well(service)
+        await connect_healthy_account(service)
         account = await service.account()
         reports: list[tuple[WorkerErrorKind, int]] = [("push", 0), ("cron", 1)]
         for kind, expected in reports:
             push = WorkerPush(place.clock(), "bundle", 1, 0, "Error: anything", {}, account.install_id, kind)
             await service.store.run(accounts.record_pushes([(account.id, push)]))
-            await looked_at(service, expected)
+            await wait_for_checks(service, expected)
             await service.idle()
-            assert await looks(service) == expected
+            assert await count_checks(service) == expected
         assert (await service.account()).suspected_at is None

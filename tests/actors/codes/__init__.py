@@ -1,6 +1,7 @@
-"""The table of codes: how each of them comes about, where it shows, and that what its remedy says works.
+"""The table of error codes: how each code is caused, where it shows, and that its remedy works.
 
-case             a row, and what the test does with each
-worker tokens    the rows: of the connect and the working token; of what is installed; of sites, links and their hosts
-hosts
+case             a row, and the steps that a test takes with it
+tokens           rows about connects, renewals and the working token
+worker           rows about installs and the installed worker
+hosts            rows about sites, links and link hosts
 """

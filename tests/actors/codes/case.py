@@ -1,4 +1,4 @@
-"""A row of the table of codes, and the case that it is played in."""
+"""A row of the table of codes, and the case that plays it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from edge_worker.harness.service import eventually
 from svc.errors import CATALOGUE
 from svc.store import accounts
 from svc.worker.bundle import SCRIPT_NAME
-from tests.actors.checks.test_health_check import Hand
-from tests.actors.conftest import names_of_working_tokens
+from tests.actors.checks.test_health_check import CustomerApi
+from tests.actors.conftest import working_token_names
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -31,8 +31,8 @@ Where = Literal[
 ]  # fmt: skip
 
 
-class Holds(NamedTuple):
-    """What the platform has of ours: scripts, their crons, databases, working tokens, routes to the worker."""
+class Resources(NamedTuple):
+    """Number of the service's resources in the emulator; `routes`: routes to the worker."""
 
     scripts: int = 1
     crons: int = 1
@@ -41,22 +41,22 @@ class Holds(NamedTuple):
     routes: int = 0
 
 
-NOTHING = Holds(0, 0, 0, 0)
-A_TOKEN = Holds(0, 0, 0)
-DATABASE_ONLY = Holds(0, 0)
-INSTALLED = Holds()
+NOTHING = Resources(0, 0, 0, 0)
+A_TOKEN = Resources(0, 0, 0)
+DATABASE_ONLY = Resources(0, 0)
+INSTALLED = Resources()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A code and one way to it. While the trouble lasts:
+    """A code and one way to cause it, with what holds while the error lasts.
 
-    `shows`: where the code stands. `state`: that of the account, or of the site or link host whose error it is; None:
-    there is none that its user sees. `details`: the keys of its details, without `remedy`, `reason` and
-    `bootstrap_token`. `holds`: what the platform has; None: that is not the row's matter. `play` brings it about, calls
-    `met` before and after a next try without the remedy, and then does what the remedy says. `timing`, `limits`: of the
-    service. `shares`: it begins and ends with an installed account without sites and links, so others are played in the
-    same account.
+    `shows`: where the code appears. `state`: the state of the account, or of the site or link host with the error;
+    None: the user cannot see any. `details`: the keys of its details, except `remedy`, `reason` and `bootstrap_token`.
+    `resources`: the resources in the emulator; None: not checked. `play` causes the error, calls `expect_error` before
+    and after an attempt without the remedy, and then applies the remedy. `timing`, `limits`: settings of the service.
+    `shares`: the row starts and ends with an installed account without sites and links, so that several rows can use
+    the same account.
     """
 
     code: Code | AccountWarning
@@ -65,15 +65,15 @@ class Row:
     name: str
     state: str | None
     details: frozenset[str]
-    holds: Holds | None
+    resources: Resources | None
     timing: Mapping[str, Any]
     limits: Mapping[str, Any]
     shares: bool
 
 
 ROWS: list[Row] = []
-# Refusals of a connect or a renewal whose answer says that the bootstrap token is still valid. `limit_reached` and
-# `service_full` say so only if another connect takes the last place while the token is checked; no row does that.
+# Refusals of a connect or a renewal that say that the bootstrap token is still valid. `limit_reached` and
+# `service_full` do so only if another connect takes the last place during the token check; no row covers that.
 LEAVES_BOOTSTRAP = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -90,12 +90,12 @@ def row(
     *shows: Where,
     details: Iterable[str] = (),
     state: str | None = "ready",
-    holds: Holds | None = INSTALLED,
+    resources: Resources | None = INSTALLED,
     timing: Mapping[str, Any] | None = None,
     limits: Mapping[str, Any] | None = None,
     shares: bool = False,
 ) -> Callable[[Callable[[Case], Awaitable[None]]], Callable[[Case], Awaitable[None]]]:
-    """Put what is decorated into the table; it may be there several times."""
+    """Add the decorated function to the table. Can be applied several times."""
 
     def add(play: Callable[[Case], Awaitable[None]]) -> Callable[[Case], Awaitable[None]]:
         ROWS.append(
@@ -106,7 +106,7 @@ def row(
                 name=f"{code}-{getattr(play, '__name__', '')}",
                 state=state,
                 details=frozenset(details),
-                holds=holds,
+                resources=resources,
                 timing=timing or {},
                 limits=limits or {},
                 shares=shares,
@@ -119,81 +119,81 @@ def row(
 
 @dataclass
 class Case:
-    """A service that may be started again, its user, and the user's own hand on the platform."""
+    """A service that can be restarted, its user, and the customer's own access to Cloudflare."""
 
     row: Row
     place: Place
     zone: str
     next_bundle: Callable[[], WorkerBundle]
-    met_times: int = 0
+    errors_expected: int = 0
     _state: str | None = None
     _is_installed: bool = False
     _running: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def start(self) -> None:
-        """Start the service, or end it and start it again, as `place` is now."""
+        """Start or restart the service with the current settings of `place`."""
         await self.stop()
         self.service: Service = await self._running.enter_async_context(self.place.running())
-        self.hand = Hand(self.service)
+        self.customer_api = CustomerApi(self.service)
         self.emulator = self.service.emulator
         self.customer = self.service.customer
 
     async def stop(self) -> None:
-        """End the service."""
+        """Stop the service."""
         await self._running.aclose()
 
     # -------------------------------------------------------------------------------------------------- the user
 
     async def post(self, path: str, body: Any = None) -> Answer:
-        """A POST to the account."""
+        """Send a POST request to a path of the account."""
         return await self.service.call("POST", f"/v1/accounts/{(await self.service.account()).id}{path}", body)
 
-    async def later(self, days: float) -> None:
-        """The service goes on after so many days, with its user signed in again and a worker that reports."""
+    async def restart_after(self, days: float) -> None:
+        """Restart the service after this many days, with a new session and a push from the worker."""
         self.place.clock.advance_s(days * 86_400)
         await self.start()
         await self.sign_in()
         await self.service.confirmed()
 
     async def sign_in(self) -> None:
-        """A new session of the user's."""
+        """Create a new session for the user."""
         self.service.session = await self.service.world.session(self.service.user)
 
     async def connect(self, token: str | None = None) -> Answer:
-        """A connect, with a new bootstrap token unless one is given."""
+        """Connect, with a new bootstrap token unless one is given."""
         return await self.service.connect(token or (await self.bootstrap())[1])
 
     async def connected(self) -> None:
-        """A connect that works."""
+        """Connect successfully."""
         answer = await self.connect()
         assert answer.status == 202, answer.raw
 
     async def renew(self, token: str | None = None) -> Answer:
-        """A renewal, with a new bootstrap token unless one is given."""
+        """Renew the token, with a new bootstrap token unless one is given."""
         return await self.post("/token", {"bootstrap_token": token or (await self.bootstrap())[1]})
 
     async def renewed(self, token: str | None = None) -> None:
-        """A renewal that works."""
+        """Renew the token successfully."""
         answer = await self.renew(token)
         assert answer.status == 200, answer.raw
 
     async def installed(self) -> None:
-        """Connect and install, unless a row before did; the worker has reported itself, and no operation runs."""
+        """Connect and install, unless an earlier row did; then no operation is running."""
         if not self._is_installed:
             await self.service.ready()
             await self.service.confirmed()
         self._is_installed = True
         await self.service.idle()
-        self.service.clock.advance_s(1)  # the operation that follows is the latest
+        self.service.clock.advance_s(1)  # so that the next operation is the latest
 
     async def install(self, *states: str) -> None:
-        """Install again; the account is in one of these states when it has ended."""
+        """Reinstall; the account must then be in one of these states."""
         answer = await self.post("/install")
         assert answer.status == 202, answer.raw
         await self.service.settled(*states)
 
     async def disconnected(self) -> None:
-        """A disconnect that leaves nothing."""
+        """Disconnect without remaining resources."""
         answer = await self.service.call("DELETE", f"/v1/accounts/{(await self.service.account()).id}")
         assert (answer.status, answer.body["left"]) == (200, []), answer.raw
 
@@ -213,79 +213,79 @@ class Case:
         return await self.service.call("POST", "/v1/links", body)
 
     async def sites(self) -> list[Any]:
-        """The user's sites, the newest first."""
+        """Return the user's sites, newest first."""
         return list((await self.service.call("GET", "/v1/sites?order=newest")).body["sites"])
 
     async def links(self) -> list[Any]:
-        """The user's links, the newest first."""
+        """Return the user's links, newest first."""
         return list((await self.service.call("GET", "/v1/links?order=newest")).body["links"])
 
     async def active_site(self) -> Any:
-        """A new site of the zone, once all is well with it."""
+        """Add a site for the zone, wait until it is active, and return it."""
         answer = await self.add_site(self.zone)
         assert answer.status == 202, answer.raw
-        await self.well()
+        await self.wait_until_healthy()
         return (await self.sites())[0]
 
-    async def well(self) -> None:
-        """Wait until all is made and synced, and nothing shows an error."""
+    async def wait_until_healthy(self) -> None:
+        """Wait until everything is created and synced and nothing shows an error."""
         await eventually(self._all_well)
 
-    async def no_routes(self) -> None:
-        """Wait until no route leads to the worker, and none is being made."""
+    async def wait_until_unrouted(self) -> None:
+        """Wait until no route to the worker exists or is being created."""
         await self.service.idle()
 
-        async def look() -> bool | None:
-            return (await self.holds()).routes == 0 or None
+        async def poll() -> bool | None:
+            return (await self.resources()).routes == 0 or None
 
-        await eventually(look)
+        await eventually(poll)
 
-    # --------------------------------------------------------------------------------------------- at the platform
+    # --------------------------------------------------------------------------------------------- Cloudflare
 
     async def bootstrap(self, *rights: str, **more: Any) -> tuple[str, str]:
-        """A new bootstrap token: its id and its value."""
+        """Create a bootstrap token. Return its id and its value."""
         return await self.emulator.create_token(
             self.customer.account_id, rights=list(rights) or BOOTSTRAP_RIGHTS, **more
         )
 
     async def refuse(self, path: str, method: str = "*", *, status: int = 400, code: int = 1, **more: Any) -> None:
-        """Such calls are refused from now on."""
+        """Make the emulator refuse such calls from now on."""
         await self.emulator.fault("refuse", path, method=method, status=status, code=code, **{"times": None, **more})
 
     async def delete_tokens(self, *names: str) -> None:
-        """The customer deletes these tokens."""
+        """Delete these tokens as the customer."""
         held = (await self.service.held())["tokens"].values()
         for token_id in [token["id"] for token in held if token["name"] in names]:
-            await self.hand.call("DELETE", f"{self.hand.account}/tokens/{token_id}")
+            await self.customer_api.call("DELETE", f"{self.customer_api.account}/tokens/{token_id}")
 
     async def set_token(self, **changed: Any) -> None:
-        """The customer edits the working token."""
+        """Edit the working token as the customer."""
         token = (await self.service.held())["tokens"][(await self.service.account()).token_id]
         body = {"name": token["name"], "policies": token["policies"], "status": token["status"], **changed}
-        await self.hand.call("PUT", f"{self.hand.account}/tokens/{token['id']}", json=body)
+        await self.customer_api.call("PUT", f"{self.customer_api.account}/tokens/{token['id']}", json=body)
 
-    async def holds(self) -> Holds:
-        """What the platform has of ours."""
+    async def resources(self) -> Resources:
+        """Count the service's resources in the emulator."""
         held = await self.service.held()
         scripts = [script for name, script in held["scripts"].items() if name == SCRIPT_NAME]
         routes = [route for zone in held["zones"].values() for route in zone["routes"]]
-        return Holds(
+        return Resources(
             len(scripts),
             sum(len(script["schedules"]) for script in scripts),
             len(held["databases"]),
-            len(names_of_working_tokens(held)),
+            len(working_token_names(held)),
             len([route for route in routes if route["script"] == SCRIPT_NAME]),
         )
 
-    # ------------------------------------------------------------------------------------------------ what is shown
+    # ------------------------------------------------------------------------------------------------ checks
 
     async def _is_ready(self) -> bool | None:
         account = await self._account()
         return (account is not None and account["state"] == "ready") or None
 
-    async def met(self, answer: Answer | None = None, *, state: str | None = None) -> Any:
-        """The trouble is there, as the row says (or in another `state`); returns the details of the error."""
-        self.met_times += 1
+    async def expect_error(self, answer: Answer | None = None, *, state: str | None = None) -> Any:
+        """Check that the error shows as in the row (or with another `state`). Return the details of the error."""
+        self.errors_expected += 1
         self._state = state or self.row.state
         details: dict[str, Any] = {}
         for where in self.row.shows:
@@ -307,38 +307,38 @@ class Case:
             assert details.pop("remedy", None) == self._remedy(details)
             assert details.keys() == self.row.details, error
         of_a_host = self.row.shows & {"site.error", "site.warnings", "link.error", "link_host.error"}
-        if of_a_host:  # a look that began before the platform changed may have taken it for the account's
+        if of_a_host:  # a health check that began before the change may have blamed the account
             await eventually(self._is_ready)
         else:
             account = await self._account()
             assert (account and account["state"]) == self._state, account
         await self._all_tokens_are_named(details)
-        if self.row.holds is not None:
-            assert await self.holds() == self.row.holds
+        if self.row.resources is not None:
+            assert await self.resources() == self.row.resources
         return details
 
-    async def next(self, row: Row) -> None:
+    async def play(self, row: Row) -> None:
         """Play another row in the same account."""
-        self.row, self.met_times = row, 0
+        self.row, self.errors_expected = row, 0
         await row.play(self)
-        await self.over()
+        await self.expect_recovered()
 
-    async def over(self) -> None:
-        """All is well again, and the platform holds what belongs to the account, its sites and its link host."""
-        assert self.met_times >= 2, "a row meets its trouble, and meets it again"
+    async def expect_recovered(self) -> None:
+        """Check that no error is left, and that the emulator holds exactly the account's resources."""
+        assert self.errors_expected >= 2, "a row must expect its error at least twice"
         routes = await eventually(self._all_well)
 
-        async def all_held() -> bool | None:  # a route that is nobody's any more is shown nowhere
-            return (await self.holds() == INSTALLED._replace(routes=routes)) or None
+        async def all_held() -> bool | None:  # the removal of an old route shows nowhere else
+            return (await self.resources() == INSTALLED._replace(routes=routes)) or None
 
         await eventually(all_held)
         await self.service.idle()
         account = await self._account()
-        assert await self.holds() == INSTALLED._replace(routes=routes)
+        assert await self.resources() == INSTALLED._replace(routes=routes)
         assert await self.service.token_names() == [account["token"]["name"]]
 
     async def _account(self) -> Any:
-        """The account as its user sees it; None: there is none of the user's."""
+        """Return the account as the API shows it; None if the user has none."""
         stored = await self.service.store.read(accounts.account_by_edge_id(self.customer.account_id))
         if stored is None:
             return None
@@ -346,7 +346,7 @@ class Case:
         return None if answer.status == 404 else answer.body["account"]
 
     async def _shown(self, where: Where) -> Any:
-        """The error where it is to be shown, once it is there."""
+        """Return the error that shows at `where`; None if it does not show yet."""
         account = await self._account()
         thing, error = account, account["error"]
         match where:
@@ -372,25 +372,25 @@ class Case:
         if error is None or error.get("code") != self.row.code:
             return None
         if (error.get("details") or {}).keys() - {"remedy"} != self.row.details:
-            return None  # what a look saw that was under way when the trouble came; the next one sees all of it
+            return None  # from a health check that was running when the error was caused; the next one sees all of it
         return error if where == "operation.error" or thing["state"] == self._state else None
 
     async def _all_well(self) -> int | None:
-        """How many routes there should be, once nothing shows an error and all is made and synced; None before."""
+        """Return the expected number of routes once everything is created and synced without errors; None before."""
         account = await self._account()
         if (account["state"], account["error"]) != ("ready", None):
             return None
         hosts = [account["link_host"]] if account["link_host"] else []
         sites = await self.sites()
         things = [*hosts, *sites, *await self.links()]
-        well = all(one["state"] == "active" and one["config"] == "synced" and not one["error"] for one in things)
-        well = well and not any(site["warnings"] for site in sites)
-        if not well:
+        healthy = all(one["state"] == "active" and one["config"] == "synced" and not one["error"] for one in things)
+        healthy = healthy and not any(site["warnings"] for site in sites)
+        if not healthy:
             return None
         return len(hosts) + len(sites) + sum(len(site["retiring"]) for site in sites)
 
     def _remedy(self, details: Mapping[str, Any]) -> str | None:
-        """The remedy that the error has to carry: of a request that the account's state refuses, the account's own."""
+        """Return the expected remedy; for a request that the account's state refuses, that of the account's error."""
         code = cast("Code", self.row.code)
         if code != "account_not_ready":
             return CATALOGUE[code].remedy
@@ -400,10 +400,10 @@ class Case:
         return "Wait for the connect to finish. If the account stays `pending`, repeat the connect: POST /v1/accounts."
 
     async def _all_tokens_are_named(self, details: Mapping[str, Any]) -> None:
-        """No working token is alive that is neither the account's own nor named."""
+        """Check that each working token is the account's own or named in an error."""
         account = await self._account()
-        if account is None and (self.row.holds is None or self.row.holds.tokens):
-            return  # another user's
+        if account is None and (self.row.resources is None or self.row.resources.tokens):
+            return  # the account belongs to another user
         named = set(details.get("revoke_tokens", ()))
         if account is not None:
             named |= {account["token"]["name"]} if account["token"] else set()

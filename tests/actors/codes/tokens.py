@@ -1,4 +1,4 @@
-"""Rows: codes of a connect, of a renewal, and of the working token."""
+"""Rows: codes of connects, of renewals, and of the working token."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 TOKENS = "/accounts/*/tokens"
 SEVEN = [right.name for right in WORKING_RIGHTS]
 LOCAL = "http://127.0.0.1:8080/edge/push"
-# Each check takes a good part of 0.1 s of CPU.
+# Each check takes nearly 0.1 s of CPU time.
 QUICK = {"health_every_s": 0.25}
 REFUSED = ("status", "edge_code")
 ORPHANS = ("revoke_token", "revoke_tokens")
 
 
-# ------------------------------------------------------------------------------- connects that are refused at once
+# ------------------------------------------------------------------------------- connects that are refused immediately
 
 
-@row("email_unconfirmed", "answer", state=None, holds=NOTHING)
-async def a_user_without_an_address(case: Case) -> None:
+@row("email_unconfirmed", "answer", state=None, resources=NOTHING)
+async def a_user_with_an_unconfirmed_email(case: Case) -> None:
     service = case.service
     user = {"email": "new@example.com", "password": "correct horse battery staple"}
     await service.call("POST", "/auth/sign-up", user)
     signed_in = await service.world.call("POST", "/auth/sign-in", user)
     service.session = {"Authorization": f"Bearer {signed_in.body['access_token']}"}
-    await case.met(await service.connect())
-    await case.met(await service.connect())
+    await case.expect_error(await service.connect())
+    await case.expect_error(await service.connect())
     [email] = await service.world.inbox()
     token = re.search(r"confirm\?token=(\S+)", email)
     assert token is not None
     await service.world.call("POST", "/auth/confirm", {"token": token[1]})
-    assert (await service.connect()).status == 202  # with the bootstrap token that was refused: nobody has used it
+    assert (await service.connect()).status == 202  # the refused bootstrap token is still unused
 
 
 @row("account_taken", "answer", state=None)
@@ -51,8 +51,8 @@ async def an_account_of_another_user(case: Case) -> None:
     service.session = await service.world.session(await service.world.user())
     await case.installed()
     service.session, others = own, service.session
-    await case.met(await case.connect())
-    await case.met(await case.connect())
+    await case.expect_error(await case.connect())
+    await case.expect_error(await case.connect())
     service.session = others
     await case.disconnected()
     await case.delete_tokens(*await service.token_names())
@@ -64,46 +64,46 @@ async def an_account_of_another_user(case: Case) -> None:
 async def the_users_own_account(case: Case) -> None:
     await case.installed()
     token_id, token = await case.bootstrap()
-    await case.met(await case.connect(token))
-    await case.met(await case.connect(token))
-    assert token_id in (await case.service.held())["tokens"]  # it was not used
+    await case.expect_error(await case.connect(token))
+    await case.expect_error(await case.connect(token))
+    assert token_id in (await case.service.held())["tokens"]  # it is unused
 
 
-@row("limit_reached", "answer", state=None, holds=NOTHING, limits={"accounts": 1})
+@row("limit_reached", "answer", state=None, resources=NOTHING, limits={"accounts": 1})
 async def too_many_accounts(case: Case) -> None:
     other = await case.emulator.create_account()
     body = {"edge_account_id": other.account_id, "bootstrap_token": other.bootstrap_token}
     first = (await case.service.call("POST", "/v1/accounts", body)).body["account"]["id"]
-    await case.met(await case.connect())
-    await case.met(await case.connect())
+    await case.expect_error(await case.connect())
+    await case.expect_error(await case.connect())
 
-    async def deleted() -> bool | None:  # once its install is at its end
+    async def deleted() -> bool | None:  # once the install has ended
         return (await case.service.call("DELETE", f"/v1/accounts/{first}")).status == 200 or None
 
     await eventually(deleted)
     await case.connected()
 
 
-@row("service_full", "answer", state=None, holds=NOTHING, limits={"accounts_total": 1})
+@row("service_full", "answer", state=None, resources=NOTHING, limits={"accounts_total": 1})
 async def too_many_accounts_of_all_users(case: Case) -> None:
     service = case.service
     other = await case.emulator.create_account()
     body = {"edge_account_id": other.account_id, "bootstrap_token": other.bootstrap_token}
     session = await service.world.session(await service.world.user())
     assert (await service.world.call("POST", "/v1/accounts", body, headers=session)).status == 202
-    await case.met(await case.connect())
-    await case.met(await case.connect())
+    await case.expect_error(await case.connect())
+    await case.expect_error(await case.connect())
     case.place.limits["accounts_total"] = 2
     await case.start()
     await case.connected()
 
 
-@row("not_configured", "answer", state=None, holds=NOTHING)
-async def a_service_that_no_worker_reaches(case: Case) -> None:
+@row("not_configured", "answer", state=None, resources=NOTHING)
+async def a_service_that_workers_cannot_reach(case: Case) -> None:
     public, case.place.push_url = case.place.push_url, LOCAL
     await case.start()
-    await case.met(await case.service.connect())
-    await case.met(await case.service.connect())
+    await case.expect_error(await case.service.connect())
+    await case.expect_error(await case.service.connect())
     assert await case.emulator.requests() == []
     case.place.push_url = public
     await case.start()
@@ -122,8 +122,8 @@ async def a_key_that_was_used_for_another_connect(case: Case) -> None:
     await connect("one")
     await service.settled("ready")
     await service.confirmed()
-    await case.met(await connect("one", location="eu"))
-    await case.met(await connect("one", location="eu"))
+    await case.expect_error(await connect("one", location="eu"))
+    await case.expect_error(await connect("one", location="eu"))
     await case.disconnected()
     await case.delete_tokens(*await service.token_names())
     _, token = await case.bootstrap()
@@ -133,26 +133,26 @@ async def a_key_that_was_used_for_another_connect(case: Case) -> None:
 # ----------------------------------------------------------------------------------------------- bootstrap tokens
 
 
-@row("invalid_bootstrap", "answer", details=("token_page", *REFUSED), state=None, holds=NOTHING)
+@row("invalid_bootstrap", "answer", details=("token_page", *REFUSED), state=None, resources=NOTHING)
 async def a_connect_with_an_unknown_token(case: Case) -> None:
-    await case.met(await case.connect("x" * 40))
-    await case.met(await case.connect("x" * 40))
+    await case.expect_error(await case.connect("x" * 40))
+    await case.expect_error(await case.connect("x" * 40))
     await case.connected()
 
 
-@row("invalid_bootstrap", "answer", details=("token_page", "status"), state=None, holds=NOTHING)
+@row("invalid_bootstrap", "answer", details=("token_page", "status"), state=None, resources=NOTHING)
 async def a_connect_with_an_expired_token(case: Case) -> None:
     _, token = await case.bootstrap(expires_in_s=-1)
-    await case.met(await case.connect(token))
-    await case.met(await case.connect(token))
+    await case.expect_error(await case.connect(token))
+    await case.expect_error(await case.connect(token))
     await case.connected()
 
 
-@row("invalid_bootstrap", "answer", details=("token_page", *REFUSED), state=None, holds=NOTHING)
+@row("invalid_bootstrap", "answer", details=("token_page", *REFUSED), state=None, resources=NOTHING)
 async def a_connect_with_a_token_of_another_account(case: Case) -> None:
     other = await case.emulator.create_account()
-    await case.met(await case.connect(other.bootstrap_token))
-    await case.met(await case.connect(other.bootstrap_token))
+    await case.expect_error(await case.connect(other.bootstrap_token))
+    await case.expect_error(await case.connect(other.bootstrap_token))
     await case.connected()
 
 
@@ -161,8 +161,8 @@ async def a_renewal_with_a_token_that_was_used(case: Case) -> None:
     await case.installed()
     _, token = await case.bootstrap()
     assert (await case.renew(token)).status == 200
-    await case.met(await case.renew(token))
-    await case.met(await case.renew(token))
+    await case.expect_error(await case.renew(token))
+    await case.expect_error(await case.renew(token))
     await case.renewed()
 
 
@@ -174,30 +174,30 @@ async def a_renewal_with_a_token_that_was_used(case: Case) -> None:
         "missing",
     ),
     state=None,
-    holds=NOTHING,
+    resources=NOTHING,
 )
-async def a_connect_with_a_token_that_may_only_read(case: Case) -> None:
+async def a_connect_with_a_read_only_token(case: Case) -> None:
     token_id, token = await case.bootstrap("Account Settings Read", "Account API Tokens Read")
-    assert (await case.met(await case.connect(token)))["missing"] == ["Account API Tokens Write"]
-    await case.met(await case.connect(token))
+    assert (await case.expect_error(await case.connect(token)))["missing"] == ["Account API Tokens Write"]
+    await case.expect_error(await case.connect(token))
     assert token_id in (await case.service.held())["tokens"]
     await case.connected()
 
 
-@row("bootstrap_permission_error", "answer", details=("token_page", "missing", *REFUSED), state=None, holds=NOTHING)
-async def a_connect_where_a_token_gives_only_what_it_holds(case: Case) -> None:
-    await connect_where_tokens_give_what_they_hold(case, "held")
+@row("bootstrap_permission_error", "answer", details=("token_page", "missing", *REFUSED), state=None, resources=NOTHING)
+async def a_connect_where_tokens_grant_only_their_own_permissions(case: Case) -> None:
+    await connect_with_restricted_granting(case, "held")
 
 
-@row("bootstrap_permission_error", "answer", details=("token_page", "missing"), state=None, holds=NOTHING)
-async def a_connect_where_a_token_silently_gives_only_what_it_holds(case: Case) -> None:
-    await connect_where_tokens_give_what_they_hold(case, "silent")
+@row("bootstrap_permission_error", "answer", details=("token_page", "missing"), state=None, resources=NOTHING)
+async def a_connect_where_tokens_silently_grant_only_their_own_permissions(case: Case) -> None:
+    await connect_with_restricted_granting(case, "silent")
 
 
-async def connect_where_tokens_give_what_they_hold(case: Case, minting: str) -> None:
+async def connect_with_restricted_granting(case: Case, minting: str) -> None:
     await case.emulator.set_rudeness(minting=minting)
-    assert (await case.met(await case.connect()))["missing"] == SEVEN
-    await case.met(await case.connect())
+    assert (await case.expect_error(await case.connect()))["missing"] == SEVEN
+    await case.expect_error(await case.connect())
     _, token = await case.bootstrap(*SEVEN, "Account API Tokens Write")
     await case.connect(token)
 
@@ -205,53 +205,53 @@ async def connect_where_tokens_give_what_they_hold(case: Case, minting: str) -> 
 @row(
     "bootstrap_permission_error", "answer", "operation.error", details=("token_page", "missing", *REFUSED), shares=True
 )
-async def a_renewal_where_a_token_gives_only_what_it_holds(case: Case) -> None:
+async def a_renewal_where_tokens_grant_only_their_own_permissions(case: Case) -> None:
     await case.installed()
     await case.emulator.set_rudeness(minting="held")
-    await case.met(await case.renew())
-    await case.met(await case.renew())
+    await case.expect_error(await case.renew())
+    await case.expect_error(await case.renew())
     _, token = await case.bootstrap(*SEVEN, "Account API Tokens Write")
     await case.renewed(token)
 
 
-# ------------------------------------------------------------------------------------- working tokens that are no good
+# ------------------------------------------------------------------------------------- faulty working tokens
 
 
 async def connect_or_renew(case: Case) -> None:
-    """The same of both: refused twice; well when the platform is."""
+    """Connect or renew: refused twice, then successful."""
     renews = case.row.state == "ready"
     if renews:
         await case.installed()
-    spoil = {
+    break_platform = {
         "permission_catalog": lambda: case.emulator.set_rudeness(renamed_right="D1 Write"),
         "token_rights_mismatch": lambda: case.emulator.set_rudeness(minting="surplus"),
         "token_check_failed": lambda: case.refuse("*/workers/scripts", "GET"),
     }[case.row.code]
-    await spoil()
+    await break_platform()
     ask = case.renew if renews else case.connect
-    await case.met(await ask())
-    await case.met(await ask())
+    await case.expect_error(await ask())
+    await case.expect_error(await ask())
     await case.emulator.set_rudeness(renamed_right="", minting="all_zones")
     await case.emulator.clear_faults()
     await (case.renewed() if renews else case.connected())
 
 
-_NO_GOOD: tuple[tuple[Code, tuple[str, ...]], ...] = (
+_FAULTY: tuple[tuple[Code, tuple[str, ...]], ...] = (
     ("permission_catalog", ("missing",)),
     ("token_rights_mismatch", ()),
     ("token_check_failed", REFUSED),
 )
-for _code, _details in _NO_GOOD:
-    row(_code, "answer", details=_details, state=None, holds=NOTHING)(connect_or_renew)
+for _code, _details in _FAULTY:
+    row(_code, "answer", details=_details, state=None, resources=NOTHING)(connect_or_renew)
     row(_code, "answer", "operation.error", details=_details, shares=True)(connect_or_renew)
 
 
-@row("orphan_not_deleted", "answer", "account.error", details=(*ORPHANS, *REFUSED), state="pending", holds=A_TOKEN)
+@row("orphan_not_deleted", "answer", "account.error", details=(*ORPHANS, *REFUSED), state="pending", resources=A_TOKEN)
 async def a_lost_token_of_a_connect_that_cannot_be_deleted(case: Case) -> None:
     await case.emulator.fault("drop_after", TOKENS, method="POST")
     await case.refuse(f"{TOKENS}/*", "DELETE")
-    await case.met(await case.connect())
-    named = (await case.met(await case.connect()))["revoke_tokens"]
+    await case.expect_error(await case.connect())
+    named = (await case.expect_error(await case.connect()))["revoke_tokens"]
     await case.emulator.clear_faults()
     await case.delete_tokens(*named)
     await case.connected()
@@ -263,37 +263,37 @@ async def a_lost_token_of_a_connect_that_cannot_be_deleted(case: Case) -> None:
     "operation.error",
     "account.error.warnings",
     details=(*ORPHANS, *REFUSED),
-    holds=INSTALLED._replace(tokens=2),
+    resources=INSTALLED._replace(tokens=2),
 )
 async def a_lost_token_of_a_renewal_that_cannot_be_deleted(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("drop_after", TOKENS, method="POST")
     await case.refuse(f"{TOKENS}/*", "DELETE")
-    await case.met(await case.renew())
-    named = (await case.met(await case.renew()))["revoke_tokens"]
+    await case.expect_error(await case.renew())
+    named = (await case.expect_error(await case.renew()))["revoke_tokens"]
     await case.emulator.clear_faults()
     await case.delete_tokens(*named)
     await case.renewed()
 
 
-@row("renew_lost", "answer", "operation.error", details=ORPHANS, holds=INSTALLED._replace(tokens=2))
+@row("renew_lost", "answer", "operation.error", details=ORPHANS, resources=INSTALLED._replace(tokens=2))
 async def a_renewal_whose_outcome_is_unknown(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("drop_after", TOKENS, method="POST")
-    # The look at the tokens that belongs to the check of the bootstrap token is answered, the later ones are not.
+    # The list of tokens for the check of the bootstrap token is answered; later ones fail.
     await case.refuse(TOKENS, "GET", after=1, status=500)
-    named = (await case.met(await case.renew()))["revoke_token"]
+    named = (await case.expect_error(await case.renew()))["revoke_token"]
     await case.emulator.clear_faults()
     assert named in await case.service.token_names()
-    # What a next try meets before that: the platform as it was.
+    # Until then, a new attempt meets the same fault.
     await case.refuse(TOKENS, "GET", after=1, status=500)
-    await case.met(await case.renew())
+    await case.expect_error(await case.renew())
     await case.emulator.clear_faults()
     await case.delete_tokens(named)
     await case.renewed()
 
 
-@row("bootstrap_lost", "account.error", "operation.error", details=ORPHANS, state="bootstrap_lost", holds=A_TOKEN)
+@row("bootstrap_lost", "account.error", "operation.error", details=ORPHANS, state="bootstrap_lost", resources=A_TOKEN)
 async def a_connect_that_was_killed(case: Case) -> None:
     await case.emulator.fault("slow", "*/workers/scripts", method="GET", delay_s=30)
     async with trio.open_nursery() as nursery:
@@ -301,11 +301,11 @@ async def a_connect_that_was_killed(case: Case) -> None:
         await case.emulator.faulted()
         nursery.cancel_scope.cancel()
     await case.start()
-    named = (await case.met())["revoke_tokens"]
+    named = (await case.expect_error())["revoke_tokens"]
     for path in ("/install", "/check"):
         await case.post(path)
     assert (await case.add_site(case.zone)).body["error"]["details"]["reason"] == "bootstrap_lost"
-    await case.met()
+    await case.expect_error()
     await case.delete_tokens(*named)
     await case.connected()
 
@@ -314,14 +314,14 @@ async def a_connect_that_was_killed(case: Case) -> None:
 
 
 @row("bootstrap_not_deleted", "account.error.warnings")
-async def a_bootstrap_token_that_stays(case: Case) -> None:
+async def a_bootstrap_token_that_cannot_be_deleted(case: Case) -> None:
     token_id, token = await case.bootstrap()
     await case.refuse(f"{TOKENS}/{token_id}", "DELETE")
     assert (await case.connect(token)).status == 202
-    await case.met()
+    await case.expect_error()
     await case.service.idle()
-    await case.met()
-    await case.later(1.01)  # the token's time is over
+    await case.expect_error()
+    await case.restart_after(1.01)  # the token has expired
     await case.install("ready")
 
 
@@ -329,28 +329,28 @@ async def a_bootstrap_token_that_stays(case: Case) -> None:
     "old_token_not_deleted",
     "account.error.warnings",
     details=("revoke_tokens",),
-    holds=INSTALLED._replace(tokens=2),
+    resources=INSTALLED._replace(tokens=2),
     shares=True,
 )
-async def a_token_before_the_renewal_that_stays(case: Case) -> None:
+async def an_old_token_that_cannot_be_deleted(case: Case) -> None:
     await case.installed()
     await case.refuse(f"{TOKENS}/{(await case.service.account()).token_id}", "DELETE")
     await case.renewed()
-    named = (await case.met())["revoke_tokens"]
+    named = (await case.expect_error())["revoke_tokens"]
     await case.install("ready")
-    await case.met()
+    await case.expect_error()
     await case.emulator.clear_faults()
     await case.delete_tokens(*named)
     await case.renewed()
 
 
 @row("token_expires_soon", "account.error.warnings")
-async def a_token_whose_year_ends(case: Case) -> None:
+async def a_token_that_expires_soon(case: Case) -> None:
     await case.installed()
-    await case.later(352)
-    await case.met()
+    await case.restart_after(352)
+    await case.expect_error()
     await case.install("ready")
-    await case.met()
+    await case.expect_error()
     await case.renewed()
 
 
@@ -361,11 +361,11 @@ async def a_token_whose_year_ends(case: Case) -> None:
 async def a_token_that_is_disabled(case: Case) -> None:
     await case.installed()
     await case.set_token(status="disabled")
-    await case.met()
+    await case.expect_error()
     assert (await case.post("/install")).code == "account_not_ready"
     refused = await case.put_link_host(f"go.{case.zone}")
     assert (refused.code, refused.body["error"]["details"]["reason"]) == ("account_not_ready", "revoked")
-    await case.met()
+    await case.expect_error()
     await case.renewed()
 
 
@@ -375,78 +375,80 @@ async def a_token_that_is_disabled(case: Case) -> None:
     "account.error",
     details=REFUSED,
     state="permission_error",
-    holds=INSTALLED._replace(tokens=0),
+    resources=INSTALLED._replace(tokens=0),
     shares=True,
 )
 async def a_token_that_was_deleted(case: Case) -> None:
     await case.installed()
     await case.delete_tokens(*await case.service.token_names())
     zones = f"/v1/accounts/{(await case.service.account()).id}/zones"
-    await case.met(await case.service.call("GET", zones))
-    await case.met(await case.service.call("GET", zones))
+    await case.expect_error(await case.service.call("GET", zones))
+    await case.expect_error(await case.service.call("GET", zones))
     await case.renewed()
 
 
 @row("token_refused", "account.error", details=REFUSED, state="permission_error", timing=QUICK)
-async def a_good_token_that_is_refused_for_a_while(case: Case) -> None:
+async def a_valid_token_that_is_refused_for_a_while(case: Case) -> None:
     await case.installed()
     await case.refuse("*", status=401, code=1000)
-    await case.met()
-    await case.met()
+    await case.expect_error()
+    await case.expect_error()
     await case.emulator.clear_faults()
 
 
 @row("permission_error", "account.error", details=REFUSED, state="permission_error", timing=QUICK)
-async def a_right_that_is_given_back(case: Case) -> None:
+async def a_permission_that_is_restored(case: Case) -> None:
     await case.installed()
     policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]
-    await take_right(case, "D1 Write")
-    await case.met()
+    await remove_permission(case, "D1 Write")
+    await case.expect_error()
     assert (await case.post("/check")).body["findings"][0]["remedy"]
-    await case.met()
+    await case.expect_error()
     await case.set_token(policies=policies)
 
 
 @row("permission_error", "account.error", details=REFUSED, state="permission_error", timing=QUICK)
-async def a_lost_right_and_a_renewal(case: Case) -> None:
+async def a_lost_permission_and_a_renewal(case: Case) -> None:
     await case.installed()
-    await take_right(case, "Workers Scripts Write")
-    await case.met()
+    await remove_permission(case, "Workers Scripts Write")
+    await case.expect_error()
     await case.install("connected")
-    await case.met(state="connected")
+    await case.expect_error(state="connected")
     await case.renewed()
     await case.install("ready")
 
 
-@row("permission_error", "account.error", state="permission_error", holds=INSTALLED._replace(routes=1), timing=QUICK)
-async def a_zone_that_the_token_sees_no_more(case: Case) -> None:
-    """The platform refuses nothing then: it lists fewer zones."""
+@row(
+    "permission_error", "account.error", state="permission_error", resources=INSTALLED._replace(routes=1), timing=QUICK
+)
+async def a_zone_that_the_token_no_longer_sees(case: Case) -> None:
+    """Cloudflare then refuses nothing but lists fewer zones."""
     await case.installed()
     await case.active_site()
     policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]
-    await take_right(case, "Zone Read")
-    await case.start()  # whose first look is a thorough one
-    await case.met()
+    await remove_permission(case, "Zone Read")
+    await case.start()  # its first health check is thorough
+    await case.expect_error()
     refused = await case.put_link_host(f"go.{case.zone}")
     assert (refused.code, refused.body["error"]["details"]["reason"]) == ("account_not_ready", "permission_error")
-    await case.met()
+    await case.expect_error()
     await case.set_token(policies=policies)
 
 
 @row("permission_error", "answer", "account.error", details=REFUSED, state="permission_error", timing=QUICK)
-async def a_request_that_needs_a_lost_right(case: Case) -> None:
+async def a_request_that_needs_a_lost_permission(case: Case) -> None:
     await case.installed()
     await case.refuse("/zones", status=403, code=10000)
     zones = f"/v1/accounts/{(await case.service.account()).id}/zones"
-    await case.met(await case.service.call("GET", zones))
-    await case.met(await case.service.call("GET", zones))
+    await case.expect_error(await case.service.call("GET", zones))
+    await case.expect_error(await case.service.call("GET", zones))
     refused = await case.add_site(case.zone)
     assert (refused.code, refused.body["error"]["details"]["reason"]) == ("account_not_ready", "permission_error")
     await case.emulator.clear_faults()
 
 
-async def take_right(case: Case, name: str) -> None:
-    """The customer takes a right from the working token."""
+async def remove_permission(case: Case, name: str) -> None:
+    """Remove a permission from the working token as the customer."""
     policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]
     for policy in policies:
         groups = policy["permission_groups"]
@@ -454,8 +456,8 @@ async def take_right(case: Case, name: str) -> None:
     await case.set_token(policies=policies)
 
 
-async def another_key_file(case: Case) -> None:
-    """Another key file takes the place of the service's."""
+async def replace_key_file(case: Case) -> None:
+    """Replace the service's key file."""
     await case.installed()
     await case.stop()
     key_file = case.place.folder / "vault.key"
@@ -464,11 +466,11 @@ async def another_key_file(case: Case) -> None:
 
 
 @row("credentials_unreadable", "answer", "account.error", state="permission_error", timing=QUICK)
-async def a_key_file_that_is_put_back(case: Case) -> None:
-    await another_key_file(case)
+async def a_key_file_that_is_restored(case: Case) -> None:
+    await replace_key_file(case)
     zones = f"/v1/accounts/{(await case.service.account()).id}/zones"
-    await case.met(await case.service.call("GET", zones))
-    await case.met(await case.service.call("GET", zones))
+    await case.expect_error(await case.service.call("GET", zones))
+    await case.expect_error(await case.service.call("GET", zones))
     await case.stop()
     (case.place.folder / "right.key").rename(case.place.folder / "vault.key")
     await case.start()
@@ -476,9 +478,9 @@ async def a_key_file_that_is_put_back(case: Case) -> None:
 
 @row("credentials_unreadable", "account.error", state="permission_error", timing=QUICK)
 async def a_key_file_that_is_lost_and_a_renewal(case: Case) -> None:
-    await another_key_file(case)
-    await case.met()
+    await replace_key_file(case)
+    await case.expect_error()
     await case.install("connected")
-    await case.met(state="connected")
+    await case.expect_error(state="connected")
     await case.renewed()
     await case.install("ready")

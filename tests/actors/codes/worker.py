@@ -1,4 +1,4 @@
-"""Rows: codes of the install, and of what is installed."""
+"""Rows: codes of installs, and of the installed worker."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ HOUR_S = 3600
 BROKEN = (*REFUSED, "transient")
 
 
-async def again(case: Case) -> None:
-    """Install once more without the remedy, and then for good."""
+async def install_without_remedy(case: Case) -> None:
+    """Install again without applying the remedy, and expect the error again."""
     await case.install("connected")
-    await case.met(state="connected")
+    await case.expect_error(state="connected")
 
 
 # ------------------------------------------------------------------------------------------------------- name_taken
 
 
-@row("name_taken", "account.error", "operation.error", state="connected", holds=DATABASE_ONLY)
-async def a_database_of_another_maker(case: Case) -> None:
-    database = await case.hand.call("POST", f"{case.hand.account}/d1/database", json={"name": "svc-edge"})
+@row("name_taken", "account.error", "operation.error", state="connected", resources=DATABASE_ONLY)
+async def a_foreign_database(case: Case) -> None:
+    database = await case.customer_api.call(
+        "POST", f"{case.customer_api.account}/d1/database", json={"name": "svc-edge"}
+    )
     await case.connected()
-    await case.met()
-    await again(case)
-    await case.hand.call("DELETE", f"{case.hand.account}/d1/database/{database['uuid']}")
+    await case.expect_error()
+    await install_without_remedy(case)
+    await case.customer_api.call("DELETE", f"{case.customer_api.account}/d1/database/{database['uuid']}")
     await case.install("ready")
 
 
-@row("name_taken", "account.error", "operation.error", state="connected", holds=A_TOKEN._replace(scripts=1))
-async def a_worker_of_another_maker(case: Case) -> None:
+@row("name_taken", "account.error", "operation.error", state="connected", resources=A_TOKEN._replace(scripts=1))
+async def a_foreign_worker(case: Case) -> None:
     await edited(case.service, "theirs", tags=[])
     await case.connected()
-    await case.met()
-    await again(case)
-    await case.hand.call("DELETE", case.hand.script)
+    await case.expect_error()
+    await install_without_remedy(case)
+    await case.customer_api.call("DELETE", case.customer_api.script)
     await case.install("ready")
 
 
@@ -49,23 +51,23 @@ async def a_worker_of_another_maker(case: Case) -> None:
 async def a_worker_that_was_replaced(case: Case) -> None:
     await case.installed()
     await edited(case.service, "theirs", tags=[])
-    await case.met()
-    await again(case)
-    await case.hand.call("DELETE", case.hand.script)
+    await case.expect_error()
+    await install_without_remedy(case)
+    await case.customer_api.call("DELETE", case.customer_api.script)
     await case.install("ready")
 
 
 # --------------------------------------------------------------------------------------------------- resource_drift
 
 
-@row("resource_drift", "account.error", state="resource_drift", holds=DATABASE_ONLY, timing=QUICK)
+@row("resource_drift", "account.error", state="resource_drift", resources=DATABASE_ONLY, timing=QUICK)
 async def a_worker_that_was_deleted(case: Case) -> None:
     await case.installed()
-    await case.hand.call("DELETE", case.hand.script)
-    await case.met()
+    await case.customer_api.call("DELETE", case.customer_api.script)
+    await case.expect_error()
     refused = await case.add_site(case.zone)
     assert (refused.code, refused.body["error"]["details"]["reason"]) == ("account_not_ready", "resource_drift")
-    await case.met()
+    await case.expect_error()
     await case.install("ready")
 
 
@@ -73,19 +75,21 @@ async def a_worker_that_was_deleted(case: Case) -> None:
 async def a_worker_that_was_changed(case: Case) -> None:
     await case.installed()
     await edited(case.service, (await case.service.account()).install_id)
-    await case.met()
-    await again(case)
-    await case.hand.call("DELETE", case.hand.script)
+    await case.expect_error()
+    await install_without_remedy(case)
+    await case.customer_api.call("DELETE", case.customer_api.script)
     await case.install("ready")
 
 
-@row("resource_drift", "account.error", state="resource_drift", holds=INSTALLED._replace(databases=0), timing=QUICK)
+@row("resource_drift", "account.error", state="resource_drift", resources=INSTALLED._replace(databases=0), timing=QUICK)
 async def a_database_that_was_deleted(case: Case) -> None:
     await case.installed()
-    await case.hand.call("DELETE", f"{case.hand.account}/d1/database/{(await case.service.account()).database_id}")
-    await case.met()
+    await case.customer_api.call(
+        "DELETE", f"{case.customer_api.account}/d1/database/{(await case.service.account()).database_id}"
+    )
+    await case.expect_error()
     await case.post("/check")
-    await case.met()
+    await case.expect_error()
     await case.install("ready")
 
 
@@ -96,15 +100,15 @@ async def a_worker_that_was_changed_before_its_update(case: Case) -> None:
     case.place.upgrade()
     case.place.worker |= {"auto_update": True}
     await case.start()
-    await case.met()
+    await case.expect_error()
     await case.service.idle()
-    await case.met()
-    await case.hand.call("DELETE", case.hand.script)
+    await case.expect_error()
+    await case.customer_api.call("DELETE", case.customer_api.script)
     await case.install("ready")
     assert (await case.service.shown())["edge"]["up_to_date"]
 
 
-# ------------------------------------------------------------------------------------------- what an install may lack
+# ------------------------------------------------------------------------------------------- missing prerequisites
 
 
 @row(
@@ -113,38 +117,38 @@ async def a_worker_that_was_changed_before_its_update(case: Case) -> None:
     "operation.error",
     details=REFUSED,
     state="connected",
-    holds=INSTALLED._replace(crons=0),
+    resources=INSTALLED._replace(crons=0),
 )
-async def no_cron_is_left(case: Case) -> None:
+async def no_cron_trigger_is_available(case: Case) -> None:
     await edited(case.service, "theirs", tags=[], name="theirs")
-    schedules = f"{case.hand.account}/workers/scripts/theirs/schedules"
-    await case.hand.call("PUT", schedules, json=[{"cron": "0 0 * * *"}])
+    schedules = f"{case.customer_api.account}/workers/scripts/theirs/schedules"
+    await case.customer_api.call("PUT", schedules, json=[{"cron": "0 0 * * *"}])
     await case.emulator.set_limits(case.customer.account_id, crons=1)
     await case.connected()
-    await case.met()
-    await again(case)
-    await case.hand.call("PUT", schedules, json=[])
+    await case.expect_error()
+    await install_without_remedy(case)
+    await case.customer_api.call("PUT", schedules, json=[])
     await case.install("ready")
 
 
-@row("subdomain_required", "account.error", "operation.error", state="connected", holds=DATABASE_ONLY)
+@row("subdomain_required", "account.error", "operation.error", state="connected", resources=DATABASE_ONLY)
 async def no_name_on_workers_dev(case: Case) -> None:
     async def none_is_given() -> None:
         await case.refuse("*/workers/subdomain", "PUT", status=403, code=10031)
 
     await none_is_given()
     await case.connected()
-    await case.met()
-    await again(case)
+    await case.expect_error()
+    await install_without_remedy(case)
     await case.emulator.clear_faults()
     name = f"w{case.customer.account_id[:12]}"
-    await case.hand.call("PUT", f"{case.hand.account}/workers/subdomain", json={"subdomain": name})
+    await case.customer_api.call("PUT", f"{case.customer_api.account}/workers/subdomain", json={"subdomain": name})
     await none_is_given()
     await case.install("ready")
 
 
-@row("not_configured", "account.error", "operation.error", state="connected", holds=DATABASE_ONLY)
-async def a_service_that_moved_to_where_no_worker_reaches_it(case: Case) -> None:
+@row("not_configured", "account.error", "operation.error", state="connected", resources=DATABASE_ONLY)
+async def a_service_that_moved_to_an_unreachable_address(case: Case) -> None:
     public, case.place.push_url = case.place.push_url, LOCAL
     await case.refuse(SCRIPT, "PUT", status=500)
     case.place.push_url = public
@@ -154,9 +158,9 @@ async def a_service_that_moved_to_where_no_worker_reaches_it(case: Case) -> None
     case.place.push_url = LOCAL
     await case.start()
     await case.emulator.clear_faults()
-    await case.met()
+    await case.expect_error()
     assert (await case.post("/install")).code == "not_configured"
-    await case.met()
+    await case.expect_error()
     case.place.push_url = public
     await case.start()
     await case.install("ready")
@@ -169,43 +173,45 @@ async def an_older_service(case: Case) -> None:
     await case.installed()
     case.place.bundle = older
     await case.start()
-    await case.met(await case.post("/install"))
-    await case.met(await case.post("/install"))
+    await case.expect_error(await case.post("/install"))
+    await case.expect_error(await case.post("/install"))
     case.place.bundle = case.next_bundle()
     await case.start()
     await case.install("ready")
 
 
 @row("schema_newer", "account.error", "operation.error", details=("schema", "known"), state="connected")
-async def an_older_service_that_does_not_know(case: Case) -> None:
+async def an_older_service_with_an_unknown_schema(case: Case) -> None:
     await case.installed()
-    await case.hand.sql("update meta set value = 2 where key = 'schema'")
+    await case.customer_api.sql("update meta set value = 2 where key = 'schema'")
     await case.install("connected")
-    await case.met()
-    await again(case)
+    await case.expect_error()
+    await install_without_remedy(case)
     case.place.bundle = case.next_bundle()
     await case.start()
     await case.install("ready")
 
 
-@row("cloudflare_error", "account.error", "operation.error", details=REFUSED, state="connected", holds=DATABASE_ONLY)
+@row(
+    "cloudflare_error", "account.error", "operation.error", details=REFUSED, state="connected", resources=DATABASE_ONLY
+)
 async def an_upload_that_is_refused(case: Case) -> None:
     await case.refuse(SCRIPT, "PUT", code=10021)
     await case.connected()
-    await case.met()
-    await again(case)
+    await case.expect_error()
+    await install_without_remedy(case)
     await case.emulator.clear_faults()
     await case.install("ready")
 
 
-@row("cloudflare_error", "account.error", "operation.error", details=BROKEN, state="connected", holds=DATABASE_ONLY)
-async def no_rows_are_left_today(case: Case) -> None:
+@row("cloudflare_error", "account.error", "operation.error", details=BROKEN, state="connected", resources=DATABASE_ONLY)
+async def todays_rows_are_used_up(case: Case) -> None:
     await case.emulator.set_usage(case.customer.account_id, rows_written=100_000)
     await case.connected()
-    await case.met()
+    await case.expect_error()
     assert "midnight" in (await case.service.shown())["error"]["details"]["remedy"]
-    await again(case)
-    await case.emulator.set_usage(case.customer.account_id, rows_written=0)  # as it is after midnight
+    await install_without_remedy(case)
+    await case.emulator.set_usage(case.customer.account_id, rows_written=0)  # the reset at midnight
     await case.install("ready")
 
 
@@ -215,14 +221,14 @@ async def no_rows_are_left_today(case: Case) -> None:
     "operation.error",
     details=("status", "ray_id"),
     state="connected",
-    holds=DATABASE_ONLY,
+    resources=DATABASE_ONLY,
 )
-async def an_upload_that_looks_like_an_attack(case: Case) -> None:
+async def an_upload_that_the_firewall_refuses(case: Case) -> None:
     await case.emulator.set_rudeness(firewall_also="main_module")
     await case.connected()
-    await case.met()
-    await again(case)
-    await case.emulator.set_rudeness(firewall_also="")  # whom the operator told has mended it
+    await case.expect_error()
+    await install_without_remedy(case)
+    await case.emulator.set_rudeness(firewall_also="")  # fixed by the operator
     await case.install("ready")
 
 
@@ -231,13 +237,13 @@ async def an_upload_that_looks_like_an_attack(case: Case) -> None:
 
 @row("self_check_timeout", "operation.error")
 @row("not_confirmed", "account.error.warnings")
-async def a_worker_that_does_not_report_itself(case: Case) -> None:
+async def a_worker_that_never_pushes(case: Case) -> None:
     await case.service.ready()
     case.place.clock.advance_s(HOUR_S)
     await case.start()
-    await case.met()
+    await case.expect_error()
     await case.service.idle()
-    await case.met()
+    await case.expect_error()
     await case.install("ready")
     await case.service.confirmed()
 
@@ -247,99 +253,99 @@ async def a_worker_that_is_silent_for_a_day(case: Case) -> None:
     await case.installed()
     case.place.clock.advance_s(27 * HOUR_S)
     await case.start()
-    await case.met()
+    await case.expect_error()
     refused = await case.put_link_host(f"go.{case.zone}")
     assert (refused.code, refused.body["error"]["details"]["reason"]) == ("account_not_ready", "worker_silent")
-    await case.met()
-    await case.service.confirmed()  # a report ends it
-    await case.well()
+    await case.expect_error()
+    await case.service.confirmed()  # a push clears the error
+    await case.wait_until_healthy()
     case.place.clock.advance_s(27 * HOUR_S)
     await case.start()
     await case.sign_in()
-    await case.met()
+    await case.expect_error()
     await case.install("ready")
 
 
 @row("crons_stopped", "account.error.warnings", timing=QUICK)
-async def a_worker_whose_crons_do_not_run(case: Case) -> None:
+async def a_worker_whose_cron_trigger_stopped(case: Case) -> None:
     await case.installed()
     case.place.clock.advance_s(3 * HOUR_S)
     await case.start()
-    await case.met()
+    await case.expect_error()
     await case.post("/check")
-    await case.met()
+    await case.expect_error()
     await case.install("ready")
 
 
-# ----------------------------------------------------------------------------------- requests that come at a bad moment
+# ------------------------------------------------------------------------- requests at the wrong moment
 
 
-@row("operation_in_progress", "answer", state="installing", holds=None, shares=True)
-async def requests_while_an_install_works(case: Case) -> None:
+@row("operation_in_progress", "answer", state="installing", resources=None, shares=True)
+async def requests_during_an_install(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("slow", SCRIPT, method="PUT", delay_s=3)
     assert (await case.post("/install")).status == 202
-    await case.met(await case.post("/install"))
-    await case.met(await case.service.call("DELETE", f"/v1/accounts/{(await case.service.account()).id}"))
+    await case.expect_error(await case.post("/install"))
+    await case.expect_error(await case.service.call("DELETE", f"/v1/accounts/{(await case.service.account()).id}"))
     await case.service.settled("ready")
     await case.renewed()
     await case.install("ready")
 
 
-@row("account_not_ready", "answer", details=("reason", *REFUSED), state="connected", holds=DATABASE_ONLY)
+@row("account_not_ready", "answer", details=("reason", *REFUSED), state="connected", resources=DATABASE_ONLY)
 async def a_link_host_before_the_worker(case: Case) -> None:
     await case.refuse(SCRIPT, "PUT", code=10021)
     await case.connected()
     await case.service.settled("connected")
-    await case.met(await case.put_link_host(f"go.{case.zone}"))
-    assert (await case.met(await case.add_site(case.zone)))["reason"] == "cloudflare_error"
+    await case.expect_error(await case.put_link_host(f"go.{case.zone}"))
+    assert (await case.expect_error(await case.add_site(case.zone)))["reason"] == "cloudflare_error"
     await case.emulator.clear_faults()
     await case.install("ready")
     assert (await case.put_link_host(f"go.{case.zone}")).status == 202
 
 
-@row("account_not_ready", "answer", state="pending", holds=NOTHING)
+@row("account_not_ready", "answer", state="pending", resources=NOTHING)
 async def requests_before_the_connect_is_done(case: Case) -> None:
     await case.refuse("*/tokens", "POST", status=500, times=4)
     await case.service.connect()
     zones = f"/v1/accounts/{(await case.service.account()).id}/zones"
-    await case.met(await case.service.call("GET", zones))
-    await case.met(await case.add_site(case.zone))
-    await case.met(await case.renew())
-    await case.met(await case.post("/install"))
+    await case.expect_error(await case.service.call("GET", zones))
+    await case.expect_error(await case.add_site(case.zone))
+    await case.expect_error(await case.renew())
+    await case.expect_error(await case.post("/install"))
     await case.emulator.clear_faults()
     assert (await case.service.connect()).status == 202
 
 
-@row("cloudflare_unavailable", "answer", details=REFUSED, state="pending", holds=NOTHING)
-async def a_platform_that_fails_in_a_connect(case: Case) -> None:
+@row("cloudflare_unavailable", "answer", details=REFUSED, state="pending", resources=NOTHING)
+async def a_platform_failure_during_a_connect(case: Case) -> None:
     await case.refuse("*/permission_groups", status=500)
-    await case.met(await case.service.connect())
-    await case.met(await case.service.connect())
+    await case.expect_error(await case.service.connect())
+    await case.expect_error(await case.service.connect())
     await case.emulator.clear_faults()
-    assert (await case.service.connect()).status == 202  # the same request: its bootstrap token is there
+    assert (await case.service.connect()).status == 202  # the same request, because its bootstrap token still exists
 
 
 @row("cloudflare_unavailable", "answer", details=REFUSED, shares=True)
-async def a_platform_that_fails_in_a_renewal(case: Case) -> None:
+async def a_platform_failure_during_a_renewal(case: Case) -> None:
     await case.installed()
     _, token = await case.bootstrap()
     await case.refuse("*/permission_groups", status=500)
-    await case.met(await case.renew(token))
-    await case.met(await case.renew(token))
+    await case.expect_error(await case.renew(token))
+    await case.expect_error(await case.renew(token))
     await case.emulator.clear_faults()
     await case.renewed(token)
 
 
 @row("cloudflare_unavailable", "answer", details=("status",), shares=True)
-async def a_platform_that_answers_with_pages(case: Case) -> None:
+async def a_platform_that_answers_with_html(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("html", "*", times=None)
     account = f"/v1/accounts/{(await case.service.account()).id}"
-    await case.met(await case.service.call("GET", f"{account}/zones"))
-    await case.met(await case.add_site(case.zone))
-    await case.met(await case.put_link_host(f"go.{case.zone}"))
-    await case.met(await case.post("/check"))
+    await case.expect_error(await case.service.call("GET", f"{account}/zones"))
+    await case.expect_error(await case.add_site(case.zone))
+    await case.expect_error(await case.put_link_host(f"go.{case.zone}"))
+    await case.expect_error(await case.post("/check"))
     await case.emulator.clear_faults()
     assert (await case.service.call("GET", f"{account}/zones")).status == 200
 
@@ -349,8 +355,8 @@ async def a_platform_that_refuses_a_request(case: Case) -> None:
     await case.installed()
     await case.refuse("/zones", code=1234)
     zones = f"/v1/accounts/{(await case.service.account()).id}/zones"
-    await case.met(await case.service.call("GET", zones))
-    await case.met(await case.add_site(case.zone))
-    await case.met(await case.put_link_host(f"go.{case.zone}"))
+    await case.expect_error(await case.service.call("GET", zones))
+    await case.expect_error(await case.add_site(case.zone))
+    await case.expect_error(await case.put_link_host(f"go.{case.zone}"))
     await case.emulator.clear_faults()
     assert (await case.add_site(case.zone)).status == 202

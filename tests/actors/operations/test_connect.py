@@ -1,4 +1,4 @@
-"""No token is left alive that nobody can name, and no warning goes before its cause."""
+"""Connects: every token that may still be valid is named, and no warning is cleared before its cause is gone."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tests.actors.conftest import Place
 from tests.clock import FrozenClock
 from tests.databases import sqlite_config
 
-pytestmark = pytest.mark.usefixtures("every_state_is_told")
+pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 
 TOKENS = "/accounts/*/tokens"
 
 
 def names(answer):
-    """The tokens that an error object asks to revoke."""
+    """Return the tokens that an error object asks to revoke."""
     return sorted(answer["error"]["details"]["revoke_tokens"])
 
 
 async def begun_connect(service, method, path):
-    """A connect that is under way at its call of `path`, to be cut short by the end of the service."""
+    """Start a connect, and return while it waits for its call of `path`; the end of the service then interrupts it."""
     await service.emulator.fault("slow", path, method=method, delay_s=30)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(service.connect)
@@ -39,7 +39,7 @@ async def begun_connect(service, method, path):
 
 
 async def connected_with_one_token(service):
-    """A connect that works; the account's own token is then the only one."""
+    """Connect successfully, after which the account's token is the only working token."""
     answer = await service.connect()
     assert answer.status == 202, answer.raw
     shown = await service.settled("ready")
@@ -49,7 +49,7 @@ async def connected_with_one_token(service):
 
 
 @pytest.mark.rule("A4", "A5")
-async def test_a_lost_creation_that_cannot_be_cleaned_up_is_named_until_it_is_gone(service):
+async def test_lost_token_that_cannot_be_deleted_is_named_until_it_is_gone(service):
     await service.emulator.fault("drop_after", TOKENS, method="POST")
     await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
     answer = await service.connect()
@@ -59,7 +59,7 @@ async def test_a_lost_creation_that_cannot_be_cleaned_up_is_named_until_it_is_go
     assert names(answer.body) == names(shown) == await service.token_names()
     assert shown["error"]["details"]["revoke_token"] in names(shown)
 
-    answer = await service.connect()  # as long as it cannot be deleted
+    answer = await service.connect()  # the token still cannot be deleted
     assert (answer.code, names(answer.body)) == ("orphan_not_deleted", await service.token_names())
 
     await service.emulator.clear_faults()
@@ -67,12 +67,12 @@ async def test_a_lost_creation_that_cannot_be_cleaned_up_is_named_until_it_is_go
 
 
 @pytest.mark.rule("A5", "A7", "A8")
-async def test_a_connect_whose_lost_token_cannot_be_deleted_waits_an_hour_for_the_same_request(place):
+async def test_connect_with_an_undeletable_lost_token_waits_an_hour_for_the_same_request(place):
     path = "/v1/accounts"
     async with place.running() as service:
         body = {"edge_account_id": service.customer.account_id, "bootstrap_token": service.customer.bootstrap_token}
         headers = {**service.session, "Idempotency-Key": "one"}
-        for _ in range(2):  # the second time also its record is there
+        for _ in range(2):  # the second time, the connect has a record
             await service.emulator.fault("drop_after", TOKENS, method="POST")
             await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
             answer = await service.world.call("POST", path, body, headers=headers)
@@ -99,7 +99,7 @@ async def test_a_connect_whose_lost_token_cannot_be_deleted_waits_an_hour_for_th
 
 @pytest.mark.rule("A4")
 @pytest.mark.parametrize("refused", ["*/workers/scripts", "*/d1/database"])
-async def test_a_token_that_does_not_work_and_cannot_be_deleted_is_named(service, refused):
+async def test_faulty_token_that_cannot_be_deleted_is_named(service, refused):
     await service.emulator.fault("refuse", refused, method="GET", times=None, status=400, code=1)
     await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
     answer = await service.connect()
@@ -110,7 +110,7 @@ async def test_a_token_that_does_not_work_and_cannot_be_deleted_is_named(service
 
 
 @pytest.mark.rule("A3", "A9")
-async def test_nobody_waits_behind_a_token_that_a_stranger_has_made_up(service):
+async def test_made_up_token_of_a_stranger_delays_no_other_request(service):
     stranger = await service.world.session(await service.world.user())
     body = {"edge_account_id": service.customer.account_id, "bootstrap_token": "0" * 40}
     answers = []
@@ -118,7 +118,7 @@ async def test_nobody_waits_behind_a_token_that_a_stranger_has_made_up(service):
     async def one_of_the_strangers():
         answers.append(await service.world.call("POST", "/v1/accounts", body, headers=stranger))
 
-    # A refusal is believed only after several tries: some seconds.
+    # A refusal is believed only after several attempts, which takes a few seconds.
     await service.emulator.fault("slow", f"{TOKENS}/verify", times=2, delay_s=60)
     async with trio.open_nursery() as nursery:
         for _ in range(2):
@@ -132,7 +132,7 @@ async def test_nobody_waits_behind_a_token_that_a_stranger_has_made_up(service):
 
 
 @pytest.mark.rule("A3", "A9")
-async def test_only_who_has_a_token_of_an_account_is_told_that_another_user_has_connected_it(service):
+async def test_account_taken_is_returned_only_to_holders_of_a_valid_token(service):
     await service.ready()
     service.session = await service.world.session(await service.world.user())
     answer = await service.connect("0" * 40)
@@ -145,10 +145,10 @@ async def test_only_who_has_a_token_of_an_account_is_told_that_another_user_has_
 
 @pytest.mark.rule("A3", "A4")
 @pytest.mark.parametrize(("delay_ms", "spread_ms"), [(1800, 0), (0, 1000)])
-async def test_tokens_that_are_new_at_both_ends_are_waited_for(place, delay_ms, spread_ms):
-    """The working token is refused for longer than the request lasts; the install goes on asking.
+async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place, delay_ms, spread_ms):
+    """The working token is refused for longer than the request takes; the install keeps trying.
 
-    (The bootstrap token, once it was looked at, has a bit more than a second to be accepted everywhere.)
+    (Once checked, the bootstrap token has little more than a second to be accepted everywhere.)
     """
     place.edge |= {"settling_in_connect_s": 3, "settling_s": 20}
     async with place.running() as service:
@@ -164,13 +164,13 @@ async def test_tokens_that_are_new_at_both_ends_are_waited_for(place, delay_ms, 
         assert token_id not in (await service.held())["tokens"]
 
 
-# How refusals of the other ways look is a matter of the table of codes.
+# The table of codes covers the refusals where a token must hold what it grants.
 MINTING = ("all_zones", "held", "silent")
 
 
 @pytest.mark.rule("A3", "A4")
 @pytest.mark.parametrize("minting", MINTING if EVERYTHING else ["all_zones", random.Random(SEED).choice(MINTING[1:])])
-async def test_a_bootstrap_token_that_holds_the_rights_itself_always_works(service, minting):
+async def test_bootstrap_token_that_holds_all_permissions_always_works(service, minting):
     await service.emulator.set_rudeness(minting=minting)
     seven = [right.name for right in WORKING_RIGHTS]
     rights = [*seven, "Account API Tokens Write"]
@@ -182,7 +182,7 @@ async def test_a_bootstrap_token_that_holds_the_rights_itself_always_works(servi
 
 
 @pytest.mark.rule("A5", "A8")
-async def test_a_token_of_a_killed_connect_stays_named_while_it_cannot_be_deleted(place):
+async def test_token_of_a_killed_connect_stays_named_until_it_can_be_deleted(place):
     async with place.running() as service:
         await begun_connect(service, "GET", "*/workers/scripts")
     async with place.running() as service:
@@ -197,18 +197,18 @@ async def test_a_token_of_a_killed_connect_stays_named_while_it_cannot_be_delete
 
 
 @pytest.mark.rule("A5")
-async def test_a_creation_that_is_carried_out_late_is_deleted_before_the_connect_ends(place):
-    # An upload takes more than half a second on a busy machine.
+async def test_token_created_late_is_deleted_before_the_connect_ends(place):
+    # On a busy machine an upload takes more than half a second.
     place.edge |= {"timeout_s": 2, "retries": 3, "settling_in_connect_s": 5}
     async with place.running() as service:
         await service.emulator.fault("slow", TOKENS, method="POST", delay_s=2.5)
-        # The second token's check waits until the first one has come.
+        # The check of the second token waits until the first token exists.
         await service.emulator.fault("slow", "*/tokens/verify", method="GET", after=1, delay_s=1)
         await connected_with_one_token(service)
 
 
 @pytest.mark.rule("A2", "A5")
-async def test_what_may_still_come_is_named_while_the_bootstrap_token_lives(place):
+async def test_token_that_may_still_appear_is_named_while_the_bootstrap_token_exists(place):
     place.edge |= {"timeout_s": 2}
     async with place.running() as service:
         await service.emulator.fault("slow", TOKENS, method="POST", delay_s=8)
@@ -232,15 +232,15 @@ KINDS = ("refuse", "drop_before", "html")
 
 @pytest.mark.rule("A2")
 @pytest.mark.parametrize("kind", KINDS if EVERYTHING else [random.Random(SEED).choice(KINDS)])
-async def test_a_bootstrap_token_that_was_not_deleted_is_warned_of_for_its_day(place, kind):
+async def test_undeleted_bootstrap_token_shows_a_warning_until_it_expires(place, kind):
     async with place.running() as service:
         path = f"{TOKENS}/{service.customer.bootstrap_token_id}"
         await service.emulator.fault(kind, path, method="DELETE", times=None)
         answer = await service.connect()
-        assert answer.body["account"]["error"] is None  # nothing was known of it yet
+        assert answer.body["account"]["error"] is None  # the warning is not known yet
         shown = await service.settled("ready")
         assert shown["error"] == {"warnings": ["bootstrap_not_deleted"]}
-        # A reinstall does not make it go, a restart does not.
+        # Neither a reinstall nor a restart clears the warning.
         await service.call("POST", f"/v1/accounts/{shown['id']}/install")
         assert (await service.settled("ready"))["error"] == {"warnings": ["bootstrap_not_deleted"]}
     place.clock.now_ms += DAY_MS + 60_000
@@ -249,11 +249,11 @@ async def test_a_bootstrap_token_that_was_not_deleted_is_warned_of_for_its_day(p
         async def gone():
             return (await service.account()).warnings == ("not_confirmed",) or None
 
-        await eventually(gone)  # and what is said of its worker, which never reported, is another matter
+        await eventually(gone)  # the warning about the worker that never pushed remains
 
 
 @pytest.mark.rule("A2")
-async def test_a_service_killed_before_the_bootstrap_token_was_deleted_warns_of_it(place):
+async def test_kill_before_the_bootstrap_token_is_deleted_leaves_a_warning(place):
     async with place.running() as service:
         path = f"{TOKENS}/{service.customer.bootstrap_token_id}"
         await begun_connect(service, "DELETE", path)
@@ -263,10 +263,10 @@ async def test_a_service_killed_before_the_bootstrap_token_was_deleted_warns_of_
 
 @pytest.mark.rule("A8")
 @pytest.mark.parametrize(("method", "path"), [("POST", TOKENS), ("GET", "*/workers/scripts")])
-async def test_a_store_that_fails_in_a_connect_is_no_refusal_and_its_token_is_named(
+async def test_store_failure_in_a_connect_is_not_a_refusal_and_its_token_is_named(
     emulator, customer, tmp_path, expected_errors, method, path
 ):
-    expected_errors.allow("the store is lost")
+    expected_errors.allow("store unavailable")
     async with open_store(sqlite_config(tmp_path)) as store:
         place = Place(store, FrozenClock(system_clock()), emulator, customer, tmp_path)
         async with place.running() as service:
@@ -275,7 +275,7 @@ async def test_a_store_that_fails_in_a_connect_is_no_refusal_and_its_token_is_na
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(is_busy, service)
                     await emulator.faulted()
-                    await store.run(no_patience())
+                    await store.run(no_busy_timeout())
                     other.execute("begin immediate")
                 other.execute("rollback")
             shown = await service.settled("bootstrap_lost")
@@ -288,13 +288,13 @@ async def is_busy(service):
     assert (answer.status, answer.code) == (503, "busy")
 
 
-def no_patience():
-    """The store's own connection gives up at once when another program holds the file."""
+def no_busy_timeout():
+    """Fail immediately if another program holds the file."""
     yield sql("pragma busy_timeout = 0")
 
 
 async def with_key(service, key, token):
-    """A connect under an Idempotency-Key."""
+    """Connect with an Idempotency-Key."""
     body = {"edge_account_id": service.customer.account_id, "bootstrap_token": token}
     headers = {**service.session, "Idempotency-Key": key}
     return await service.world.call("POST", "/v1/accounts", body, headers=headers)

@@ -1,4 +1,4 @@
-"""A disconnect removes what is ours and unchanged, tells what is left, and always ends with one answer."""
+"""A disconnect removes the service's unchanged resources, lists the remaining ones, and always ends with one answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svc.store import disconnects, operations
 from svc.store.tx import sql
 from tests.actors.conftest import NEVER_S
 
-# What the platform does makes no difference to the store.
+# On one engine only, because Cloudflare's behaviour does not affect the store.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 SCRIPT = "*/workers/scripts/svc-edge"
 DATABASE = "*/d1/database/*"
@@ -27,7 +27,7 @@ ROUTE = "*/workers/routes/*"
 
 
 async def disconnect(service, account_id=None, **headers):
-    """The answer to DELETE; an unexpected status fails the test."""
+    """Disconnect, and return the body of the successful answer."""
     account_id = account_id or (await service.account()).id
     path = f"/v1/accounts/{account_id}"
     answer = await service.world.call("DELETE", path, headers={**service.session, **headers})
@@ -36,8 +36,8 @@ async def disconnect(service, account_id=None, **headers):
     return answer.body
 
 
-async def furnished(service, zone):
-    """The account's id, its site and its link; all routes are made."""
+async def with_resources(service, zone):
+    """Create an account with a site and a link, wait for all routes, and return all three."""
     account_id = await service.ready()
     await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
     site = (await service.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})).body["site"]
@@ -57,17 +57,17 @@ def routes_of(held):
     return sorted(route["pattern"] for zone in held["zones"].values() for route in zone["routes"])
 
 
-async def nothing_is_left_at_the_platform(service):
+async def assert_cloudflare_is_empty(service):
     held = await service.held()
     assert (held["scripts"], held["databases"], routes_of(held)) == ({}, {}, [])
 
 
 @pytest.mark.rule("A17", "C4", "S6", "L3")
-async def test_what_is_ours_goes_and_what_was_counted_can_still_be_reported(service, zone):
-    account_id, site, link = await furnished(service, zone)
+async def test_disconnect_removes_all_resources_and_keeps_reports(service, zone):
+    account_id, site, link = await with_resources(service, zone)
     token = (await service.account()).token_name
     assert await disconnect(service) == {"ok": True, "revoke_token": token, "left": [], "leftovers": []}
-    await nothing_is_left_at_the_platform(service)
+    await assert_cloudflare_is_empty(service)
     assert await service.token_names() == [token]
     assert (await service.call("GET", f"/v1/accounts/{account_id}")).status == 404
     assert (await service.call("GET", "/v1/accounts")).body["accounts"] == []
@@ -85,7 +85,7 @@ async def test_what_is_ours_goes_and_what_was_counted_can_still_be_reported(serv
     report = (await service.call("GET", f"/v1/sites/{site['id']}/report?period=7d&breakdowns=1")).body["report"]
     assert (report["unavailable"], report["breakdowns"]) == ("not_installed", None)
 
-    # A key that is restricted to the edge account has access to its history, any other key has none.
+    # A key that is restricted to the Cloudflare account can read its history; any other key cannot.
     mine = await service.world.key(service.user, allow_accounts=(service.customer.account_id,))
     another = await service.world.key(service.user, allow_accounts=("0" * 32,))
     stranger = await service.world.session(await service.world.user())
@@ -117,7 +117,7 @@ async def test_concurrent_and_repeated_requests_get_one_answer(service):
 
 
 @pytest.mark.rule("A17", "G4")
-async def test_a_client_that_hangs_up_finds_the_answer_under_its_key(service):
+async def test_client_that_disconnects_gets_the_answer_with_its_key(service):
     account_id = await service.ready()
     await service.emulator.fault("slow", SCRIPT, method="DELETE", delay_s=0.5)
     answers = []
@@ -141,7 +141,7 @@ async def test_a_client_that_hangs_up_finds_the_answer_under_its_key(service):
 
 
 @pytest.mark.rule("A10", "A17")
-async def test_while_an_install_does_its_work_it_is_refused_at_once(service):
+async def test_disconnect_during_an_install_is_refused_immediately(service):
     await service.emulator.fault("slow", SCRIPT, method="PUT", delay_s=4.5)
     assert (await service.connect()).status == 202
     account = await service.account()
@@ -158,7 +158,7 @@ async def test_while_an_install_does_its_work_it_is_refused_at_once(service):
 
 
 @pytest.mark.rule("A17")
-async def test_an_account_whose_connect_waits_for_its_user_can_be_disconnected(service):
+async def test_account_with_a_pending_connect_can_be_disconnected(service):
     await service.emulator.fault("drop_before", "*/tokens/permission_groups", times=None)
     assert (await service.connect()).status == 503
     assert (await service.shown())["state"] == "pending"
@@ -167,7 +167,7 @@ async def test_an_account_whose_connect_waits_for_its_user_can_be_disconnected(s
 
 
 @pytest.mark.rule("A8", "A17")
-async def test_a_lost_connect_names_the_tokens_that_may_be_alive(service):
+async def test_lost_connect_names_the_tokens_that_may_still_be_valid(service):
     await service.emulator.fault("drop_after", "*/tokens", method="POST", times=None)
     assert (await service.connect()).status == 503
     account = await service.account()
@@ -180,41 +180,41 @@ async def test_a_lost_connect_names_the_tokens_that_may_be_alive(service):
 
 
 @pytest.mark.rule("A17")
-async def test_an_account_that_was_never_installed_leaves_no_database(service):
+async def test_account_that_was_never_installed_leaves_no_database(service):
     await service.emulator.fault("refuse", SCRIPT, method="PUT", status=400, code=10021, times=None)
     assert (await service.connect()).status == 202
     await service.settled("connected")
     assert (await service.held())["databases"]
     assert (await disconnect(service))["left"] == []
-    await nothing_is_left_at_the_platform(service)
+    await assert_cloudflare_is_empty(service)
 
 
 @pytest.mark.rule("A17")
-async def test_a_database_whose_creation_got_no_answer_is_found_by_its_name(service):
+async def test_database_whose_creation_got_no_answer_is_found_by_name(service):
     await service.emulator.fault("drop_after", "*/d1/database", method="POST")
-    # Neither the look after it nor the next try of the install comes through.
+    # Neither the check after the creation nor the next attempt of the install succeeds.
     await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, times=None, status=400, code=7400)
     assert (await service.connect()).status == 202
     await service.settled("connected")
     assert (await service.account()).database_id is None
     await service.emulator.clear_faults()
     assert (await disconnect(service))["left"] == []
-    await nothing_is_left_at_the_platform(service)
+    await assert_cloudflare_is_empty(service)
 
 
 @pytest.mark.rule("A17")
-async def test_a_route_that_was_still_to_be_removed_goes_too(service, zone):
-    account_id, _, _ = await furnished(service, zone)
+async def test_unwanted_route_is_removed_as_well(service, zone):
+    account_id, _, _ = await with_resources(service, zone)
     await service.emulator.fault("refuse", ROUTE, method="DELETE", status=500, times=None)
     await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"other.{zone}"})
     await service.idle()
     assert f"go.{zone}/*" in routes_of(await service.held())
     await service.emulator.clear_faults()
     assert (await disconnect(service))["left"] == []
-    await nothing_is_left_at_the_platform(service)
+    await assert_cloudflare_is_empty(service)
 
 
-# ------------------------------------------------------------------------------------------------------- what is left
+# ------------------------------------------------------------------------------------------------ remaining resources
 
 
 async def root_token(service):
@@ -226,13 +226,13 @@ async def root_token(service):
 
 
 @pytest.mark.rule("A17")
-async def test_with_a_dead_token_everything_is_left_and_named(service, zone, expected_errors):
-    _, site, _ = await furnished(service, zone)
+async def test_with_an_invalid_token_everything_remains_and_is_named(service, zone, expected_errors):
+    _, site, _ = await with_resources(service, zone)
     account = await service.account()
     path = f"/accounts/{service.customer.account_id}/tokens/{account.token_id}"
     await service.as_platform("DELETE", path, await root_token(service))
     answer = await disconnect(service)
-    why, route = "the working token does not work any more", f"{zone}{site['path']}*"
+    why, route = "the working token no longer works", f"{zone}{site['path']}*"
     assert answer == {
         "ok": True,
         "revoke_token": account.token_name,
@@ -256,7 +256,7 @@ async def test_with_a_dead_token_everything_is_left_and_named(service, zone, exp
 
 
 @pytest.mark.rule("A17", "A25")
-async def test_the_name_of_an_expired_token_is_not_told(service):
+async def test_expired_token_is_not_named(service):
     await service.ready()
     await service.store.run(set_expiry(service.clock() - 1))
     answer = await disconnect(service)
@@ -277,15 +277,15 @@ STATES = ("revoked", "permission_error", "resource_drift", "no_connection", "con
 
 @pytest.mark.rule("A17")
 @pytest.mark.parametrize("state", STATES if EVERYTHING else random.Random(SEED).sample(STATES, 2))
-async def test_from_every_state(service, state):
+async def test_disconnect_from_every_state(service, state):
     await service.ready()
     await service.store.run(set_state(state))
     assert (await disconnect(service))["left"] == []
-    await nothing_is_left_at_the_platform(service)
+    await assert_cloudflare_is_empty(service)
 
 
 @pytest.mark.rule("A17")
-async def test_a_token_that_is_gone_for_more_than_an_hour_is_not_told(service):
+async def test_token_refused_for_more_than_an_hour_is_not_named(service):
     await service.ready()
     account = await service.account()
     path = f"/accounts/{service.customer.account_id}/tokens/{account.token_id}"
@@ -297,7 +297,7 @@ async def test_a_token_that_is_gone_for_more_than_an_hour_is_not_told(service):
 @pytest.mark.rule("A17")
 @pytest.mark.parametrize("fault", ["drop_before", "slow"])
 @ON_SQLITE
-async def test_a_dead_or_slow_platform_is_told_within_the_time(place, fault):
+async def test_cloudflare_outage_is_reported_within_the_time_limit(place, fault):
     place.edge["connect_s"] = 20
     async with place.running() as service:
         await service.ready()
@@ -309,15 +309,15 @@ async def test_a_dead_or_slow_platform_is_told_within_the_time(place, fault):
         with trio.fail_after(10):
             answer = await disconnect(service)
         await service.emulator.clear_faults()
-    why = {"drop_before": "failed or could not be reached", "slow": "did not answer in time"}[fault]
+    why = {"drop_before": "failed or could not be reached", "slow": "did not respond in time"}[fault]
     assert answer["revoke_token"] == token
     assert len(answer["left"]) == 2
     assert all(why in sentence for sentence in answer["left"])
 
 
 @pytest.mark.rule("A13", "A17")
-async def test_what_was_changed_outside_is_left(service, zone):
-    _, site, _ = await furnished(service, zone)
+async def test_resources_changed_outside_remain(service, zone):
+    _, site, _ = await with_resources(service, zone)
     token, customer = await root_token(service), service.customer
     zone_id = customer.zones[zone]
     module = ("worker.js", b"export default {}", "application/javascript+module")
@@ -335,9 +335,12 @@ async def test_what_was_changed_outside_is_left(service, zone):
     await service.as_platform("PUT", f"{scripts}/svc-edge", token, files=files)
     answer = await disconnect(service)
     assert answer["left"] == [
-        f"Route {zone}{site['path']}* in the zone of {zone}: it leads to the worker other.",
+        f"Route {zone}{site['path']}* in the zone of {zone}: it points to the worker other.",
         "Worker svc-edge: it was changed outside the service.",
-        f"Route {zone}/mine* in the zone of {zone}: it leads to the worker svc-edge, but the service did not make it.",
+        (
+            f"Route {zone}/mine* in the zone of {zone}: it points to the worker svc-edge,"
+            " but the service did not create it."
+        ),
     ]
     held = await service.held()
     assert routes_of(held) == sorted([f"{zone}/mine*", f"{zone}{site['path']}*"])
@@ -346,7 +349,7 @@ async def test_what_was_changed_outside_is_left(service, zone):
 
 
 @pytest.mark.rule("A17")
-async def test_a_worker_that_another_worker_needs_is_left(service):
+async def test_worker_that_another_worker_needs_remains(service):
     await service.ready()
     metadata = b'{"main_module": "worker.js", "tail_consumers": [{"service": "svc-edge"}]}'
     module = ("worker.js", b"export default {}", "application/javascript+module")
@@ -354,45 +357,45 @@ async def test_a_worker_that_another_worker_needs_is_left(service):
     path = f"/accounts/{service.customer.account_id}/workers/scripts/other"
     await service.as_platform("PUT", path, await root_token(service), files=files)
     [left] = (await disconnect(service))["left"]
-    assert left.startswith("Worker svc-edge: the edge platform refused: Cannot delete this Worker")
+    assert left.startswith("Worker svc-edge: Cloudflare refused: Cannot delete this Worker")
     held = await service.held()
     assert (sorted(held["scripts"]), held["databases"]) == (["other", "svc-edge"], {})
 
 
 @pytest.mark.rule("A17")
-async def test_a_missing_right_leaves_what_it_is_for(service):
+async def test_resource_remains_if_its_permission_is_missing(service):
     await service.ready()
     await service.emulator.fault("refuse", DATABASE, method="DELETE", status=403, code=10000, times=None)
     answer = await disconnect(service)
     [left] = answer["left"]
     assert left.startswith("D1 database svc-edge (")
-    assert left.endswith("): the working token lacks the right.")
+    assert left.endswith("): the working token lacks the permission.")
     assert (await service.held())["scripts"] == {}
 
 
 @pytest.mark.rule("A17")
-async def test_a_database_that_could_not_be_read_is_not_deleted(service):
+async def test_database_that_could_not_be_read_is_not_deleted(service):
     await service.ready()
     await service.emulator.fault("drop_before", f"{DATABASE}/query", method="POST", times=None)
     [left] = (await disconnect(service))["left"]
-    assert "its last counts could not be read (the edge platform failed or could not be reached)" in left
+    assert "its last counts could not be read (Cloudflare failed or could not be reached)" in left
     held = await service.held()
     assert (held["scripts"], len(held["databases"])) == ({}, 1)
 
 
 @pytest.mark.rule("A17")
-async def test_a_database_that_was_emptied_outside_is_deleted(service):
+async def test_database_that_was_emptied_outside_is_deleted(service):
     await service.ready()
     account = await service.account()
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
     await service.as_platform("POST", path, await root_token(service), json={"sql": "drop table hour"})
     assert (await disconnect(service))["left"] == []
-    await nothing_is_left_at_the_platform(service)
+    await assert_cloudflare_is_empty(service)
 
 
 @pytest.mark.rule("A17")
-async def test_a_zone_that_has_left_the_account_has_taken_its_routes(service, zone):
-    await furnished(service, zone)
+async def test_routes_of_a_zone_that_left_the_account_do_not_remain(service, zone):
+    await with_resources(service, zone)
     await service.emulator.delete_zone(service.customer.account_id, zone)
     assert (await disconnect(service))["left"] == []
 
@@ -402,16 +405,16 @@ DELETIONS = (ROUTE, SCRIPT, DATABASE)
 
 @pytest.mark.rule("A17")
 @pytest.mark.parametrize("paths", [DELETIONS, *((path,) for path in DELETIONS if EVERYTHING)], ids=" ".join)
-async def test_lost_answers_to_deletions_change_nothing(service, zone, paths):
-    await furnished(service, zone)
+async def test_lost_responses_to_deletions_change_nothing(service, zone, paths):
+    await with_resources(service, zone)
     for path in paths:
         await service.emulator.fault("drop_after", path, method="DELETE")
     assert (await disconnect(service))["left"] == []
     assert await service.emulator.faults() == []
-    await nothing_is_left_at_the_platform(service)
+    await assert_cloudflare_is_empty(service)
 
 
-# --------------------------------------------------------------------------------------------------------- cut short
+# -------------------------------------------------------------------------------------------------------- interrupted
 
 CALLS = [
     ("GET", "*/tokens/verify"),
@@ -427,9 +430,9 @@ CALLS = [
 @pytest.mark.rule("A17")
 @pytest.mark.parametrize(("method", "path"), CALLS if EVERYTHING else random.Random(SEED).sample(CALLS, 3))
 @ON_SQLITE
-async def test_cut_short_at_any_call_it_is_finished_by_the_next_start(place, zone, method, path):
+async def test_disconnect_killed_at_any_call_is_finished_by_the_next_start(place, zone, method, path):
     async with place.running() as service:
-        account_id, site, _ = await furnished(service, zone)
+        account_id, site, _ = await with_resources(service, zone)
         await service.idle()
         token = (await service.account()).token_name
         await service.emulator.forget_requests()
@@ -447,19 +450,19 @@ async def test_cut_short_at_any_call_it_is_finished_by_the_next_start(place, zon
             return (await service.call("GET", f"/v1/accounts/{account_id}")).status == 404 or None
 
         await eventually(gone)
-        await nothing_is_left_at_the_platform(service)
+        await assert_cloudflare_is_empty(service)
         assert await disconnect(service, account_id) == {"ok": True, "revoke_token": token, "left": [], "leftovers": []}
         assert (await service.call("GET", f"/v1/sites/{site['id']}")).body["site"]["state"] == "deleted"
 
 
 @pytest.mark.rule("A17")
-async def test_a_pending_account_that_was_cut_short_is_finished_too(place):
+async def test_killed_disconnect_of_a_pending_account_is_finished_too(place):
     async with place.running() as service:
         await service.emulator.fault("drop_before", "*/tokens/permission_groups", times=None)
         assert (await service.connect()).status == 503
         account = await service.account()
-        await service.idle()  # a disconnect begins in the account's own task, where no duty is at work
-        await service.store.run(begun(account.id, service.clock()))
+        await service.idle()  # a disconnect begins in the account's own task, while no duty runs
+        await service.store.run(begin(account.id, service.clock()))
     async with place.running() as service:
 
         async def gone():
@@ -469,16 +472,16 @@ async def test_a_pending_account_that_was_cut_short_is_finished_too(place):
         assert (await disconnect(service, account.id))["left"] == []
 
 
-def begun(account_id, now):
+def begin(account_id, now):
     yield from disconnects.begin_disconnect(account_id, new_id("op"), now)
 
 
-# ------------------------------------------------------------------------------------------------------ connected again
+# ------------------------------------------------------------------------------------------------- connected again
 
 
 @pytest.mark.rule("A9", "A13", "A17")
-async def test_the_edge_account_can_be_connected_again_at_once_by_another_user(service, zone):
-    first, site, _ = await furnished(service, zone)
+async def test_cloudflare_account_can_be_connected_immediately_by_another_user(service, zone):
+    first, site, _ = await with_resources(service, zone)
     await disconnect(service)
     other = await service.world.user()
     service.session, mine = await service.world.session(other), service.session
@@ -494,14 +497,14 @@ async def test_the_edge_account_can_be_connected_again_at_once_by_another_user(s
     assert (await service.call("GET", f"/v1/sites/{site['id']}")).status == 404
     shown = await service.world.call("GET", f"/v1/sites/{site['id']}", headers=mine)
     assert shown.body["site"]["state"] == "deleted"
-    # The first account's answer is still there, and the second account untouched.
+    # The first account's answer is still available, and the second account is unchanged.
     path = f"/v1/accounts/{first}"
     assert (await service.world.call("DELETE", path, headers=mine)).body["left"] == []
     assert (await service.shown())["state"] == "ready"
 
 
 @pytest.mark.rule("A13", "A17")
-async def test_what_was_left_is_not_taken_for_the_new_accounts_own(service):
+async def test_remaining_resources_are_not_adopted_by_a_new_account(service):
     await service.ready()
     await service.emulator.fault("refuse", SCRIPT, method="DELETE", status=400, code=10142, times=None)
     await service.emulator.fault("refuse", DATABASE, method="DELETE", status=400, code=7500, times=None)
@@ -522,7 +525,7 @@ async def test_what_was_left_is_not_taken_for_the_new_accounts_own(service):
     assert (after["scripts"], list(after["databases"])) == (held["scripts"], list(held["databases"]))
 
 
-def test_the_wait_for_an_isolates_events_is_the_workers_own():
+def test_wait_for_buffered_events_matches_the_worker():
     text = (Path(__file__).parents[3] / "edge_worker" / "src" / "budget.js").read_text()
     [windows_ms] = re.findall(r"WINDOWS_MS = \[([\d_, ]+)\]", text)
     assert tuple(int(ms) / 1000 for ms in windows_ms.split(",")) == GATHERED_S

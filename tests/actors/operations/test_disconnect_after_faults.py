@@ -1,4 +1,4 @@
-"""A disconnect names exactly what is still at the platform, whatever the connect before it met there."""
+"""After a connect with one fault, a disconnect names exactly the resources that remain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from svc.clock import DAY_MS
-from tests.actors.operations.test_disconnect import ON_SQLITE, disconnect, nothing_is_left_at_the_platform
+from tests.actors.operations.test_disconnect import ON_SQLITE, assert_cloudflare_is_empty, disconnect
 from tests.actors.operations.test_renew import bootstrap_token
 
 FAULTS = {
@@ -19,7 +19,7 @@ FAULTS = {
 
 
 async def connect(service):
-    """Connect with a new bootstrap token; after a transient failure the same request continues."""
+    """Connect with a new bootstrap token; after a transient failure, repeat the request."""
     token_id, token = await bootstrap_token(service)
     answer = await service.connect(token)
     if answer.status != 202:
@@ -31,7 +31,7 @@ async def connect(service):
 
 
 async def calls_of_a_connect(service):
-    """The platform calls of a connect that meets no fault, in their order, up to the last one of the install."""
+    """Return the calls of a connect without faults, in order, up to the last call of the install."""
     await service.emulator.forget_requests()
     await connect(service)
     calls = [(call["method"], call["path"]) for call in await service.emulator.requests()]
@@ -40,7 +40,7 @@ async def calls_of_a_connect(service):
 
 
 def sampled(calls):
-    """The cases: (number of the call, its name, the fault). Each call that creates a token meets every fault."""
+    """Return the cases: (number of the call, its name, the fault). Calls that create a token meet every fault."""
     every = [(number, call, fault) for number, call in enumerate(calls) for fault in FAULTS]
     if EVERYTHING:
         return every
@@ -54,8 +54,8 @@ def sampled(calls):
 
 @pytest.mark.rule("A5", "A17")
 @ON_SQLITE
-async def test_disconnect_names_exactly_what_is_left_after_a_connect_with_one_fault(service):
-    await connect(service)  # the first connect also registers the account's workers.dev name
+async def test_disconnect_names_exactly_what_remains_after_a_connect_with_one_fault(service):
+    await connect(service)  # the first connect also registers the workers.dev name
     assert (await disconnect(service))["left"] == []
     calls = await calls_of_a_connect(service)
     assert (await disconnect(service))["left"] == []
@@ -65,7 +65,7 @@ async def test_disconnect_names_exactly_what_is_left_after_a_connect_with_one_fa
         before = set(await service.token_names())
         await service.emulator.fault(kind, after=number, **more)
         await connect(service)
-        await service.idle()  # the calls of the first health check may be among those that were noted
+        await service.idle()  # the recorded calls may include those of the first health check
         assert await service.emulator.faults() == [], case
         own = (await service.account()).token_name
         service.clock.advance_s(3 * DAY_MS / 1000)
@@ -74,4 +74,4 @@ async def test_disconnect_names_exactly_what_is_left_after_a_connect_with_one_fa
         named = [one["facts"]["token"] for one in answer["leftovers"] if one["kind"] == "token"]
         assert sorted([own, *named]) == sorted(set(await service.token_names()) - before), case
         assert answer["left"] == [], case
-        await nothing_is_left_at_the_platform(service)
+        await assert_cloudflare_is_empty(service)

@@ -1,4 +1,4 @@
-"""An install that fails anywhere can be begun again, and nothing that it left is taken for another's."""
+"""A failed install can be repeated, and finds the resources that earlier attempts created."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 from edge_worker.harness.service import eventually
 from svc.edge.tokens import WORKING_RIGHTS
+from svc.errors import CATALOGUE
 
-pytestmark = pytest.mark.usefixtures("every_state_is_told")
+pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 
 SCRIPT = "*/workers/scripts/svc-edge"
 
@@ -22,7 +23,7 @@ async def install_again(service, *states):
 
 
 @pytest.mark.rule("A12", "A13", "A21")
-async def test_an_update_that_failed_after_its_upload_is_installed_by_the_next_try(place):
+async def test_update_that_failed_after_its_upload_is_completed_by_an_install(place):
     async with place.running() as service:
         await service.ready()
     place.upgrade()
@@ -30,13 +31,13 @@ async def test_an_update_that_failed_after_its_upload_is_installed_by_the_next_t
         await service.emulator.fault("refuse", f"{SCRIPT}/schedules", method="GET", status=400, code=10026)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "cloudflare_error"
-        assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)  # from the upload on
+        assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)  # since the upload
         shown = await install_again(service, "ready")
         assert shown["error"] is None
 
 
 @pytest.mark.rule("Y5")
-async def test_an_update_with_another_snippet_changes_no_sites_snippet(place):
+async def test_update_with_another_snippet_changes_no_sites_snippet(place):
     async with place.running() as service:
         account_id = await service.ready()
         body = {"account_id": account_id, "host": next(iter(service.customer.zones))}
@@ -53,8 +54,8 @@ async def test_an_update_with_another_snippet_changes_no_sites_snippet(place):
 
 @pytest.mark.rule("A6", "A11")
 @pytest.mark.usefixtures("running_worker")
-async def test_an_account_that_never_used_workers_is_given_a_name_there(service):
-    # The first answer is lost: the name is there all the same, and no other is asked for.
+async def test_account_that_never_used_workers_gets_a_workers_dev_name(service):
+    # The first response is lost. The name exists all the same, and no second name is requested.
     await service.emulator.fault("drop_after", "*/workers/subdomain", method="PUT")
     await service.ready()
     held = await service.held()
@@ -64,15 +65,15 @@ async def test_an_account_that_never_used_workers_is_given_a_name_there(service)
 
 
 @pytest.mark.rule("A12")
-async def test_an_install_that_was_refused_for_its_token_goes_on_by_itself_once_the_token_is_accepted(place):
+async def test_install_stopped_by_a_refused_token_continues_once_the_token_is_accepted(place):
     place.timing["health_every_s"] = 0.2
     async with place.running() as service:
         await service.ready()
         await service.emulator.fault("refuse", "*", status=401, code=1000, times=None)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "token_refused"
-        assert "goes on by itself" in shown["error"]["details"]["remedy"]
-    async with place.running() as service:  # whatever restarts
+        assert shown["error"]["details"]["remedy"] == CATALOGUE["token_refused"].remedy
+    async with place.running() as service:  # also after a restart
         await service.emulator.clear_faults()
 
         async def well():
@@ -83,7 +84,7 @@ async def test_an_install_that_was_refused_for_its_token_goes_on_by_itself_once_
 
 
 @pytest.mark.rule("A12", "A25")
-async def test_an_install_that_was_refused_for_its_token_for_an_hour_asks_for_a_renewal(place):
+async def test_install_stopped_by_an_hour_of_refusals_asks_for_a_renewal(place):
     place.timing["health_every_s"] = 0.2
     async with place.running() as service:
         await service.ready()
@@ -101,14 +102,14 @@ async def refused_for_good(service):
 
 
 @pytest.mark.rule("A14")
-async def test_an_account_above_its_limit_of_crons_can_be_installed_again(service):
+async def test_account_above_its_cron_limit_can_be_reinstalled(service):
     await service.ready()
     await service.emulator.set_limits(service.customer.account_id, crons=0)
     await install_again(service, "ready")
 
 
 @pytest.mark.rule("A11")
-async def test_a_worker_that_is_not_known_everywhere_yet_is_uploaded_once(service):
+async def test_worker_that_is_not_visible_everywhere_yet_is_uploaded_once(service):
     await service.emulator.fault("refuse", f"{SCRIPT}/subdomain", method="POST", status=404, code=10007)
     await service.ready()
     uploads = [call for call in await service.emulator.requests() if call["path"].endswith("/svc-edge")]
@@ -116,14 +117,14 @@ async def test_a_worker_that_is_not_known_everywhere_yet_is_uploaded_once(servic
 
 
 @pytest.mark.rule("A12", "A13")
-async def test_an_upload_whose_answer_was_lost_is_no_drift_to_the_next_operation(place):
+async def test_upload_with_a_lost_response_is_not_drift(place):
     place.edge["retries"] = 0
     async with place.running() as service:
         await service.ready()
     place.upgrade()
     async with place.running() as service:
         await service.emulator.fault("drop_after", SCRIPT, method="PUT")
-        # The second try of the operation is refused before it comes to the upload.
+        # The operation's second attempt is refused before it reaches the upload.
         await service.emulator.fault("refuse", "*/d1/database/*/query", method="POST", after=2, status=400, code=7500)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "cloudflare_error"
@@ -131,7 +132,7 @@ async def test_an_upload_whose_answer_was_lost_is_no_drift_to_the_next_operation
 
 
 @pytest.mark.rule("A13", "A20")
-async def test_a_change_by_another_is_drift_though_an_upload_of_ours_never_arrived(place):
+async def test_foreign_change_is_drift_despite_an_upload_that_never_arrived(place):
     place.edge["retries"] = 0
     async with place.running() as service:
         await service.ready()
@@ -147,12 +148,12 @@ async def test_a_change_by_another_is_drift_though_an_upload_of_ours_never_arriv
 
 
 @pytest.mark.rule("A13")
-async def test_a_killed_upload_is_repeated_and_no_drift(place):
+async def test_killed_upload_is_repeated_and_not_drift(place):
     async with place.running() as service:
         await service.ready()
     place.upgrade()
     async with place.running() as service:
-        # The platform takes it, and the service ends while it waits for the answer.
+        # Cloudflare accepts the upload, and the service ends while it waits for the response.
         await service.emulator.fault("drop_after", SCRIPT, method="PUT", times=None)
         await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
         await service.emulator.faulted()
@@ -162,9 +163,9 @@ async def test_a_killed_upload_is_repeated_and_no_drift(place):
 
 
 @pytest.mark.rule("A12", "A13")
-async def test_a_database_whose_answer_was_lost_is_ours_to_the_next_operation(service):
+async def test_database_with_a_lost_response_is_adopted_by_the_next_operation(service):
     await service.emulator.fault("drop_after", "*/d1/database", method="POST")
-    # One look is the connect's own check, one is before the creation; that after it fails.
+    # The database is searched three times: during the connect, before the creation, and after it, which fails.
     await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, status=400, code=7500)
     assert (await service.connect()).status == 202
     shown = await service.settled("connected")
@@ -174,17 +175,17 @@ async def test_a_database_whose_answer_was_lost_is_ours_to_the_next_operation(se
 
 
 @pytest.mark.rule("A12")
-async def test_an_install_in_a_block_of_the_platform_begins_again_when_the_block_is_over(service):
+async def test_install_blocked_by_a_rate_limit_is_retried_after_the_block(service):
     await service.ready()
     await service.confirmed()
     await service.idle()
-    await service.emulator.set_rudeness(rate_limit=1, rate_window_s=8)  # longer than a call waits by itself
+    await service.emulator.set_rudeness(rate_limit=1, rate_window_s=8)  # longer than a call waits automatically
     await service.emulator.forget_requests()
     answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
     assert answer.status == 202, answer.raw
     while not (blocked := [call for call in await service.emulator.requests() if call["status"] == 429]):
         pass
-    await service.emulator.set_rudeness(rate_limit=1000)  # this block goes on to its end
+    await service.emulator.set_rudeness(rate_limit=1000)  # does not end the current block
     await service.settled("ready")
     assert [call for call in await service.emulator.requests() if call["status"] == 429] == blocked
 
@@ -192,7 +193,7 @@ async def test_an_install_in_a_block_of_the_platform_begins_again_when_the_block
 @pytest.mark.rule("A1")
 @pytest.mark.rule("X9")
 @pytest.mark.parametrize(("location", "hint", "jurisdiction"), [("oc", "oc", None), ("eu", None, "eu")])
-async def test_the_database_is_made_where_the_user_wants_it(service, location, hint, jurisdiction):
+async def test_database_is_created_in_the_requested_location(service, location, hint, jurisdiction):
     assert (await service.connect(location="the moon")).status == 400
     answer = await service.connect(location=location)
     assert answer.body["account"]["location"] == location
@@ -202,7 +203,7 @@ async def test_the_database_is_made_where_the_user_wants_it(service, location, h
 
 
 async def edited(service, install_id, tags=None, name="svc-edge"):
-    """The customer uploads another code under the worker's name (or another), and leaves the rest of it as it was."""
+    """Upload other code under a name as the customer, and keep the rest of the script as it was."""
     rights = [right.name for right in WORKING_RIGHTS]
     _, token = await service.emulator.create_token(service.customer.account_id, rights=rights)
     head = {

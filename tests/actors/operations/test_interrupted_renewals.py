@@ -1,4 +1,4 @@
-"""A renewal that is killed, or loses an answer, at any of its calls leaves no token that the account does not name."""
+"""A renewal that is killed or loses a response at any call leaves no token that the account does not name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.actors.operations.test_renew import (
     renewed_well,
 )
 
-# The calls of a renewal, in their order.
+# The calls of a renewal in order.
 CALLS = [
     ("GET", f"{TOKENS}/verify"),
     ("GET", "/accounts/*"),
@@ -38,7 +38,7 @@ CALLS = [
 
 
 def lost_answers():
-    """Calls whose answers are lost, with the kind of the loss and how often: one of each call, or all of them."""
+    """Return calls with a lost response, the kind of loss and the number of losses: one case per call, or all."""
     ways = list(itertools.product(("drop_before", "drop_after"), (1, None)))
     drawn = random.Random(SEED)
     return [(*call, *way) for call in CALLS for way in (ways if EVERYTHING else [drawn.choice(ways)])]
@@ -46,7 +46,7 @@ def lost_answers():
 
 @pytest.mark.rule("A16")
 @ON_SQLITE
-async def test_a_lost_answer_at_any_call_leaves_no_unnamed_token(service):
+async def test_lost_response_at_any_call_leaves_no_unnamed_token(service):
     await installed(service)
     for number, (method, path, kind, times) in enumerate(lost_answers()):
         case, key = (method, path, kind, times), f"k{number}"
@@ -76,9 +76,9 @@ async def test_a_lost_answer_at_any_call_leaves_no_unnamed_token(service):
 
 
 def killing_calls():
-    """The calls that renewals are killed at: where a token is made or deleted, and some of the others, or all.
+    """Return the calls at which a renewal is killed: calls that create or delete tokens and a few others, or all.
 
-    The last call comes first: a token that an earlier case may have made is one more to name after it.
+    The last call comes first, because a token that an earlier case created would have to be named after it.
     """
     changing = [call for call in CALLS if call[0] != "GET"]
     reading = [call for call in CALLS if call[0] == "GET"]
@@ -87,7 +87,7 @@ def killing_calls():
 
 @pytest.mark.rule("A16")
 @ON_SQLITE
-async def test_the_next_start_ends_a_renewal_that_was_killed_at_any_call_and_names_its_token(place):
+async def test_next_start_ends_a_killed_renewal_and_names_its_token(place):
     async with place.running() as service:
         await installed(service)
     for method, path in killing_calls():
@@ -96,7 +96,7 @@ async def test_the_next_start_ends_a_renewal_that_was_killed_at_any_call_and_nam
 
 
 async def killed_renewal(place, method, path):
-    """Kill a renewal at this call and start the service again; the token is then renewed."""
+    """Kill a renewal at this call, start the service again, check the outcome, and renew the token."""
     case = (method, path)
     async with place.running() as service:
         before = await service.account()
@@ -117,7 +117,7 @@ async def killed_renewal(place, method, path):
 
         operation = (await eventually(ended))["operation"]
         shown = await is_consistent(service)
-        if method == "DELETE":  # the new token was stored by then, and the old one was to be deleted
+        if method == "DELETE":  # the new token was already stored, and the old one was about to be deleted
             assert (operation["kind"], operation["state"]) == ("renew", "done"), case
             assert shown["error"]["warnings"] == ["bootstrap_not_deleted", "old_token_not_deleted"], case
             assert named(shown) == {before.token_name}, case
@@ -126,7 +126,7 @@ async def killed_renewal(place, method, path):
             made = set(await service.token_names()) - {before.token_name}
             assert made <= {operation["error"]["details"]["revoke_token"]}, case
             assert shown["token"]["name"] == before.token_name, case
-        else:  # killed before it was begun, so the one that is shown came before
+        else:  # killed before the renewal began, so the operation shown is an earlier one
             assert shown["token"]["name"] == before.token_name, case
         assert shown["state"] == "ready", case
         await renewed_well(service)

@@ -1,4 +1,4 @@
-"""What a worker had counted and not pushed is in the totals after a disconnect, exactly and in few calls."""
+"""After a disconnect the totals contain unpushed counts of the worker, exactly and with few calls."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ CLIENT = "DE|desktop|Firefox|Linux"
 
 
 def lines(*events):
-    """Events as a row of the event log or of a page holds them: target, epoch hour, bot's reason, visitor."""
+    """Return events as a row of the event log or an event page: target, epoch hour, bot reason, visitor."""
     whole = [[*event, "", "", CLIENT] if not event[2] else list(event) for event in events]
     return "".join(json.dumps(line) + "\n" for line in whole)
 
 
 @pytest.fixture
 async def counting(service, zone):
-    """The service with a link that counts, the worker's database, and the time of its last closed hour."""
+    """A service with a link, access to the worker's database, and the time of the last closed hour."""
     service.clock.now_ms = day_of(service.clock()) * DAY_MS + 14 * HOUR_MS + 1_800_000
     account_id = await service.ready()
     await service.confirmed()
@@ -37,7 +37,7 @@ async def counting(service, zone):
 
 
 async def set_worker(worker, day, as_of, *, days=(), hours=(), log="", page=""):
-    """Rows as the worker's crons and isolates leave them."""
+    """Write rows as the worker's cron run and isolates would."""
     await worker.set_state(day=day, as_of=as_of)
     for target, of, views, bots, visitors in days:
         stored = json.dumps({"views": views, "bots": {"list": bots}, "visitors": visitors})
@@ -55,12 +55,12 @@ async def set_worker(worker, day, as_of, *, days=(), hours=(), log="", page=""):
 
 
 @pytest.mark.rule("A17", "W3", "L3")
-async def test_folded_and_unfolded_events_of_open_and_closed_days_are_kept(counting):
+async def test_folded_and_unfolded_events_of_open_and_closed_days_are_stored(counting):
     service, link, worker = counting
     now = service.clock()
     today = day_of(now)
     at = today * 24
-    # Pushed last: the day before yesterday, and yesterday until noon.
+    # The last push covered the day before yesterday, and yesterday until noon.
     pushed = PushedPart(0, today - 1, (today - 1) * DAY_MS + 12 * HOUR_MS, False, (), (), ((link, 3, 0, 2),))
     account_id = (await service.account()).id
     await service.store.run(totals.ingest(account_id, [pushed], now))
@@ -73,7 +73,7 @@ async def test_folded_and_unfolded_events_of_open_and_closed_days_are_kept(count
             (link, today, 2, 4, 0, ["ann", "bob", "ann"]),
             (link, today, 13, 1, 1, ["ann"]),
         ],
-        # Ann came before, cleo did not; an event of a closed day comes too late.
+        # Ann is a returning visitor, cleo is not; one event of a closed day is too late.
         page=lines((link, at + 13, "", "cleo"), (link, at + 13, "", "ann"), (link, at - 1, "", "late")),
         log=lines((link, at + 14, "", "cleo"), (link, at + 14, "", "dan"), (link, at + 14, "head", "")),
     )
@@ -97,7 +97,7 @@ async def test_folded_and_unfolded_events_of_open_and_closed_days_are_kept(count
 
 
 @pytest.mark.rule("A17", "R5", "R7")
-async def test_a_links_report_says_when_the_last_counts_could_not_be_read(counting):
+async def test_report_of_a_link_shows_that_the_last_counts_could_not_be_read(counting):
     service, link, worker = counting
     today = day_of(service.clock())
     at = today * DAY_MS + 13 * HOUR_MS
@@ -118,7 +118,7 @@ async def test_a_links_report_says_when_the_last_counts_could_not_be_read(counti
 
 
 @pytest.mark.rule("A17", "R1", "R7")
-async def test_a_disconnect_over_the_end_of_an_hour_lacks_no_counts(counting):
+async def test_disconnect_across_the_end_of_an_hour_loses_no_counts(counting):
     service, link, worker = counting
     today = day_of(service.clock())
     service.clock.now_ms = today * DAY_MS + 15 * HOUR_MS - 1
@@ -141,7 +141,7 @@ async def test_a_disconnect_over_the_end_of_an_hour_lacks_no_counts(counting):
 
 
 @pytest.mark.rule("A17", "W3")
-async def test_an_open_day_that_has_just_ended_is_whole(counting):
+async def test_open_day_that_has_just_ended_is_complete(counting):
     service, link, worker = counting
     today = day_of(service.clock())
     hour_at = (today - 1) * DAY_MS + 23 * HOUR_MS
@@ -159,7 +159,7 @@ async def test_an_open_day_that_has_just_ended_is_whole(counting):
 
 @pytest.mark.rule("A17")
 @pytest.mark.parametrize("day", [2**40, 2**62])
-async def test_days_that_somebody_else_wrote_do_not_keep_an_account_connected(counting, day):
+async def test_foreign_day_rows_do_not_prevent_a_disconnect(counting, day):
     service, link, worker = counting
     today = day_of(service.clock())
     days = [(link, today - 1, 9, 4, 5), (link, day, 1, 0, 1)]
@@ -168,7 +168,7 @@ async def test_days_that_somebody_else_wrote_do_not_keep_an_account_connected(co
 
 
 @pytest.mark.rule("A17", "W3")
-async def test_of_counts_that_were_pushed_already_nothing_changes(counting):
+async def test_counts_that_were_already_pushed_do_not_change(counting):
     service, link, worker = counting
     now = service.clock()
     today = day_of(now)
@@ -187,8 +187,8 @@ async def test_of_counts_that_were_pushed_already_nothing_changes(counting):
 
 
 @pytest.mark.rule("A17", "W3", "W4")
-async def test_days_that_were_deleted_before_they_were_sent_are_kept(counting):
-    """The worker keeps 14 days, and no push was taken for 20."""
+async def test_days_deleted_before_their_push_are_stored(counting):
+    """The worker keeps 14 days, and no push was accepted for 20 days."""
     service, link, worker = counting
     now = service.clock()
     today = day_of(now)
@@ -200,7 +200,7 @@ async def test_days_that_were_deleted_before_they_were_sent_are_kept(counting):
     )
     await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=kept_from)
     parts: list[tuple[int, bool, list[object]]] = [
-        # As far as it was counted at noon, and at its end; each of its two parts names other targets.
+        # Of the oldest day: counts until noon, then two final parts with different targets.
         (20, False, [link, 3, 0, 2]),
         (20, True, ["lnk_other", 9, 9, 9]),
         (20, True, [link, 120, 1, 2]),
@@ -209,7 +209,7 @@ async def test_days_that_were_deleted_before_they_were_sent_are_kept(counting):
     for number, (ago, final, row) in enumerate(parts, 1):
         text = json.dumps({"day": day_text(today - ago), "as_of": now, "final": final, "hours": [], "days": [row]})
         await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number), text)
-    # Parts that somebody else wrote keep nothing from being read.
+    # Malformed parts from another program do not prevent the read.
     for number, text in enumerate(("x", "{}", '{"days": 5}', '{"day": "x", "final": true, "days": [[1]]}'), 100):
         await worker.sql("insert into outbox values (cast(? as integer), 0, ?)", str(number), text)
     assert (await disconnect(service))["left"] == []
@@ -240,10 +240,10 @@ async def test_deleted_days_of_thousands_of_targets_take_few_calls(counting):
 
 
 @pytest.mark.rule("A17")
-async def test_ten_thousand_targets_take_a_handful_of_calls(counting):
+async def test_ten_thousand_targets_take_few_calls(counting):
     service, link, worker = counting
     today = day_of(service.clock())
-    # Rows of targets that the store does not know are left out; the calls are the same.
+    # Rows of unknown targets are ignored, but take the same calls.
     await worker.set_state(day=today - 1, as_of=today * DAY_MS)
     names = json.dumps([f"lnk_{n}" for n in range(10_000)])
     hour = "select value, cast(? as integer), 3, 1, 0, '[\"ann\"]' from json_each(?)"
@@ -262,7 +262,7 @@ async def test_ten_thousand_targets_take_a_handful_of_calls(counting):
 
 
 @pytest.mark.rule("A17", "W7")
-async def test_a_late_push_of_the_old_worker_is_not_taken(service):
+async def test_late_push_of_the_old_worker_is_rejected(service):
     account_id = await service.ready()
     await service.store.run(worker_keys.add_worker_key(account_id, digest("svcw_mine")))
     headers = {"Authorization": "Bearer svcw_mine", "Content-Type": "application/json"}
@@ -274,14 +274,14 @@ async def test_a_late_push_of_the_old_worker_is_not_taken(service):
 
 
 @pytest.mark.rule("A17")
-async def test_counts_that_move_while_they_are_read_are_read_again(counting):
+async def test_counts_that_change_during_the_read_are_read_again(counting):
     service, link, worker = counting
     today = day_of(service.clock())
     await set_worker(worker, today - 1, today * DAY_MS, log=lines((link, today * 24 + 1, "", "ann")))
     await service.emulator.fault("slow", "*/query", method="POST", after=4, delay_s=2)
 
     async def cron_runs():
-        """A cron that was still running sorts the events once the log was read, and folds them."""
+        """A cron run that was still active moves the events after the log was read, and folds them."""
         await service.emulator.faulted()
         await worker.sql("delete from event_log")
         hour = '["ann"]'
@@ -296,13 +296,13 @@ async def test_counts_that_move_while_they_are_read_are_read_again(counting):
 
 
 @pytest.mark.rule("A17", "W5")
-async def test_where_the_write_budget_is_short_isolates_are_waited_for_longer(place, zone):
+async def test_low_write_budget_extends_the_wait_for_isolates(place, zone):
     async with place.running() as service:
         account_id = await service.ready()
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
         await add_link(service, "sale")
         await Worker(service, (await service.account()).database_id).set_state(level=1)
-    place.edge["connect_s"] = 5  # the platform's time, not that of the wait
+    place.edge["connect_s"] = 5  # limits the calls to Cloudflare, not this wait
     async with place.running() as service:
         await service.idle()
         began_at = trio.current_time()

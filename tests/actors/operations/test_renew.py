@@ -1,4 +1,4 @@
-"""A renewal ends with one working token that the account knows; a token that may be left alive is always named."""
+"""A renewal ends with one working token, which the account knows. Tokens that may still be valid are named."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 from svc.store import operations, renewals
 from svc.store.tx import sql
 
-# What the platform does makes no difference to the store.
+# On one engine only, because Cloudflare's behaviour does not affect the store.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 TOKENS = "/accounts/*/tokens"
 BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
 
 
 async def bootstrap_token(service, rights=None):
-    """A new bootstrap token: its id and its value."""
+    """Create a bootstrap token. Return its id and its value."""
     return await service.emulator.create_token(service.customer.account_id, rights=rights or BOOTSTRAP)
 
 
@@ -34,20 +34,20 @@ async def renew(service, token=None, key=None):
 
 
 async def installed(service):
-    """An account that runs, with no operation under way."""
+    """Connect and install an account; then no operation is running."""
     await service.ready()
     await service.confirmed()
-    service.clock.advance_s(1)  # the operation that follows is the latest
+    service.clock.advance_s(1)  # so that the next operation is the latest
     return await service.account()
 
 
 def named(shown):
-    """The tokens that the account asks to revoke."""
+    """Return the tokens that the account asks to revoke."""
     return set(((shown["error"] or {}).get("details") or {}).get("revoke_tokens", []))
 
 
 async def is_consistent(service):
-    """The account's own token is alive, and each other that is alive has its name shown."""
+    """Check that the account's own token is valid, and that every other valid token is named. Return the account."""
     shown, alive = await service.shown(), set(await service.token_names())
     assert shown["token"]["name"] in alive, (shown, alive)
     assert alive - {shown["token"]["name"]} <= named(shown), (shown, alive)
@@ -55,7 +55,7 @@ async def is_consistent(service):
 
 
 async def renewed_well(service):
-    """A renewal works, and then the account's own token is the only one."""
+    """Renew successfully, after which the account's own token is the only working token."""
     before = (await service.account()).token_name
     answer = await renew(service)
     assert answer.status == 200, answer.raw
@@ -64,13 +64,13 @@ async def renewed_well(service):
     assert shown["token"]["name"] != before
     assert await service.token_names() == [shown["token"]["name"]]
     assert (shown["state"], shown["error"]) == ("ready", None)
-    # A disconnect would name their tokens.
+    # A disconnect would name tokens that remain.
     assert await service.store.read(operations.with_open_token(shown["id"])) == []
     return shown
 
 
 @pytest.mark.rule("A16")
-async def test_a_renewal_replaces_the_token_and_touches_nothing_else(service):
+async def test_renewal_replaces_the_token_and_changes_nothing_else(service):
     before = await installed(service)
     held = await service.held()
     token_id, token = await bootstrap_token(service)
@@ -98,7 +98,7 @@ async def test_a_renewal_replaces_the_token_and_touches_nothing_else(service):
 
 
 @pytest.mark.rule("A16", "A10")
-async def test_of_two_renewals_at_once_with_one_token_one_is_made(service):
+async def test_concurrent_renewals_with_one_bootstrap_token_renew_once(service):
     await installed(service)
     _, token = await bootstrap_token(service)
     codes = []
@@ -109,7 +109,7 @@ async def test_of_two_renewals_at_once_with_one_token_one_is_made(service):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(one)
         nursery.start_soon(one)
-    # The one who comes while the other works is told so; who waits already, that the token is used.
+    # A renewal that arrives while another runs gets `operation_in_progress`; one that already waits gets `used`.
     assert sorted(codes, key=str) in ([None, "invalid_bootstrap"], [None, "operation_in_progress"])
     assert await service.token_names() == [(await service.account()).token_name]
 
@@ -117,8 +117,8 @@ async def test_of_two_renewals_at_once_with_one_token_one_is_made(service):
 @pytest.mark.rule("A16")
 @pytest.mark.rule("A16", "G3")
 @ON_SQLITE
-async def test_a_repeat_that_waits_behind_the_first_whose_client_hung_up_gets_its_answer(service):
-    """Also where the bootstrap token, which could not be deleted, would do once more."""
+async def test_repeated_renewal_waits_for_the_first_and_gets_its_answer(service):
+    """Also if the bootstrap token could not be deleted and would still work."""
     await installed(service)
     token_id, token = await bootstrap_token(service)
     await service.emulator.forget_requests()
@@ -145,7 +145,7 @@ async def test_a_repeat_that_waits_behind_the_first_whose_client_hung_up_gets_it
     assert shown["error"] == {"warnings": ["bootstrap_not_deleted"]}
 
 
-async def test_renewals_whose_bootstrap_token_lacks_a_right_name_the_right_and_the_token_page(service):
+async def test_renewal_without_a_permission_names_the_permission_and_the_token_page(service):
     before = await installed(service)
     for rights in (["Account Settings Read"], ["Account API Tokens Write"], ["D1 Write"]):
         token_id, token = await bootstrap_token(service, rights)
@@ -160,7 +160,7 @@ async def test_renewals_whose_bootstrap_token_lacks_a_right_name_the_right_and_t
 
 
 @pytest.mark.rule("A16")
-async def test_refused_renewals_leave_the_old_token_in_use_and_no_other(service):
+async def test_refused_renewals_leave_only_the_old_token(service):
     await installed(service)
     for why in ("unknown", "may not write", "fewer rights"):
         before = await service.account()
@@ -186,7 +186,7 @@ async def test_refused_renewals_leave_the_old_token_in_use_and_no_other(service)
 
 
 @pytest.mark.rule("A16", "A5")
-async def test_a_refused_renewal_whose_token_cannot_be_deleted_names_it(service):
+async def test_refused_renewal_names_a_token_that_cannot_be_deleted(service):
     before = await installed(service)
     await service.emulator.fault("refuse", "*/workers/scripts", method="GET", times=None, status=400, code=1)
     await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
@@ -204,7 +204,7 @@ async def test_a_refused_renewal_whose_token_cannot_be_deleted_names_it(service)
 
 
 @pytest.mark.rule("A16")
-async def test_an_old_token_that_could_not_be_deleted_is_named_until_the_next_renewal(service):
+async def test_undeleted_old_token_is_named_until_the_next_renewal(service):
     before = await installed(service)
     await service.emulator.fault("refuse", f"{TOKENS}/{before.token_id}", method="DELETE", times=None)
     answer = await renew(service)
@@ -217,7 +217,7 @@ async def test_an_old_token_that_could_not_be_deleted_is_named_until_the_next_re
 
 
 @pytest.mark.rule("A16", "A2")
-async def test_a_bootstrap_token_that_could_not_be_deleted_is_warned_of(service):
+async def test_undeleted_bootstrap_token_shows_a_warning(service):
     await installed(service)
     token_id, token = await bootstrap_token(service)
     await service.emulator.fault("refuse", f"{TOKENS}/{token_id}", method="DELETE", times=None)
@@ -234,10 +234,10 @@ async def test_a_bootstrap_token_that_could_not_be_deleted_is_warned_of(service)
 
 
 @pytest.mark.rule("A16")
-async def test_a_creation_whose_outcome_cannot_be_found_out_is_a_lost_renewal(service):
+async def test_token_creation_with_unknown_outcome_is_a_lost_renewal(service):
     before = await installed(service)
     await service.emulator.fault("drop_after", TOKENS, method="POST", times=None)
-    # The look at the tokens that belongs to the check of the bootstrap token is answered, the later ones are not.
+    # The list of tokens for the check of the bootstrap token is answered; later ones fail.
     await service.emulator.fault("refuse", TOKENS, method="GET", after=1, times=None, status=500)
     _, token = await bootstrap_token(service)
     answer = await renew(service, token, key="k")
@@ -249,19 +249,19 @@ async def test_a_creation_whose_outcome_cannot_be_found_out_is_a_lost_renewal(se
     [ended] = [row for row in await service.store.read(rows_of_renewals()) if '"renew_lost"' in row["error"]]
     assert (ended["state"], answer.body["error"]["details"]["revoke_token"] in ended["error"]) == ("failed", True)
     await service.emulator.clear_faults()
-    answer = await renew(service, token, key="k")  # the same request goes on, with the same bootstrap token
+    answer = await renew(service, token, key="k")  # the same request continues with the same bootstrap token
     assert answer.status == 200, answer.raw
     shown = await is_consistent(service)
     assert (shown["error"], await service.token_names()) == (None, [shown["token"]["name"]])
 
 
 @pytest.mark.rule("A16", "A20")
-async def test_after_a_renewal_the_state_is_what_a_check_finds(service):
+async def test_state_after_a_renewal_is_what_a_check_finds(service):
     account = await installed(service)
-    await service.store.run(in_trouble(account.id, "revoked"))
-    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["Workers Scripts Write"])
+    await service.store.run(with_error(account.id, "revoked"))
+    _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["Workers Scripts Write"])
     path = f"/accounts/{service.customer.account_id}/workers/scripts/svc-edge"
-    await service.as_platform("DELETE", path, hand)
+    await service.as_platform("DELETE", path, api_token)
     answer = await renew(service)
     assert (answer.status, answer.body["account"]["state"]) == (200, "resource_drift")
     await service.idle()
@@ -269,7 +269,7 @@ async def test_after_a_renewal_the_state_is_what_a_check_finds(service):
 
 
 @pytest.mark.rule("A16")
-async def test_an_account_that_was_never_installed_is_connected_after_a_renewal(service):
+async def test_account_that_was_never_installed_is_connected_after_a_renewal(service):
     await service.emulator.fault("refuse", "*/d1/database", method="POST", times=None, status=400, code=1)
     await service.connect()
     await service.settled("connected")
@@ -281,7 +281,7 @@ async def test_an_account_that_was_never_installed_is_connected_after_a_renewal(
 
 @pytest.mark.rule("A16", "A11")
 @pytest.mark.parametrize("how", ["renewed", "refused"])
-async def test_an_install_waits_on_for_its_worker_when_the_token_was_renewed(service, how):
+async def test_install_keeps_waiting_for_its_worker_after_a_renewal(service, how):
     await service.ready()
     install_id = (await service.account()).install_id
     if how == "refused":
@@ -295,7 +295,7 @@ async def test_an_install_waits_on_for_its_worker_when_the_token_was_renewed(ser
 
 
 @pytest.mark.rule("A16", "A11")
-async def test_a_worker_that_reports_during_a_renewal_is_confirmed(service):
+async def test_worker_that_pushes_during_a_renewal_is_confirmed(service):
     await service.ready()
     account = await service.account()
     await service.store.run(renewals.begin_renew(account.id, new_id("op"), service.clock()))
@@ -306,7 +306,7 @@ async def test_a_worker_that_reports_during_a_renewal_is_confirmed(service):
 
 
 @pytest.mark.rule("A16", "A10")
-async def test_while_another_operation_runs_and_without_a_token_there_is_nothing_to_renew(service):
+async def test_renewal_is_refused_during_another_operation_and_without_a_token(service):
     account = await installed(service)
     new = new_id("op")
     await service.store.run(
@@ -325,13 +325,13 @@ def in_state(account_id, state):
     yield sql("update accounts set state = $2 where id = $1", account_id, state)
 
 
-def in_trouble(account_id, code):
-    note = f'{{"code": "{code}", "message": "Trouble.", "details": null}}'
+def with_error(account_id, code):
+    note = f'{{"code": "{code}", "message": "Problem.", "details": null}}'
     yield sql("update accounts set state = $2, error = $3 where id = $1", account_id, code, note)
 
 
 def expired(account_id):
-    yield from in_trouble(account_id, "revoked")
+    yield from with_error(account_id, "revoked")
     yield sql("update accounts set token_expires_at = 1 where id = $1", account_id)
 
 

@@ -1,4 +1,4 @@
-"""Recorded operations of every kind work, wait and fail in one way; kinds of the test's own, in the real store."""
+"""Recorded operations of every kind run, wait and fail in the same way. Uses test kinds and a real store."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ NONE = cast("Any", None)
 
 @pytest.fixture
 def context(store, clock):
-    """Of a service whose operations here do not reach the platform."""
+    """The context of a service whose operations do not call Cloudflare."""
     return Context(store=store, edge=NONE, vault=NONE, config=Config(), clock=clock, bundle=NONE, push_url="")
 
 
 @pytest.fixture
 async def operation(store):
-    """One that runs, on an account of its own."""
+    """A running operation of a separate account."""
     return await store.read(operations.running(await store.run(an_account(link_host=False))))
 
 
@@ -58,7 +58,7 @@ async def fail(job: Job) -> None:
     raise EdgeUnavailable("HTTP 500", remote_status=500)
 
 
-async def test_each_step_is_shown_and_begins_with_the_rows_as_they_are(store, context, operation):
+async def test_each_step_is_shown_and_gets_current_rows(store, context, operation):
     seen = []
 
     async def make(job):
@@ -71,7 +71,7 @@ async def test_each_step_is_shown_and_begins_with_the_rows_as_they_are(store, co
     assert (await store.read(operations.latest(operation.account_id))).state == "done"
 
 
-async def test_transient_failures_are_waited_for_and_counted_until_the_operation_has_failed(store, context, operation):
+async def test_transient_failures_are_retried_and_counted_until_the_operation_fails(store, context, operation):
     done = []
 
     async def first(job):
@@ -88,9 +88,9 @@ async def test_transient_failures_are_waited_for_and_counted_until_the_operation
         timers.operation_at = 0
     await run.resume(context, work_of(("one", first), ("two", fail)), operation, timers)
     ended = await store.read(operations.latest(operation.account_id))
-    message = "The edge platform failed: HTTP 500"
+    message = f"Gave up after {run.ATTEMPTS} attempts: HTTP 500"
     assert (ended.state, ended.error) == ("failed", ErrorNote("cloudflare_error", message, {"transient": True}))
-    assert done == list(range(run.ATTEMPTS))  # every attempt begins with the first step
+    assert done == list(range(run.ATTEMPTS))  # every attempt starts with the first step
 
 
 @pytest.mark.parametrize(
@@ -100,52 +100,52 @@ async def test_transient_failures_are_waited_for_and_counted_until_the_operation
         (DailyLimit("write", remote_status=400, remote_code=7429), "cloudflare_error", {"transient": True}),
     ],
 )
-async def test_what_no_repeat_can_mend_ends_the_operation_at_once(store, context, operation, error, code, more):
-    async def meet(job):
+async def test_final_error_ends_the_operation_immediately(store, context, operation, error, code, more):
+    async def fail_with(job):
         raise error
 
-    await run.resume(context, work_of(("one", meet)), operation, Timers(0))
+    await run.resume(context, work_of(("one", fail_with)), operation, Timers(0))
     ended = await store.read(operations.latest(operation.account_id))
     assert (ended.state, ended.error) == ("failed", ErrorNote(code, error.message, {**error.details, **more}))
 
 
 @pytest.mark.parametrize(("asked_s", "wait_s"), [(None, 2), (1, 2), (170, 170), (300, 300), (86_000, 300)])
-async def test_a_block_of_the_platform_is_waited_out(store, context, operation, asked_s, wait_s):
-    async def meet(job):
-        raise EdgeUnavailable("The edge platform throttles this token.", remote_status=429, retry_after_s=asked_s)
+async def test_rate_limit_block_is_waited_out(store, context, operation, asked_s, wait_s):
+    async def fail_with(job):
+        raise EdgeUnavailable("Cloudflare throttles this token.", remote_status=429, retry_after_s=asked_s)
 
     before = trio.current_time()
-    due = await run.resume(context, work_of(("one", meet)), operation, Timers(0))
+    due = await run.resume(context, work_of(("one", fail_with)), operation, Timers(0))
     assert before + wait_s <= due <= trio.current_time() + wait_s
     assert (await store.read(operations.running(operation.account_id))).attempts == 1
 
 
-async def test_a_store_that_fails_is_no_fault_of_the_operation(store, context, operation):
-    async def meet(job):
+async def test_store_failure_does_not_count_against_the_operation(store, context, operation):
+    async def fail_with(job):
         raise StoreUnavailable
 
     with pytest.raises(StoreUnavailable):
-        await run.resume(context, work_of(("one", meet)), operation, Timers(0))
+        await run.resume(context, work_of(("one", fail_with)), operation, Timers(0))
     still = await store.read(operations.running(operation.account_id))
     assert (still.id, still.attempts) == (operation.id, 0)
 
 
-async def test_an_ending_may_remove_the_accounts_record_and_the_operation_is_still_told_of(store, context, operation):
+async def test_operation_is_still_shown_after_its_end_deleted_the_account(store, context, operation):
     def gone(operation: Operation, now: int) -> Tx[None]:
         yield from operations.finish(operation.id, now)
         yield sql("delete from accounts where id = $1", operation.account_id)
 
-    async def leave(job):
+    async def do_nothing(job):
         pass
 
-    await run.resume(context, work_of(("routes", leave), ("token", leave), done=gone), operation, Timers(0))
+    await run.resume(context, work_of(("routes", do_nothing), ("token", do_nothing), done=gone), operation, Timers(0))
     assert await store.read(accounts.account_by_id(operation.account_id)) is None
     ended = await store.read(operations.latest(operation.account_id))
     assert (ended.id, ended.state, ended.step) == (operation.id, "done", "token")
 
 
 @pytest.mark.parametrize("kind", ["connect", "renew"])
-async def test_a_kind_that_has_no_work_cannot_be_begun_and_its_row_is_left_alone(store, context, operation, kind):
+async def test_unknown_kind_cannot_be_begun_and_its_row_is_not_touched(store, context, operation, kind):
     with pytest.raises(KeyError, match=kind):
         await recorded.begin(context, kind, operation.account_id, lambda effect: effect)
     await store.run(of_kind(operation.id, kind))
@@ -159,7 +159,7 @@ def of_kind(operation_id: str, kind: str) -> Tx[None]:
 
 
 @pytest.mark.rule("A11")
-async def test_an_install_that_waits_for_its_worker_is_looked_at_when_its_window_is_over(store, context, operation):
+async def test_self_check_is_due_again_at_the_end_of_its_window(store, context, operation):
     await store.run(operations.set_step(operation.id, operations.SELFCHECK, START_MS))
     waiting = await store.read(operations.running(operation.account_id))
     window_s = context.config.timing.selfcheck_window_s

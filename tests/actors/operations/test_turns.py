@@ -1,4 +1,4 @@
-"""One operation at a time: who asks for another one is told at once, and does not wait behind the one that works."""
+"""One operation at a time: a request for a second operation is refused immediately instead of waiting."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tests.actors.operations.test_renew import bootstrap_token
 
 SCRIPT = "*/workers/scripts/svc-edge"
 TOKENS = "/accounts/*/tokens"
-# Longer than a test takes: whoever is answered meanwhile has not waited for it.
+# Longer than a test takes, so a request that is answered has not waited for the delayed call.
 _HELD_S = 25
 
 
-async def held(service, method, path, delay_s=_HELD_S):
-    """The next such call of the service is answered late. Returns what waits until it is there."""
+async def delay_next_call(service, method, path, delay_s=_HELD_S):
+    """Delay the next such call of the service. Returns a function that waits until the call arrives."""
     await service.emulator.fault("slow", path, method=method, delay_s=delay_s)
     return service.emulator.faulted
 
 
 async def running(service):
-    """Kind and step of the account's operation that runs; None: there is none."""
+    """Return kind and step of the account's running operation; None if there is none."""
     found = await service.store.read(operations.running((await service.account()).id))
     return None if found is None else (found.kind, found.step)
 
@@ -32,7 +32,7 @@ async def ask(service, method, path, body=None, key=None):
 
 
 async def second_operations(service):
-    """The answers to an install, a renewal and a disconnect, with a bootstrap token that works."""
+    """Return the answers to an install, a renewal with a valid bootstrap token, and a disconnect."""
     path = f"/v1/accounts/{(await service.account()).id}"
     _, token = await bootstrap_token(service)
     answers = [
@@ -47,12 +47,12 @@ REFUSED = [(409, "operation_in_progress")] * 3
 
 
 @pytest.mark.rule("A10", "G3")
-async def test_while_an_install_uploads_everything_else_is_refused_at_once(place):
+async def test_other_operations_during_an_upload_are_refused_immediately(place):
     place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
     async with place.running() as service:
         account_id = await service.ready()
         await service.confirmed()
-        begun = await held(service, "PUT", SCRIPT)
+        begun = await delay_next_call(service, "PUT", SCRIPT)
         first = await ask(service, "POST", f"/v1/accounts/{account_id}/install", key="one")
         assert first.status == 202
         await begun()
@@ -65,16 +65,16 @@ async def test_while_an_install_uploads_everything_else_is_refused_at_once(place
 
 
 @pytest.mark.rule("A10", "A7", "G3")
-async def test_while_a_connect_works_another_is_refused_at_once_and_its_own_repeat_gets_its_answer(place):
+async def test_second_connect_is_refused_immediately_and_a_repeat_gets_the_answer(place):
     place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
     async with place.running() as service:
-        begun = await held(service, "POST", TOKENS, delay_s=4)
+        begun = await delay_next_call(service, "POST", TOKENS, delay_s=4)
         customer = service.customer
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask, service, "POST", "/v1/accounts", body, "one")
             await begun()
-            nursery.cancel_scope.cancel()  # its client hangs up; the connect goes on
+            nursery.cancel_scope.cancel()  # its client disconnects; the connect continues
         for key in ("two", None):
             other = await ask(service, "POST", "/v1/accounts", body, key)
             assert (other.status, other.code) == (409, "operation_in_progress")
@@ -87,14 +87,14 @@ async def test_while_a_connect_works_another_is_refused_at_once_and_its_own_repe
 
 
 @pytest.mark.rule("A10", "A16", "G3")
-async def test_while_a_renewal_works_another_is_refused_at_once_and_its_own_repeat_gets_its_answer(place):
+async def test_second_renewal_is_refused_immediately_and_a_repeat_gets_the_answer(place):
     place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
     async with place.running() as service:
         account_id = await service.ready()
         path = f"/v1/accounts/{account_id}/token"
         _, token = await bootstrap_token(service)
         before = await service.token_names()
-        begun = await held(service, "POST", TOKENS, delay_s=4)
+        begun = await delay_next_call(service, "POST", TOKENS, delay_s=4)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask, service, "POST", path, {"bootstrap_token": token}, "one")
             await begun()
@@ -108,11 +108,11 @@ async def test_while_a_renewal_works_another_is_refused_at_once_and_its_own_repe
 
 
 @pytest.mark.rule("A10", "A17")
-async def test_while_a_disconnect_works_another_operation_is_refused_at_once_and_a_disconnect_shares_its_answer(place):
+async def test_other_operations_during_a_disconnect_are_refused_and_a_second_disconnect_shares_its_answer(place):
     place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
     async with place.running() as service:
         path = f"/v1/accounts/{await service.ready()}"
-        begun = await held(service, "DELETE", SCRIPT, delay_s=4)
+        begun = await delay_next_call(service, "DELETE", SCRIPT, delay_s=4)
         answers = []
 
         async def disconnect(key):
@@ -129,13 +129,13 @@ async def test_while_a_disconnect_works_another_operation_is_refused_at_once_and
 
 
 @pytest.mark.rule("A10", "A7")
-async def test_a_connect_that_waits_for_its_user_stands_in_nobodys_way(service):
+async def test_pending_connect_blocks_no_other_request(service):
     await service.emulator.fault("drop_before", "*/tokens/permission_groups", times=2)
     body = {"edge_account_id": service.customer.account_id, "bootstrap_token": service.customer.bootstrap_token}
     first = await ask(service, "POST", "/v1/accounts", body, "one")
     assert (first.status, first.code) == (503, "cloudflare_unavailable")
     assert await running(service) is not None
-    # What the actor asks the store where it is at work when somebody comes.
+    # The check that the actor makes for a new operation while another one is at work.
     await service.store.read(operations.check_turn(service.customer.account_id, "connect"))
     assert (await ask(service, "POST", "/v1/accounts", body, "two")).status == 202
     await service.settled("ready")

@@ -1,4 +1,4 @@
-"""A newer service brings its worker to accounts that go on to serve; whatever fails leaves them as they were."""
+"""A newer service updates the workers of serving accounts; a failed update leaves them as they were."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svc.store import accounts, rollouts, worker_keys
 from svc.store.tx import sql
 from tests.actors.operations.test_install import edited
 
-pytestmark = pytest.mark.usefixtures("every_state_is_told")
+pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 
 SCRIPT = "*/workers/scripts/svc-edge"
 QUERY = "*/d1/database/*/query"
@@ -27,18 +27,18 @@ NUMBER = ("select value from meta where key = 'schema'", "value")
 
 @pytest.fixture
 async def installed(place):
-    """The place, with an installed and confirmed worker, and a service that updates from its next start on."""
+    """A place with an installed and confirmed worker; services that start from now on update it."""
     async with place.running() as service:
         await service.ready()
         await service.confirmed()
-    place.clock.advance_s(1)  # the next operation is a later one
+    place.clock.advance_s(1)  # so that the next operation is a later one
     place.worker |= UPDATES
     place.timing |= {"rollout_every_s": 0.05}
     return place
 
 
 async def value(service, text, column):
-    """One value of the worker's database."""
+    """Return one value of the worker's database."""
     database = (await service.account()).database_id
     if not service.user_token:
         _, service.user_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
@@ -49,20 +49,20 @@ async def value(service, text, column):
 
 
 async def operation(service, *states):
-    """The account as its user sees it, once its update has come to one of these states or steps."""
+    """Wait until the account's update is in one of these states or steps. Return the account as the API shows it."""
 
-    async def look():
+    async def poll():
         shown = await service.shown()
-        assert shown["state"] == "ready"  # all the time
+        assert shown["state"] == "ready"  # throughout the update
         found = shown["operation"]
         return shown if found["kind"] == "update" and {found["state"], found["step"]} & set(states) else None
 
-    return await eventually(look)
+    return await eventually(poll)
 
 
 @pytest.mark.rule("A21", "X7", "W7")
 @pytest.mark.usefixtures("running_worker")
-async def test_a_newer_service_updates_the_worker_and_its_tables_and_keeps_what_is_in_them(installed, next_bundle):
+async def test_newer_service_updates_worker_and_tables_and_keeps_the_data(installed, next_bundle):
     async with installed.running() as service:
         old = await service.account()
         await value(service, "insert into config(key, version, body) values ('link:mine', 1, 'x')", None)
@@ -77,7 +77,7 @@ async def test_a_newer_service_updates_the_worker_and_its_tables_and_keeps_what_
         assert (await service.account()).database_id == old.database_id
         [new_key] = {*await keys(service)} - {*old_key}
         valid = await keys(service)
-        assert valid[new_key] is None  # the key of the worker that runs
+        assert valid[new_key] is None  # the key of the running worker has no expiry
         [before] = [until for digest, until in valid.items() if digest != new_key]
         assert before == (await service.account()).installed_at + 86_400_000
         await service.confirmed()
@@ -85,7 +85,7 @@ async def test_a_newer_service_updates_the_worker_and_its_tables_and_keeps_what_
 
 
 async def keys(service):
-    """The digests of the worker's keys, each with the end of its time."""
+    """Return the expiry of each worker key by its digest."""
 
     def read():
         rows = yield sql("select digest, valid_until from worker_keys order by digest")
@@ -95,7 +95,7 @@ async def keys(service):
 
 
 @pytest.mark.rule("W7", "X7")
-async def test_pushes_with_the_key_of_the_worker_before_are_accepted_for_a_day(installed, next_bundle):
+async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(installed, next_bundle):
     installed.bundle = next_bundle
     dropped = dict.fromkeys(DROP_REASONS, 0)
     head = {"v": 1, "install": "op_before", "bundle": "b" * 64, "schema": 1, "sent_at": 0, "queue": 0, "error": None}
@@ -107,7 +107,7 @@ async def test_pushes_with_the_key_of_the_worker_before_are_accepted_for_a_day(i
         await operation(service, "selfcheck")
         push = partial(service.world.call, "POST", "/edge/push", body, headers=key)
         assert (await push()).status == 200
-        assert (await service.shown())["operation"]["state"] == "running"  # the worker before confirms nothing
+        assert (await service.shown())["operation"]["state"] == "running"  # a push of the old worker confirms nothing
         installed.clock.advance_s(86_399)
         assert (await push()).status == 200
         installed.clock.advance_s(2)
@@ -115,7 +115,7 @@ async def test_pushes_with_the_key_of_the_worker_before_are_accepted_for_a_day(i
 
 
 def lost_answers():
-    """Calls of an update whose answers are lost, each in one way or, with SVC_TEST_ALL, in both."""
+    """Return calls of an update with a lost response, each lost in one way; with SVC_TEST_ALL in both ways."""
     kinds = ("drop_before", "drop_after")
     drawn = random.Random(SEED)
     calls = [("POST", QUERY, 2), ("POST", QUERY, 3), ("PUT", SCRIPT, 0)]
@@ -124,18 +124,18 @@ def lost_answers():
 
 @pytest.mark.rule("A21", "X7")
 @pytest.mark.parametrize(("method", "path", "after", "kind"), lost_answers())
-async def test_an_update_goes_on_after_a_lost_answer(installed, next_bundle, method, path, after, kind):
+async def test_update_continues_after_a_lost_response(installed, next_bundle, method, path, after, kind):
     installed.bundle = next_bundle
     await installed.emulator.fault(kind, path, method=method, after=after)
     async with installed.running() as service:
         await operation(service, "selfcheck")
         assert (await value(service, *NUMBER), await value(service, *NOTE)) == (2, 1)
-        assert not await service.emulator.faults(), "the fault was met"
+        assert not await service.emulator.faults(), "the fault occurred"
 
 
 @pytest.mark.rule("A21", "X7")
 @pytest.mark.parametrize(("method", "path", "after"), [("POST", QUERY, 3), ("PUT", SCRIPT, 0)])
-async def test_a_killed_update_is_finished_by_the_next_start(installed, next_bundle, method, path, after):
+async def test_killed_update_is_finished_by_the_next_start(installed, next_bundle, method, path, after):
     installed.bundle = next_bundle
     await installed.emulator.fault("drop_after", path, method=method, after=after, times=None)
     async with installed.running() as service:
@@ -147,8 +147,8 @@ async def test_a_killed_update_is_finished_by_the_next_start(installed, next_bun
 
 
 @pytest.mark.rule("X7")
-async def test_a_migration_of_which_a_part_was_applied_is_applied_to_its_end(installed, next_bundle):
-    """As it would be if the platform did not make one transaction of a batch."""
+async def test_partially_applied_migration_is_completed(installed, next_bundle):
+    """Simulates a Cloudflare that does not run a batch as one transaction."""
     async with installed.running() as service:
         await value(service, "alter table outbox add column note text not null default ''", None)
     installed.bundle = next_bundle
@@ -159,10 +159,8 @@ async def test_a_migration_of_which_a_part_was_applied_is_applied_to_its_end(ins
 
 
 @pytest.mark.rule("A21", "X7")
-async def test_an_update_that_the_platform_refuses_leaves_the_account_as_it_was(
-    installed, next_bundle, expected_errors
-):
-    expected_errors.allow("the update of workers is halted")
+async def test_refused_update_leaves_the_account_as_it_was(installed, next_bundle, expected_errors):
+    expected_errors.allow("rollout halted")
     async with installed.running() as service:
         before = await service.shown()
     installed.bundle = next_bundle
@@ -179,7 +177,7 @@ async def test_an_update_that_the_platform_refuses_leaves_the_account_as_it_was(
         )
         assert not shown["edge"]["up_to_date"]
 
-        async def halted():  # of one account one has failed
+        async def halted():  # the failure of the only account halts the rollout
             found = await service.store.read(rollouts.current(next_bundle.sha256))
             return found if found.state == "halted" else None
 
@@ -188,9 +186,9 @@ async def test_an_update_that_the_platform_refuses_leaves_the_account_as_it_was(
 
 @pytest.mark.rule("A13", "A21")
 @pytest.mark.parametrize("gone", ["changed", "deleted", "database"])
-async def test_an_update_touches_nothing_that_was_changed_or_deleted_outside(installed, next_bundle, gone):
+async def test_update_does_not_touch_what_was_changed_or_deleted_outside(installed, next_bundle, gone):
     async with installed.running() as service:
-        await service.idle()  # the look at its health is over
+        await service.idle()  # the health check has ended
         account = await service.account()
         customer = service.customer.account_id
         if gone == "changed":
@@ -211,7 +209,7 @@ async def test_an_update_touches_nothing_that_was_changed_or_deleted_outside(ins
 
 
 @pytest.mark.rule("X7")
-async def test_the_first_push_may_come_before_the_update_is_at_its_end(installed, next_bundle):
+async def test_first_push_can_arrive_before_the_update_ends(installed, next_bundle):
     installed.bundle = next_bundle
     await installed.emulator.fault("slow", f"{SCRIPT}/schedules", method="GET", delay_s=2)
     async with installed.running() as service:
@@ -224,11 +222,11 @@ async def test_the_first_push_may_come_before_the_update_is_at_its_end(installed
         push = WorkerPush(service.clock(), next_bundle.sha256, 2, install=account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))
         shown = await operation(service, "done")
-        assert shown["operation"]["step"] == "cron"  # no self-check: the worker pushes again in an hour
+        assert shown["operation"]["step"] == "cron"  # not the self-check, because the worker pushes again in an hour
 
 
 @pytest.mark.rule("A21", "X7")
-async def test_an_older_service_leaves_an_account_with_newer_tables_alone(installed, next_bundle):
+async def test_older_service_does_not_touch_an_account_with_newer_tables(installed, next_bundle):
     older, installed.bundle = installed.bundle, next_bundle
     async with installed.running() as service:
         await operation(service, "selfcheck")
@@ -249,7 +247,7 @@ async def test_an_older_service_leaves_an_account_with_newer_tables_alone(instal
 
 
 @pytest.mark.rule("X7")
-async def test_newer_tables_that_the_store_does_not_know_of_are_not_touched(installed):
+async def test_newer_tables_unknown_to_the_store_are_not_touched(installed):
     installed.worker |= {"auto_update": False}
     async with installed.running() as service:
         await value(service, "update meta set value = 7 where key = 'schema'", None)
@@ -263,7 +261,7 @@ async def test_newer_tables_that_the_store_does_not_know_of_are_not_touched(inst
 
 
 @pytest.mark.rule("A20", "X7")
-async def test_tables_that_were_set_back_are_brought_up_to_date_by_the_health_check(installed, next_bundle):
+async def test_health_check_updates_tables_that_were_restored(installed, next_bundle):
     installed.bundle = next_bundle
     async with installed.running() as service:
         await operation(service, "selfcheck")

@@ -1,4 +1,4 @@
-"""Random codes of many links at once."""
+"""Random codes of a batch of links."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ URL = "https://a.example/"
 
 
 @pytest.mark.rule("X2")
-async def test_a_drawn_code_that_is_taken_or_wanted_in_the_batch_is_drawn_again(store):
+async def test_random_code_that_is_taken_is_drawn_again(store):
     account = accounts.present(await store.read(accounts.account_by_id(await store.run(an_account()))))
     taken = [WantedLink(URL, f"code-{letter}") for letter in "abcd"]
     await store.run(add_wanted(account, taken, 100, 1))
     before = accounts.present(await store.read(accounts.account_by_id(account.id)))
-    # Nearly every draw meets a code that is taken: in the account, in the batch, or by a draw before it.
+    # Nearly every drawn code is taken: in the account, in the batch, or by an earlier draw.
     letters = iter("aabbcecdefffgeghhh")
     wanted: list[WantedLink | ServiceError] = [
         *[WantedLink(URL, None)] * 3,

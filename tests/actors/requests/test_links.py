@@ -1,4 +1,4 @@
-"""Links as a caller beside HTTP adds them: what is put around the effect, and random codes."""
+"""Adding links without HTTP: the commit wrapper, and random codes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ URL = "https://shop.example.com/sale"
 
 @pytest.fixture
 def context(store, clock):
-    none = cast("Any", None)  # a link asks nothing of the platform
+    none = cast("Any", None)  # adding a link does not call Cloudflare
     return Context(store=store, edge=none, vault=none, config=Config(), clock=clock, bundle=none, push_url="")
 
 
@@ -36,15 +36,15 @@ async def codes_of(context: Context, account: Account) -> list[str]:
     return [link.code for link in await context.store.read(list_links(LinkFilter(account.user_id)))]
 
 
-class Taken:
-    """Put around a link's transaction: the first `times` codes are taken."""
+class TakenCodes:
+    """A commit wrapper that treats the first `times` codes as taken."""
 
     def __init__(self, times: int) -> None:
         self.codes: list[str] = []
         self._times = times
 
     def __call__(self, effect: Tx[Link]) -> Tx[str]:
-        """The code, once it is free."""
+        """Return the code, once one is free."""
         link = yield from effect
         self.codes.append(link.code)
         if len(self.codes) <= self._times:
@@ -52,29 +52,29 @@ class Taken:
         return link.code
 
 
-async def test_the_caller_gets_what_it_put_around_the_effect(context, account):
-    code = await links.add(context, account, URL, "sale", (), Taken(0))
+async def test_caller_gets_the_value_of_its_wrapper(context, account):
+    code = await links.add(context, account, URL, "sale", (), TakenCodes(0))
     assert code == "sale"
     assert await codes_of(context, account) == ["sale"]
 
 
-async def test_what_is_put_around_the_effect_can_undo_it(context, account):
+async def test_wrapper_can_roll_back_the_effect(context, account):
     with pytest.raises(Conflict):
-        await links.add(context, account, URL, "sale", (), Taken(1))
+        await links.add(context, account, URL, "sale", (), TakenCodes(1))
     assert await codes_of(context, account) == []
 
 
 @pytest.mark.rule("L1")
-async def test_a_random_code_that_is_taken_is_followed_by_another(context, account):
-    commit = Taken(3)
+async def test_taken_random_code_is_followed_by_another(context, account):
+    commit = TakenCodes(3)
     code = await links.add(context, account, URL, None, (), commit)
     assert len(set(commit.codes)) == 4
     assert await codes_of(context, account) == [code] == commit.codes[3:]
 
 
 @pytest.mark.rule("L1")
-async def test_a_code_that_was_asked_for_is_tried_once(context, account):
-    commit = Taken(1)
+async def test_requested_code_is_tried_once(context, account):
+    commit = TakenCodes(1)
     with pytest.raises(Conflict):
         await links.add(context, account, URL, "sale", (), commit)
     assert commit.codes == ["sale"]

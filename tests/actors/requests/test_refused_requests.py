@@ -1,4 +1,4 @@
-"""A request that meets a trouble of the account or the platform: never an HTTP 500, and the account shows it."""
+"""Requests that meet an error of the account or of Cloudflare: never an HTTP 500, and the account shows the error."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.actors.service.test_notifications import in_state
 @pytest.fixture
 async def account_id(service):
     made = await service.ready()
-    await service.idle()  # or the account's own look at its health meets the trouble before the request does
+    await service.idle()  # otherwise the account's own health check meets the error first
     return made
 
 
 def requests(account_id, zone):
-    """Every request that asks the platform something with the working token."""
+    """Every request that calls Cloudflare with the working token."""
     return [
         ("GET", f"/v1/accounts/{account_id}/zones", None),
         ("POST", "/v1/sites", {"account_id": account_id, "host": zone}),
@@ -33,32 +33,30 @@ def requests(account_id, zone):
 
 
 @pytest.mark.rule("A20", "G8")
-async def test_requests_of_an_account_whose_token_was_deleted_are_refused_and_the_account_shows_it(
-    service, account_id, zone
-):
+async def test_requests_with_a_deleted_token_are_refused_and_the_account_shows_it(service, account_id, zone):
     rights = ["Account API Tokens Write"]
-    _, hand = await service.emulator.create_token(service.customer.account_id, rights=rights)
+    _, api_token = await service.emulator.create_token(service.customer.account_id, rights=rights)
     for request in requests(account_id, zone):
         token_id = (await service.account()).token_id
-        await service.as_platform("DELETE", f"/accounts/{service.customer.account_id}/tokens/{token_id}", hand)
+        await service.as_platform("DELETE", f"/accounts/{service.customer.account_id}/tokens/{token_id}", api_token)
         answer = await service.call(*request)
         assert (answer.status, answer.code) == (409, "account_not_ready"), request
         assert answer.body["error"]["details"]["reason"] == "token_refused", request
         assert answer.body["error"]["details"]["remedy"], request
         shown = await service.shown()
         assert (shown["state"], shown["error"]["code"]) == ("permission_error", "token_refused"), request
-        if request[0] != "GET":  # what changes something is refused immediately from then on, for the same reason
+        if request[0] != "GET":  # later writes are refused immediately, for the same reason
             again = await service.call(*request)
             assert (again.status, again.code) == (409, "account_not_ready"), request
             assert again.body["error"]["details"]["reason"] == "token_refused", request
         await service.idle()
-        assert (await renew(service)).status == 200, request  # a token that works, for the next request
+        assert (await renew(service)).status == 200, request  # a valid token for the next request
         await service.idle()
         assert (await service.shown())["state"] == "ready", request
 
 
 @pytest.mark.rule("A20", "G8")
-async def test_requests_of_an_account_without_a_right_are_refused_and_the_account_recovers_automatically(place, zone):
+async def test_requests_without_a_permission_are_refused_and_the_account_recovers(place, zone):
     async with place.running() as service:
         account_id = await service.ready()
     for request in requests(account_id, zone):
@@ -82,7 +80,7 @@ async def is_ready(service):
 
 
 @pytest.mark.rule("S1", "A20")
-async def test_a_zone_that_left_is_an_error_of_its_site_in_each_form_of_the_refusal(service, account_id, zone):
+async def test_zone_that_left_is_an_error_of_its_site_for_each_form_of_refusal(service, account_id, zone):
     for zone_gone in ("refused", "invalid", "unroutable"):
         await service.emulator.set_rudeness(zone_gone=zone_gone)
         await service.emulator.fault("refuse", "/zones/*/workers/routes", method="POST", times=None, status=500)
@@ -93,15 +91,15 @@ async def test_a_zone_that_left_is_an_error_of_its_site_in_each_form_of_the_refu
         await service.emulator.delete_zone(service.customer.account_id, name)
         await service.emulator.clear_faults()
 
-        async def noted(path: str = f"/v1/sites/{site['id']}") -> Any:
+        async def shows_error(path: str = f"/v1/sites/{site['id']}") -> Any:
             return (await service.call("GET", path)).body["site"]["error"]
 
-        assert (await eventually(noted))["code"] == "zone_not_found", zone_gone
+        assert (await eventually(shows_error))["code"] == "zone_not_found", zone_gone
         assert (await service.shown())["state"] == "ready", zone_gone
 
 
 @pytest.mark.rule("A20")
-async def test_a_single_refusal_does_not_change_the_accounts_state(service, account_id, zone):
+async def test_single_refusal_does_not_change_the_accounts_state(service, account_id, zone):
     for request in requests(account_id, zone):
         await service.emulator.fault("refuse", "/zones", status=403, code=10000)
         answer = await service.call(*request)
@@ -123,13 +121,13 @@ async def test_requests_after_the_key_file_was_lost_are_refused_and_the_account_
             shown = await service.shown()
             assert (shown["state"], shown["error"]["code"]) == ("permission_error", "credentials_unreadable"), request
             await service.idle()
-            # As before the request: the next one finds out for itself.
+            # Reset, so that the next request discovers the error on its own.
             await service.store.run(in_state(account_id, "ready", None))
 
 
 @pytest.mark.rule("A20")
 @pytest.mark.parametrize("waiting", ["/zones/*/workers/routes", "*/d1/database/*/query"])
-async def test_work_that_waits_for_a_lost_key_file_is_the_accounts_trouble(place, zone, waiting):
+async def test_work_that_needs_a_lost_key_file_shows_an_account_error(place, zone, waiting):
     async with place.running() as service:
         account_id = await service.ready()
         await service.emulator.fault("html", waiting, times=None)
@@ -148,7 +146,7 @@ async def test_work_that_waits_for_a_lost_key_file_is_the_accounts_trouble(place
 
 
 @pytest.mark.rule("R5", "A20")
-async def test_a_report_that_is_refused_is_shown_by_the_account_too(service, account_id, zone):
+async def test_refused_report_is_also_shown_on_the_account(service, account_id, zone):
     await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
     body = {"account_id": account_id, "url": "https://example.org/"}
     link = (await service.call("POST", "/v1/links", body)).body["link"]
@@ -169,7 +167,7 @@ REFUSALS = ((403, 10000), (401, 1000), (400, 1234), (404, 7003), (500, 1))
 
 @pytest.mark.rule("A3", "G8")
 @pytest.mark.parametrize("path", REFUSED_PATHS)
-async def test_no_refusal_of_a_connect_is_an_internal_error(place, path):
+async def test_refused_connect_is_not_an_internal_error(place, path):
     drawn = random.Random(f"{SEED} {path}")
     place.limits["accounts"] = len(REFUSALS)
     async with place.running() as service:
@@ -189,6 +187,6 @@ async def test_no_refusal_of_a_connect_is_an_internal_error(place, path):
             await service.emulator.clear_faults()
 
 
-def test_the_working_tokens_rights_are_no_more_than_before():
-    """To look for lost tokens is no reason to let every account's token list them all."""
+def test_working_token_has_no_additional_permissions():
+    """Searching for lost tokens must not give every account's working token the permission to list tokens."""
     assert not [right for right in WORKING_RIGHTS if "Token" in right.name]

@@ -1,4 +1,4 @@
-"""The routes of deleted and rotated sites: none is left behind, none goes too early, none of others is touched."""
+"""Routes of deleted and rotated sites: all of them are removed, none too early, and no foreign routes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A_SECOND = 1 / 86_400  # in days
 
 
 async def act(service, method, site, of="", body=None):
-    """Do something to the site; it as it is then."""
+    """Send a request to the site, and return the site afterwards."""
     answer = await service.call(method, f"/v1/sites/{site['id']}{of}", body)
     assert answer.status == 200, answer.raw
     return answer.body["site"]
@@ -28,7 +28,7 @@ def route_of(site):
 
 
 async def active_site(service, zone):
-    """A new site, once its route is made."""
+    """Add a site, and return it once its route is created."""
     assert (await add_site(service, zone)).status == 202
     return await site_once(service, "active")
 
@@ -36,31 +36,31 @@ async def active_site(service, zone):
 async def nothing_unwanted(service):
     account = await service.account()
 
-    async def look():
+    async def poll():
         return not await service.store.read(unwanted_routes.of_account(account.id)) or None
 
-    await eventually(look)
+    await eventually(poll)
 
 
-async def looked_for(service):
-    """Wait until the only unwanted route was looked for, and not found."""
+async def searched_once(service):
+    """Wait until the only unwanted route was searched once and not found."""
     account = await service.account()
 
-    async def look():
+    async def poll():
         [route] = await service.store.read(unwanted_routes.of_account(account.id))
         return route.again_at
 
-    await eventually(look)
+    await eventually(poll)
 
 
 async def counted_paths(service):
-    """What the worker's database has under `path:`, once it is synced: the keys with a body, and those without."""
+    """Wait for the sync. Return the keys under `path:` in the worker's database: with a body, and without."""
     await eventually(lambda: nothing_to_sync(service))
     account = await service.account()
-    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
+    _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
     statement = {"sql": "select key, body from config where key like 'path:%'"}
-    answer = await service.as_platform("POST", path, hand, json=statement)
+    answer = await service.as_platform("POST", path, api_token, json=statement)
     rows = answer.json()["result"][0]["results"]
     return {row["key"][5:] for row in rows if row["body"]}, {row["key"][5:] for row in rows if not row["body"]}
 
@@ -69,17 +69,17 @@ def place_of(site):
     return f"{site['host']}{site['path']}"
 
 
-async def give_to_nobody(service, zone, site):
-    """The customer takes the worker off the site's route, in the dashboard."""
+async def remove_worker_from_route(service, zone, site):
+    """Remove the worker from the site's route, as the customer would in the dashboard."""
     zones = (await service.held())["zones"].values()
     [route] = [route for held in zones for route in held["routes"] if route["pattern"] == route_of(site)]
-    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["Workers Routes Write"])
+    _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["Workers Routes Write"])
     path = f"/zones/{service.customer.zones[zone]}/workers/routes/{route['id']}"
-    await service.as_platform("PUT", path, hand, json={"pattern": route_of(site)})
+    await service.as_platform("PUT", path, api_token, json={"pattern": route_of(site)})
 
 
 @pytest.mark.rule("S6")
-async def test_a_deleted_sites_routes_and_its_rows_at_the_worker_go(service, zone):
+async def test_deleted_site_loses_its_routes_and_its_worker_rows(service, zone):
     await service.ready()
     site = await active_site(service, zone)
     rotated = await act(service, "POST", site, "/rotate")
@@ -97,7 +97,7 @@ async def test_a_deleted_sites_routes_and_its_rows_at_the_worker_go(service, zon
 
 @pytest.mark.rule("S5")
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_an_old_path_is_counted_until_its_time_and_goes_with_its_route(place, zone, restarted):
+async def test_old_path_is_counted_until_its_time_and_removed_with_its_route(place, zone, restarted):
     place.timing["retiring_days"] = 2 * A_SECOND
     async with place.running() as service:
         await service.ready()
@@ -116,7 +116,7 @@ async def test_an_old_path_is_counted_until_its_time_and_goes_with_its_route(pla
             [old] = (await site_once(service, "active"))["retiring"]
             assert old["path"] == second["path"]
     place.clock.advance_s(2)
-    # By itself nothing of these comes within the test.
+    # No retry or health check during the test.
     place.timing |= {"route_retry_s": 3600, "health_every_s": 86_400}
     async with place.running() as service:
         await routes_are(service, route_of(third))
@@ -125,8 +125,8 @@ async def test_an_old_path_is_counted_until_its_time_and_goes_with_its_route(pla
         assert (await site_once(service, "active"))["retiring"] == []
 
 
-async def half_made(service, zone):
-    """A site whose route was asked for; nobody knows what became of it."""
+async def site_with_lost_route_response(service, zone):
+    """Add a site whose route was requested without a response."""
     await service.emulator.fault("drop_after", ROUTES, method="POST")
     await service.emulator.fault("refuse", ROUTES, method="GET", after=1, times=None, status=500)
     assert (await add_site(service, zone)).status == 202
@@ -136,11 +136,11 @@ async def half_made(service, zone):
 
 
 @pytest.mark.rule("S6")
-async def test_a_site_that_is_deleted_while_its_route_is_being_made_leaves_none(place, zone):
+async def test_site_deleted_during_route_creation_leaves_no_route(place, zone):
     place.edge["retries"] = 0
     async with place.running() as service:
         await service.ready()
-        site = await half_made(service, zone)
+        site = await site_with_lost_route_response(service, zone)
         await act(service, "DELETE", site)
         await service.emulator.clear_faults()
         await routes_are(service)
@@ -148,11 +148,11 @@ async def test_a_site_that_is_deleted_while_its_route_is_being_made_leaves_none(
 
 
 @pytest.mark.rule("S5")
-async def test_a_site_that_is_rotated_while_its_route_is_being_made_has_both(place, zone):
+async def test_site_rotated_during_route_creation_has_both_routes(place, zone):
     place.edge["retries"] = 0
     async with place.running() as service:
         await service.ready()
-        site = await half_made(service, zone)
+        site = await site_with_lost_route_response(service, zone)
         rotated = await act(service, "POST", site, "/rotate")
         await service.emulator.clear_faults()
         await site_once(service, "active")
@@ -163,7 +163,7 @@ async def test_a_site_that_is_rotated_while_its_route_is_being_made_has_both(pla
 
 
 @pytest.mark.rule("S5", "S3")
-async def test_a_site_that_is_rotated_before_it_has_a_route_gets_both(service, zone):
+async def test_site_rotated_before_it_has_a_route_gets_both(service, zone):
     await service.ready()
     await service.emulator.fault("refuse", ROUTES, method="POST", times=None, status=500)
     assert (await add_site(service, zone)).status == 202
@@ -174,8 +174,8 @@ async def test_a_site_that_is_rotated_before_it_has_a_route_gets_both(service, z
 
 
 @pytest.mark.rule("S6")
-async def test_a_route_that_the_platform_makes_late_is_found_and_removed(place, zone):
-    """The answer is not waited for, and the site is deleted before the platform does what was asked."""
+async def test_route_created_late_is_found_and_removed(place, zone):
+    """The response is lost, and the site is deleted before Cloudflare creates the route."""
     place.edge |= {"retries": 0, "timeout_s": 3}
     async with place.running() as service:
         await service.ready()
@@ -188,7 +188,7 @@ async def test_a_route_that_the_platform_makes_late_is_found_and_removed(place, 
 
         await eventually(asked)
         await act(service, "DELETE", site)
-        await looked_for(service)
+        await searched_once(service)
         await routes_are(service, route_of(site))
         service.clock.advance_s(301)
         await routes_are(service)
@@ -196,19 +196,19 @@ async def test_a_route_that_the_platform_makes_late_is_found_and_removed(place, 
 
 
 @pytest.mark.rule("S8", "S3")
-async def test_a_route_that_another_worker_holds_is_a_conflict_and_stays_when_the_site_goes(service, zone):
+async def test_route_of_another_worker_is_a_conflict_and_survives_the_site(service, zone):
     await service.ready()
     await service.emulator.fault("refuse", ROUTES, method="GET", times=None, status=500)
     assert (await add_site(service, zone)).status == 202
     site = await site_once(service, "route_pending")
-    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["Workers Routes Write"])
+    _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["Workers Routes Write"])
     path = f"/zones/{service.customer.zones[zone]}/workers/routes"
-    await service.as_platform("POST", path, hand, json={"pattern": route_of(site)})
+    await service.as_platform("POST", path, api_token, json={"pattern": route_of(site)})
     await service.emulator.clear_faults()
     conflict = await site_once(service, "route_conflict", "route_conflict")
     assert "without a worker" in conflict["error"]["message"]
     await act(service, "DELETE", site)
-    await looked_for(service)
+    await searched_once(service)
     service.clock.advance_s(301)
     await nothing_unwanted(service)
     assert await patterns(service) == [route_of(site)]
@@ -217,7 +217,7 @@ async def test_a_route_that_another_worker_holds_is_a_conflict_and_stays_when_th
 
 
 @pytest.mark.rule("S5", "S6")
-async def test_the_routes_of_a_zone_that_left_are_gone_and_made_again_when_it_is_back(place, zone):
+async def test_routes_of_a_zone_that_left_are_created_again_once_it_is_back(place, zone):
     place.timing["health_every_s"] = 0.3
     async with place.running() as service:
         await service.ready()
@@ -236,7 +236,7 @@ async def test_the_routes_of_a_zone_that_left_are_gone_and_made_again_when_it_is
 
 
 @pytest.mark.rule("S6", "A15")
-async def test_what_is_deleted_while_the_account_does_not_work_goes_when_it_does(place, zone):
+async def test_deletions_are_carried_out_once_the_account_works_again(place, zone):
     async with place.running() as service:
         account_id = await service.ready()
         await service.confirmed()
@@ -254,10 +254,10 @@ async def test_what_is_deleted_while_the_account_does_not_work_goes_when_it_does
 
 
 @pytest.mark.rule("S3", "S6")
-async def test_a_zone_that_refuses_a_route_keeps_no_other_zone_from_its_own(service, zone):
-    """As one with a thousand routes does."""
+async def test_zone_that_refuses_a_route_does_not_affect_other_zones(service, zone):
+    """For example because of the limit of 1,000 routes per zone."""
     await service.ready()
-    other = f"z{zone}"  # its patterns come after
+    other = f"z{zone}"  # sorts after the first zone
     await service.emulator.set_zone(service.customer.account_id, **proxied_zone(other))
     full = f"/zones/{service.customer.zones[zone]}/workers/routes"
     await service.emulator.fault("refuse", full, method="POST", times=None, status=400, code=10073)
@@ -265,11 +265,11 @@ async def test_a_zone_that_refuses_a_route_keeps_no_other_zone_from_its_own(serv
     second = (await add_site(service, other)).body["site"]
     await routes_are(service, route_of(second))
 
-    async def told():
+    async def shows_error():
         shown = (await service.call("GET", f"/v1/sites/{first['id']}")).body["site"]
         return shown if shown["error"] else None
 
-    shown = await eventually(told)
+    shown = await eventually(shows_error)
     assert (shown["state"], shown["error"]["code"]) == ("route_pending", "cloudflare_error")
     await service.emulator.clear_faults()
     await routes_are(service, route_of(first), route_of(second))

@@ -1,4 +1,4 @@
-"""Once a day an account's advice is computed from what the platform tells, and shown as it is."""
+"""Once a day an account's advice is computed from the usage that Cloudflare reports, and shown as it is."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MB = 1_000_000
 
 
 @pytest.fixture
-async def counting(place):
-    """An account that runs since yesterday, at its time for the next advice; no look at its health comes between."""
+async def advised_service(place):
+    """An account connected yesterday, at the due time of its next advice and without health checks in between."""
     place.timing |= {"health_every_s": 86_400, "silent_after_s": 365 * 86_400}
     async with place.running() as service:
         await service.ready()
@@ -36,34 +36,34 @@ async def counting(place):
 
 
 async def used(service, ago, **usage):
-    """What the account used so many days ago."""
+    """Set the account's usage on the day that is `ago` days in the past."""
     await service.emulator.set_usage(service.customer.account_id, day_of(service.clock()) - ago, **usage)
 
 
 async def advised(service):
-    """The advice that is shown once the account's duties are done."""
+    """Wait for the account's duties, and return the advice that the API shows."""
     service.supervisor.wake(service.customer.account_id)
     await service.idle()
-    service.session = await service.world.session(service.user)  # one from days ago has expired
+    service.session = await service.world.session(service.user)  # a session from days ago has expired
     return (await service.shown())["advice"]
 
 
-async def questions(service):
-    """How often the platform was asked for what the account used."""
+async def usage_reads(service):
+    """Return the number of calls for the account's usage."""
     asked = Counter(each["path"] for each in await service.emulator.requests())
     return asked["/graphql"]
 
 
 @pytest.mark.rule("A24")
-async def test_an_account_that_grows_is_shown_when_it_reaches_its_limit(counting):
+async def test_growing_account_shows_when_it_will_reach_its_limit(advised_service):
     for ago in range(28, 1, -1):
-        await used(counting, ago, requests=90_000 - 2_000 * (6 + ago), rows_written=30, rows_read=2_000)
-    await used(counting, 1, requests=76_000, sample_interval=2, size=120 * MB)  # the emulator's present day
-    account = await counting.account()
-    await counting.store.run(connected(account.id, counting.clock() - 40 * DAY_MS))
-    today = day_of(counting.clock())
+        await used(advised_service, ago, requests=90_000 - 2_000 * (6 + ago), rows_written=30, rows_read=2_000)
+    await used(advised_service, 1, requests=76_000, sample_interval=2, size=120 * MB)  # the emulator's current day
+    account = await advised_service.account()
+    await advised_service.store.run(connected(account.id, advised_service.clock() - 40 * DAY_MS))
+    today = day_of(advised_service.clock())
 
-    shown = await advised(counting)
+    shown = await advised(advised_service)
     assert (shown["level"], shown["metric"], shown["unavailable"], shown["suggest"]) == (
         "watch", "requests", [], None,
     )  # fmt: skip
@@ -74,8 +74,8 @@ async def test_an_account_that_grows_is_shown_when_it_reaches_its_limit(counting
         "level": "ok", "limit": 100_000, "busiest": None, "forecast": None,
     }  # fmt: skip
     assert shown["metrics"]["size"]["busiest"] == {"day": day_text(today), "value": 120 * MB}
-    assert shown["at"] == iso(counting.clock())
-    [listed] = (await counting.call("GET", "/v1/accounts")).body["accounts"]
+    assert shown["at"] == iso(advised_service.clock())
+    [listed] = (await advised_service.call("GET", "/v1/accounts")).body["accounts"]
     assert listed["advice"] == shown
 
 
@@ -84,45 +84,45 @@ def connected(account_id, at):
 
 
 @pytest.mark.rule("A24")
-async def test_advice_is_null_at_first_and_then_comes_once_a_day(counting):
-    due_at = counting.clock()
-    counting.clock.now_ms = due_at - 1000
-    assert await advised(counting) is None
-    counting.clock.now_ms = due_at
-    first = await advised(counting)
-    assert (first["at"], first["level"], await questions(counting)) == (iso(due_at), "ok", 2)
-    counting.clock.now_ms = due_at + DAY_MS - 1000
-    assert (await advised(counting), await questions(counting)) == (first, 2)
-    counting.clock.now_ms = due_at + DAY_MS
-    assert (await advised(counting))["at"] == iso(due_at + DAY_MS)
-    assert await questions(counting) == 4
+async def test_advice_is_null_at_first_and_then_comes_once_a_day(advised_service):
+    due_at = advised_service.clock()
+    advised_service.clock.now_ms = due_at - 1000
+    assert await advised(advised_service) is None
+    advised_service.clock.now_ms = due_at
+    first = await advised(advised_service)
+    assert (first["at"], first["level"], await usage_reads(advised_service)) == (iso(due_at), "ok", 2)
+    advised_service.clock.now_ms = due_at + DAY_MS - 1000
+    assert (await advised(advised_service), await usage_reads(advised_service)) == (first, 2)
+    advised_service.clock.now_ms = due_at + DAY_MS
+    assert (await advised(advised_service))["at"] == iso(due_at + DAY_MS)
+    assert await usage_reads(advised_service) == 4
 
 
 @pytest.mark.rule("A24")
-async def test_a_time_that_passed_while_the_service_was_away_is_made_up_for(place):
+async def test_advice_missed_during_an_outage_is_made_up_for(place):
     place.timing |= {"health_every_s": 86_400, "silent_after_s": 365 * 86_400}
     async with place.running() as service:
         await service.ready()
         await service.confirmed()
         await service.idle()
     place.clock.now_ms += 3 * DAY_MS
-    place.timing["health_every_s"] = 0.2  # what is due is spread over this after a start
+    place.timing["health_every_s"] = 0.2  # overdue advice is spread over this time after a start
     async with place.running() as service:
 
-        async def look():
+        async def poll():
             return (await service.account()).advice
 
-        assert (await eventually(look)).at == place.clock()
+        assert (await eventually(poll)).at == place.clock()
 
 
 @pytest.mark.rule("A24")
-async def test_what_the_platform_does_not_tell_is_asked_for_again_in_an_hour(counting):
-    before = await advised(counting)
-    counting.clock.now_ms += DAY_MS
-    failed_at = counting.clock()
-    await counting.emulator.fault("refuse", "*/d1/database/*", times=None, status=400, code=1)
-    await counting.emulator.fault("html", "/graphql", method="POST", times=None)
-    shown = await advised(counting)
+async def test_missing_usage_is_read_again_after_an_hour(advised_service):
+    before = await advised(advised_service)
+    advised_service.clock.now_ms += DAY_MS
+    failed_at = advised_service.clock()
+    await advised_service.emulator.fault("refuse", "*/d1/database/*", times=None, status=400, code=1)
+    await advised_service.emulator.fault("html", "/graphql", method="POST", times=None)
+    shown = await advised(advised_service)
     assert shown == {
         "level": None,
         "metric": None,
@@ -131,75 +131,75 @@ async def test_what_the_platform_does_not_tell_is_asked_for_again_in_an_hour(cou
         "suggest": None,
         "at": iso(failed_at),
     }
-    await counting.emulator.clear_faults()
-    counting.clock.now_ms = failed_at + HOUR_MS - 1000
-    assert await advised(counting) == shown
-    counting.clock.now_ms = failed_at + HOUR_MS
-    again = await advised(counting)
+    await advised_service.emulator.clear_faults()
+    advised_service.clock.now_ms = failed_at + HOUR_MS - 1000
+    assert await advised(advised_service) == shown
+    advised_service.clock.now_ms = failed_at + HOUR_MS
+    again = await advised(advised_service)
     assert (again["at"], again["unavailable"]) == (iso(failed_at + HOUR_MS), [])
     assert list(again["metrics"]) == list(before["metrics"]) == ["requests", "writes", "reads", "size"]
 
 
 @pytest.mark.rule("A24")
-async def test_an_answer_of_numbers_that_cannot_be_is_none_and_the_accounts_other_duties_go_on(counting):
+async def test_impossible_figures_are_ignored_and_other_duties_continue(advised_service):
     odd = {
-        "dimensions": {"date": day_text(day_of(counting.clock()) - 1)},
+        "dimensions": {"date": day_text(day_of(advised_service.clock()) - 1)},
         "confidence": {"sum": {"requests": dict.fromkeys(("estimate", "lower", "upper"), 1.7e308)}},
     }
     body = json.dumps({"data": {"viewer": {"accounts": [{"workers": [odd, odd], "pages": []}]}}, "errors": None})
-    await counting.emulator.fault("html", "/graphql", method="POST", times=None, status=200, body=body)
-    shown = await advised(counting)
+    await advised_service.emulator.fault("html", "/graphql", method="POST", times=None, status=200, body=body)
+    shown = await advised(advised_service)
     assert (list(shown["metrics"]), shown["unavailable"]) == (["size"], ["analytics"])
 
 
 @pytest.mark.rule("A24")
-async def test_a_clock_that_was_years_ahead_for_a_moment_stops_no_advice(counting):
-    now = counting.clock()
+async def test_clock_that_was_briefly_years_ahead_does_not_stop_the_advice(advised_service):
+    now = advised_service.clock()
     then = now + 3_000 * DAY_MS
-    account = await counting.account()
-    await counting.store.run(keep_advice(account.id, Advice(then, "ok"), account.plan, then + DAY_MS))
-    assert (await advised(counting))["at"] == iso(now)
+    account = await advised_service.account()
+    await advised_service.store.run(keep_advice(account.id, Advice(then, "ok"), account.plan, then + DAY_MS))
+    assert (await advised(advised_service))["at"] == iso(now)
 
 
 @pytest.mark.rule("A24")
-async def test_one_question_that_is_refused_leaves_what_the_others_tell(counting):
-    await counting.emulator.fault("refuse", "/graphql", method="POST", status=400, code=1)  # the databases' days
-    shown = await advised(counting)
+async def test_one_refused_read_does_not_affect_the_other_figures(advised_service):
+    await advised_service.emulator.fault("refuse", "/graphql", method="POST", status=400, code=1)  # database usage
+    shown = await advised(advised_service)
     assert (list(shown["metrics"]), shown["unavailable"]) == (["requests", "size"], ["analytics"])
     assert shown["metrics"]["size"]["busiest"]["value"] > 0
 
 
 @pytest.mark.rule("A24")
-async def test_an_account_that_is_in_trouble_keeps_the_advice_that_it_had(counting):
-    shown = await advised(counting)
-    account = await counting.account()
-    await counting.store.run(states.move(account.id, ("ready",), "resource_drift", None, START_MS))
-    counting.clock.now_ms += DAY_MS
-    assert (await advised(counting), await questions(counting)) == (shown, 2)
+async def test_account_with_an_error_keeps_its_previous_advice(advised_service):
+    shown = await advised(advised_service)
+    account = await advised_service.account()
+    await advised_service.store.run(states.move(account.id, ("ready",), "resource_drift", None, START_MS))
+    advised_service.clock.now_ms += DAY_MS
+    assert (await advised(advised_service), await usage_reads(advised_service)) == (shown, 2)
 
 
 @pytest.mark.rule("A24")
-async def test_another_plan_is_advised_at_once_by_its_own_limits(counting):
-    await used(counting, 3, requests=120_000)
-    assert (await advised(counting))["level"] == "over"
-    path = f"/v1/accounts/{(await counting.account()).id}"
-    counting.clock.advance_s(60)
-    await counting.emulator.forget_requests()
-    answer = await counting.call("PATCH", path, {"plan": "paid"})
+async def test_changed_plan_gets_advice_immediately_with_its_own_limits(advised_service):
+    await used(advised_service, 3, requests=120_000)
+    assert (await advised(advised_service))["level"] == "over"
+    path = f"/v1/accounts/{(await advised_service.account()).id}"
+    advised_service.clock.advance_s(60)
+    await advised_service.emulator.forget_requests()
+    answer = await advised_service.call("PATCH", path, {"plan": "paid"})
     assert (answer.status, answer.body["account"]["advice"]) == (200, None)
-    await counting.idle()
-    shown = (await counting.shown())["advice"]
-    assert (shown["level"], list(shown["metrics"]), shown["at"]) == ("ok", ["size"], iso(counting.clock()))
+    await advised_service.idle()
+    shown = (await advised_service.shown())["advice"]
+    assert (shown["level"], list(shown["metrics"]), shown["at"]) == ("ok", ["size"], iso(advised_service.clock()))
     assert shown["metrics"]["size"]["limit"] == 10_000 * MB
-    assert await questions(counting) == 1  # what has no limit is not asked for
-    counting.clock.advance_s(60)
-    await counting.call("PATCH", path, {"plan": "free"})
-    await counting.idle()
-    assert (await counting.shown())["advice"]["level"] == "over"
+    assert await usage_reads(advised_service) == 1  # metrics without a limit are not read
+    advised_service.clock.advance_s(60)
+    await advised_service.call("PATCH", path, {"plan": "free"})
+    await advised_service.idle()
+    assert (await advised_service.shown())["advice"]["level"] == "over"
 
 
 @pytest.mark.rule("A24")
-async def test_nobody_waits_for_advice_that_the_platform_does_not_give(place):
+async def test_request_does_not_wait_for_a_hanging_usage_read(place):
     place.edge["timeout_s"] = 60
     place.timing |= {"health_every_s": 86_400, "silent_after_s": 365 * 86_400}
     async with place.running() as service:
@@ -213,7 +213,7 @@ async def test_nobody_waits_for_advice_that_the_platform_does_not_give(place):
         service.supervisor.wake(account.edge_account_id)
 
         async def asked():
-            return await questions(service) or None
+            return await usage_reads(service) or None
 
         await eventually(asked)
         service.session = await service.world.session(service.user)
@@ -226,7 +226,7 @@ async def test_nobody_waits_for_advice_that_the_platform_does_not_give(place):
 
 
 @pytest.mark.rule("A24")
-def test_a_thousand_accounts_do_not_ask_in_the_same_minute():
+def test_a_thousand_accounts_are_spread_over_the_day():
     now = 20_000 * DAY_MS + 5
     times = [time_of_day_after(f"{number:032x}", now) for number in range(1_000)]
     assert min(times) >= 20_001 * DAY_MS + HOUR_MS
@@ -236,7 +236,7 @@ def test_a_thousand_accounts_do_not_ask_in_the_same_minute():
 
 
 @pytest.mark.rule("A24")
-async def test_advice_by_the_limits_of_a_plan_that_is_no_more_is_not_kept(store):
+async def test_advice_for_a_previous_plan_or_a_deleted_account_is_not_stored(store):
     account_id = await store.run(an_account())
     await store.run(accounts.change_account(account_id, 1, plan="paid"))
     await store.run(keep_advice(account_id, Advice(2, "over", "requests"), "free", 3))
@@ -245,4 +245,4 @@ async def test_advice_by_the_limits_of_a_plan_that_is_no_more_is_not_kept(store)
     await store.run(keep_advice(account_id, Advice(4, "ok"), "paid", 5))
     account = await store.read(accounts.account_by_id(account_id))
     assert (account.advice, account.advice_due_at) == (Advice(4, "ok"), 5)
-    await store.run(keep_advice(new_id("acc"), Advice(4, "ok"), "paid", 5))  # gone meanwhile
+    await store.run(keep_advice(new_id("acc"), Advice(4, "ok"), "paid", 5))  # the account was deleted since

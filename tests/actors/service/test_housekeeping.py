@@ -1,4 +1,4 @@
-"""What the store forgets: each kind of row at its time and not before, in batches, whatever else fails."""
+"""Retention: each kind of row is deleted at its time and not before, in batches, whatever else fails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import trio
 
 from edge_worker.harness.service import eventually
 from svc.actors.context import Context
-from svc.actors.service.housekeeping import Chore, chores, do, keep_doing
+from svc.actors.service.housekeeping import Chore, chores, run_chore, run_periodically
 from svc.actors.supervisor import open_supervisor
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.config import Config, TimingConfig
@@ -51,7 +51,7 @@ def context(store, clock):
 
 
 def context_on(store: Store, clock: FrozenClock) -> Context:
-    none = cast("Any", None)  # nothing here reaches the platform
+    none = cast("Any", None)  # nothing here calls Cloudflare
     config = Config(timing=TimingConfig(crash_backoff_s=0.01))
     return Context(store=store, edge=none, vault=none, config=config, clock=clock, bundle=none, push_url="")
 
@@ -93,7 +93,7 @@ def hour() -> Tx[None]:
 
 
 def hours(number: int) -> Tx[None]:
-    """Hours up to START_MS, of as many targets."""
+    """Insert hourly rows up to START_MS, each for another target."""
     text = "insert into hours (target, at, views, bots, visitors, as_of, final) values ($1, $2, 1, 0, 1, $3, 1)"
     yield many(text, [(f"lnk_{n}", START_MS, START_MS + HOUR_MS) for n in range(number)])
 
@@ -107,7 +107,7 @@ def final_day() -> Tx[None]:
 
 
 def operation() -> Tx[str]:
-    """One that has ended, of an account that has none after it because it is gone."""
+    """Insert an ended operation of a deleted account without later operations."""
     return (yield from ended_operation(new_id("acc"), "e" * 32))
 
 
@@ -119,7 +119,7 @@ def ended_operation(account_id: str, edge_account_id: str, now: int = START_MS) 
 
 
 def former_account() -> Tx[str]:
-    """One without sites, links and operations."""
+    """Insert a former account without sites, links and operations."""
     account_id = yield from an_account()
     operation = yield from disconnects.begin_disconnect(account_id, new_id("op"), START_MS)
     yield from disconnects.end_disconnect(operation, None, [], START_MS)
@@ -138,7 +138,7 @@ def event() -> Tx[None]:
 
 @dataclass(frozen=True)
 class Lifetime:
-    """A row of which START_MS is the time, and the first moment at which it goes."""
+    """A row whose time is START_MS, and the first moment at which it is deleted."""
 
     make: Callable[[], Tx[object]]
     delete: Callable[[int], Tx[int]]
@@ -168,23 +168,23 @@ def chore_of(delete: Callable[[int], Tx[int]], timing: TimingConfig) -> Chore:
 
 @pytest.mark.rule("G5", "W7")
 @pytest.mark.parametrize("lifetime", LIFETIMES, ids=lambda lifetime: lifetime.table)
-async def test_a_row_is_deleted_at_its_time_and_not_before(context, clock, lifetime):
+async def test_row_is_deleted_at_its_time_and_not_before(context, clock, lifetime):
     await context.store.run(lifetime.make())
     rows = await context.store.read(count(lifetime.table))
     chore = chore_of(lifetime.delete, context.config.timing)
     clock.now_ms = lifetime.gone_at - 1
-    await do(context, chore)
+    await run_chore(context, chore)
     assert await context.store.read(count(lifetime.table)) == rows
     clock.now_ms += 1
-    await do(context, chore)
+    await run_chore(context, chore)
     assert await context.store.read(count(lifetime.table)) == rows - 1
 
 
-def test_each_chore_has_its_test():
+def test_every_chore_has_a_test():
     assert [chore.delete for chore in chores(TimingConfig())] == [lifetime.delete for lifetime in LIFETIMES]
 
 
-def test_the_operator_says_how_long_hours_are_kept():
+def test_retention_of_hours_is_configurable():
     timing = TimingConfig(hours_kept_days=7)
     for delete in (retention.delete_hours, retention.delete_refused_hours):
         assert chore_of(delete, timing).kept_days == 7
@@ -192,22 +192,22 @@ def test_the_operator_says_how_long_hours_are_kept():
         TimingConfig(hours_kept_days=1.9)
 
 
-async def test_more_than_a_batch_is_deleted_batch_by_batch(context, clock):
+async def test_more_rows_than_a_batch_are_deleted_in_batches(context, clock):
     await context.store.run(hours(2 * retention.BATCH + 500))
     assert await context.store.run(retention.delete_hours(START_MS)) == retention.BATCH
     assert await context.store.read(count("hours")) == retention.BATCH + 500
     clock.now_ms += 40 * DAY_MS
-    await do(context, chore_of(retention.delete_hours, context.config.timing))
+    await run_chore(context, chore_of(retention.delete_hours, context.config.timing))
     assert await context.store.read(count("hours")) == 0
 
 
-async def test_the_key_of_the_worker_that_runs_stays(store):
+async def test_key_of_the_running_worker_is_kept(store):
     account_id = await store.run(an_account())
     await store.run(worker_keys.add_worker_key(account_id, "runs"))
     assert await store.run(retention.delete_worker_keys(START_MS + 10 * YEAR_MS)) == 0
 
 
-async def test_a_sign_up_stays_while_one_of_its_links_works_or_when_it_is_confirmed(store):
+async def test_sign_up_is_kept_while_a_link_is_valid_or_once_it_is_confirmed(store):
     waiting, confirmed, _ = [await store.run(a_user()) for _ in range(3)]
     await store.run(users.put_mail_token(waiting, "confirm", "waiting", START_MS + 1))
     await store.run(users.put_mail_token(confirmed, "confirm", "confirmed", START_MS + 1))
@@ -219,7 +219,7 @@ async def test_a_sign_up_stays_while_one_of_its_links_works_or_when_it_is_confir
     assert await store.read(users.get_user(confirmed)) is not None
 
 
-async def test_a_sign_up_that_has_an_account_is_left_and_holds_up_no_other(store):
+async def test_sign_up_with_an_account_is_kept_and_others_are_deleted(store):
     account_id = await store.run(an_account())
     await store.run(a_user())
     assert await store.run(retention.delete_sign_ups(START_MS)) == 1
@@ -227,8 +227,8 @@ async def test_a_sign_up_that_has_an_account_is_left_and_holds_up_no_other(store
 
 
 @pytest.mark.rule("S6", "L3")
-async def test_what_is_left_of_an_account_stays_as_long_as_a_site_or_an_operation_of_it(store):
-    def left_with_a_site() -> Tx[str]:
+async def test_former_account_is_kept_as_long_as_its_sites_and_operations(store):
+    def former_account_with_site() -> Tx[str]:
         user_id = yield from a_user()
         account_id = yield from an_account(user_id)
         yield from sites.add_site(new_site(user_id, account_id), 10)
@@ -236,7 +236,7 @@ async def test_what_is_left_of_an_account_stays_as_long_as_a_site_or_an_operatio
         yield from disconnects.end_disconnect(operation, None, [], START_MS)
         return account_id
 
-    account_id = await store.run(left_with_a_site())
+    account_id = await store.run(former_account_with_site())
     assert await store.run(retention.delete_former_accounts(START_MS + YEAR_MS)) == 0
     await store.run(forget_sites(account_id))
     assert await store.run(retention.delete_former_accounts(START_MS + YEAR_MS)) == 0
@@ -248,7 +248,7 @@ def forget_sites(account_id: str) -> Tx[None]:
     yield sql("delete from sites where account_id = $1", account_id)
 
 
-async def test_of_each_account_the_latest_operation_stays(store):
+async def test_latest_operation_of_each_account_is_kept(store):
     account_id = await store.run(an_account())
     account = accounts.present(await store.read(accounts.account_by_id(account_id)))
     running = await store.read(operations.latest(account_id))
@@ -261,35 +261,35 @@ async def test_of_each_account_the_latest_operation_stays(store):
     assert await store.run(retention.delete_operations(START_MS + YEAR_MS)) == 0
 
 
-async def test_an_operation_that_something_at_the_platform_is_known_by_stays(store):
-    def left_something() -> Tx[None]:
+async def test_operation_that_identifies_a_resource_is_kept(store):
+    def operation_with_open_upload() -> Tx[None]:
         edge_account_id = "b" * 32
         account_id = yield from an_account(edge_account_id=edge_account_id)
         first = yield from operations.latest(account_id)
         assert first is not None
         yield from operations.token_asked(first.id, START_MS)
         yield from operations.finish(first.id, START_MS)
-        own = yield from ended_operation(account_id, edge_account_id)  # the one whose token is the account's own
+        own = yield from ended_operation(account_id, edge_account_id)  # its token is the account's own
         yield from operations.token_made(own, "t1")
         yield sql("update accounts set token_id = 't1' where id = $1", account_id)
         uploading = yield from ended_operation(account_id, edge_account_id)
         yield from operations.count_uploads(uploading, 1)
         yield from operations.add(new_id("op"), account_id, edge_account_id, "install", "database", START_MS)
 
-    await store.run(left_something())
+    await store.run(operation_with_open_upload())
     assert await store.run(retention.delete_operations(START_MS + YEAR_MS)) == 0
 
 
 async def settled(store: Store, table: str) -> None:
     """Wait until the table is empty."""
 
-    async def look() -> bool | None:
+    async def poll() -> bool | None:
         return None if await store.read(count(table)) else True
 
-    await eventually(look)
+    await eventually(poll)
 
 
-async def test_a_service_does_its_chores_when_it_starts(context, clock):
+async def test_service_runs_its_chores_at_the_start(context, clock):
     for lifetime in LIFETIMES:
         await context.store.run(lifetime.make())
     clock.now_ms = START_MS + 2 * YEAR_MS
@@ -299,17 +299,17 @@ async def test_a_service_does_its_chores_when_it_starts(context, clock):
         await settled(context.store, "final_days")
 
 
-async def test_a_chore_is_done_again_after_its_period(context, clock):
+async def test_chore_runs_again_after_its_period(context, clock):
     clock.now_ms = START_MS
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(keep_doing, context, Chore(retention.delete_mail_tokens, every_s=0.01))
+        nursery.start_soon(run_periodically, context, Chore(retention.delete_mail_tokens, every_s=0.01))
         for _ in range(2):
             await context.store.run(mail_token())
             await settled(context.store, "mail_tokens")
         nursery.cancel_scope.cancel()
 
 
-async def test_a_chore_that_fails_is_logged_and_tried_again_and_stops_no_other(context, expected_errors):
+async def test_failed_chore_is_logged_and_retried_and_stops_no_other(context, expected_errors):
     expected_errors.allow("chore failed")
     tries = 0
 
@@ -320,27 +320,29 @@ async def test_a_chore_that_fails_is_logged_and_tried_again_and_stops_no_other(c
         return 0
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(keep_doing, context, Chore(broken, every_s=0.01))
+        nursery.start_soon(run_periodically, context, Chore(broken, every_s=0.01))
         while tries < 2:
             await trio.lowlevel.checkpoint()
         await context.store.run(mail_token())
-        nursery.start_soon(keep_doing, context, Chore(retention.delete_mail_tokens, every_s=math.inf))
+        nursery.start_soon(run_periodically, context, Chore(retention.delete_mail_tokens, every_s=math.inf))
         await settled(context.store, "mail_tokens")
         nursery.cancel_scope.cancel()
 
 
-async def test_a_chore_waits_for_a_store_that_is_away(tmp_path, clock, expected_errors, caplog):
-    expected_errors.allow("the store is lost")
+async def test_chore_waits_while_the_store_is_unavailable(tmp_path, clock, expected_errors, caplog):
+    expected_errors.allow("store unavailable")
 
-    def no_patience() -> Tx[None]:
+    def no_busy_timeout() -> Tx[None]:
         yield sql("pragma busy_timeout = 1")
 
     async with open_store(sqlite_config(tmp_path)) as store, trio.open_nursery() as nursery:
-        await store.run(no_patience())
+        await store.run(no_busy_timeout())
         await store.run(mail_token())
         with closing(sqlite3.connect(tmp_path / "svc.db", isolation_level=None)) as other:
             other.execute("begin immediate")
-            nursery.start_soon(keep_doing, context_on(store, clock), Chore(retention.delete_mail_tokens, every_s=0.01))
+            nursery.start_soon(
+                run_periodically, context_on(store, clock), Chore(retention.delete_mail_tokens, every_s=0.01)
+            )
             while store.condition.trouble is None:
                 await trio.lowlevel.checkpoint()
             other.execute("rollback")

@@ -1,4 +1,4 @@
-"""One e-mail for a trouble that needs a hand, one when all is well again; none twice, none lost, none unwanted."""
+"""One e-mail per problem that needs attention, and one when all are resolved: no duplicates, no losses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from edge_worker.harness.service import eventually
-from svc.actors.service.notifications import Seen, look
+from svc.actors.service.notifications import Seen, next_step
 from svc.clock import DAY_MS, day_number
 from svc.errors import CATALOGUE
 from svc.model import Advice, Measured
@@ -29,8 +29,8 @@ URL = "https://svc.example"
 
 
 @pytest.fixture
-async def told(place):
-    """An account that runs, at a service whose own checks do not come between."""
+async def quiet(place):
+    """An account at a service whose own checks do not interfere."""
     place.timing |= {"health_every_s": 86_400}
     async with place.running() as service:
         await service.ready()
@@ -39,25 +39,25 @@ async def told(place):
         yield service
 
 
-async def now_in(service, state, code=None, *, at_once=False):
-    """The account is in this state, and its duties have looked at it."""
+async def set_state_and_run(service, state, code=None, *, at_once=False):
+    """Put the account into this state, and run its duties."""
     account = await service.account()
     await service.store.run(in_state(account.id, state, code))
-    await looked(service)
+    await run_duties(service)
     if not at_once:
         service.clock.advance_s(AFTER_S)
-        await looked(service)
+        await run_duties(service)
 
 
-async def looked(service):
+async def run_duties(service):
     service.supervisor.wake(service.customer.account_id)
     await service.idle()
 
 
 async def sent(service):
-    """The e-mails that have left, the oldest first: subject and text."""
+    """Return subject and text of the sent e-mails, oldest first."""
     messages = [email.message_from_string(text, policy=email.policy.default) for text in await service.world.inbox()]
-    # Its lines are short ones; what it says is looked for as it was written.
+    # Undo the line wrapping, so that tests find whole sentences.
     plain: list[Any] = [one.get_body(("plain",)) for one in messages]
     return [(one["Subject"], " ".join(text.get_content().split())) for one, text in zip(messages, plain, strict=True)]
 
@@ -73,7 +73,7 @@ def in_state(account_id, state, code):
 
 
 @pytest.mark.rule("X13")
-async def test_each_error_sends_one_email_when_it_begins_and_one_when_it_ends(told):
+async def test_each_error_sends_one_email_when_it_begins_and_one_when_it_ends(quiet):
     errors: list[tuple[str, Code]] = [
         ("revoked", "revoked"),
         ("permission_error", "permission_error"),
@@ -81,47 +81,47 @@ async def test_each_error_sends_one_email_when_it_begins_and_one_when_it_ends(to
         ("resource_drift", "resource_drift"),
     ]
     for state, code in errors:
-        before = len(await sent(told))
-        await now_in(told, state, code)
-        account = await told.account()
-        [(subject, text)] = (await sent(told))[before:]
+        before = len(await sent(quiet))
+        await set_state_and_run(quiet, state, code)
+        account = await quiet.account()
+        [(subject, text)] = (await sent(quiet))[before:]
         assert account.name in subject, code
         assert account.name in text, code
         assert "It was changed by hand." in text, code
         assert CATALOGUE[code].remedy in text, code
         assert f"{URL}/accounts/{account.id}" in text, code
         for _ in range(3):
-            told.clock.advance_s(AFTER_S)
-            await looked(told)
-        assert len(await sent(told)) == before + 1, code
-        await now_in(told, "ready")
-        assert [subject for subject, _ in await sent(told)][before + 1 :] == [f"{account.name}: well again"], code
-        await now_in(told, state, code)
-        assert len(await sent(told)) == before + 3, code
-        await now_in(told, "ready")
+            quiet.clock.advance_s(AFTER_S)
+            await run_duties(quiet)
+        assert len(await sent(quiet)) == before + 1, code
+        await set_state_and_run(quiet, "ready")
+        assert [subject for subject, _ in await sent(quiet)][before + 1 :] == [f"{account.name} is healthy again"], code
+        await set_state_and_run(quiet, state, code)
+        assert len(await sent(quiet)) == before + 3, code
+        await set_state_and_run(quiet, "ready")
 
 
 @pytest.mark.rule("X13")
-async def test_a_silent_worker_is_told_when_two_more_pushes_were_missed(told):
-    await now_in(told, "no_connection")
-    assert await sent(told) == []
-    told.clock.advance_s(7_200)
-    await looked(told)
-    [(_, text)] = await sent(told)
+async def test_silent_worker_is_reported_after_two_more_missed_pushes(quiet):
+    await set_state_and_run(quiet, "no_connection")
+    assert await sent(quiet) == []
+    quiet.clock.advance_s(7_200)
+    await run_duties(quiet)
+    [(_, text)] = await sent(quiet)
     assert CATALOGUE["worker_silent"].remedy in text
 
 
 @pytest.mark.rule("X13", "A25")
-async def test_a_token_that_ends_soon_is_told_and_its_renewal_ends_it(told):
-    account = await told.account()
-    await told.store.run(accounts.warn(account.id, "token_expires_soon"))
-    await now_in(told, "ready")
-    [(subject, text)] = await sent(told)
-    assert "ends soon" in subject
+async def test_token_that_expires_soon_is_reported_until_its_renewal(quiet):
+    account = await quiet.account()
+    await quiet.store.run(accounts.warn(account.id, "token_expires_soon"))
+    await set_state_and_run(quiet, "ready")
+    [(subject, text)] = await sent(quiet)
+    assert "expires soon" in subject
     assert CATALOGUE["revoked"].remedy in text
-    await told.store.run(accounts.unwarn(account.id, "token_expires_soon"))
-    await now_in(told, "ready")
-    assert len(await sent(told)) == 2
+    await quiet.store.run(accounts.unwarn(account.id, "token_expires_soon"))
+    await set_state_and_run(quiet, "ready")
+    assert len(await sent(quiet)) == 2
 
 
 AT_A_LIMIT: dict[Metric, tuple[int, str]] = {
@@ -133,110 +133,110 @@ AT_A_LIMIT: dict[Metric, tuple[int, str]] = {
 
 
 @pytest.mark.rule("X13", "A24")
-async def test_each_limit_of_a_plan_sends_one_email_when_it_is_reached_and_one_when_it_is_not_any_more(told):
+async def test_each_plan_limit_sends_one_email_when_reached_and_one_when_resolved(quiet):
     for number, (metric, (used, what)) in enumerate(AT_A_LIMIT.items()):
-        before, at = len(await sent(told)), 10 * number
+        before, at = len(await sent(quiet)), 10 * number
         limit = LIMITS["free"][metric].limit
         over = Advice(at + 1, "over", metric, {metric: Measured("over", limit, used, day_number("2026-11-20"), None)})
-        await now_advised(told, over)
-        [(subject, text)] = (await sent(told))[before:]
+        await set_advice_and_run(quiet, over)
+        [(subject, text)] = (await sent(quiet))[before:]
         assert "limit" in subject, metric
         assert what in text, metric
-        # What cannot be read is not known to be well.
-        await now_advised(told, Advice(at + 2, "ok", unavailable=("analytics",)))
-        await now_advised(told, replace(over, at=at + 3))
-        assert len(await sent(told)) == before + 1, metric
-        await now_advised(told, Advice(at + 4, "ok"))
-        subjects = [subject for subject, _ in await sent(told)][before + 1 :]
-        assert subjects == [f"{(await told.account()).name}: well again"], metric
+        # An unreadable usage is not resolved.
+        await set_advice_and_run(quiet, Advice(at + 2, "ok", unavailable=("analytics",)))
+        await set_advice_and_run(quiet, replace(over, at=at + 3))
+        assert len(await sent(quiet)) == before + 1, metric
+        await set_advice_and_run(quiet, Advice(at + 4, "ok"))
+        subjects = [subject for subject, _ in await sent(quiet)][before + 1 :]
+        assert subjects == [f"{(await quiet.account()).name} is healthy again"], metric
 
 
 @pytest.mark.rule("X13", "A24")
 @pytest.mark.parametrize(("days", "suggested"), [(15, True), (14, False)])
-async def test_email_about_the_size_suggests_fewer_days_while_they_can_be_fewer(told, days, suggested):
-    account = await told.account()
-    await told.store.run(accounts.change_account(account.id, told.clock(), days_kept=days))
+async def test_email_about_the_size_suggests_fewer_days_while_they_can_be_fewer(quiet, days, suggested):
+    account = await quiet.account()
+    await quiet.store.run(accounts.change_account(account.id, quiet.clock(), days_kept=days))
     limit = LIMITS["free"]["size"].limit
     size: dict[Metric, Measured] = {"size": Measured("over", limit, 412_900_000, day_number("2026-11-20"), None)}
-    await now_advised(told, Advice(1, "over", "size", size, suggest="shorter_hourly_retention"))
-    [(_, text)] = await sent(told)
+    await set_advice_and_run(quiet, Advice(1, "over", "size", size, suggest="shorter_hourly_retention"))
+    [(_, text)] = await sent(quiet)
     assert ("Keep breakdowns for fewer days" in text) == suggested
-    assert "larger plan" in text
+    assert "your Cloudflare plan" in text
 
 
-async def now_advised(service, advice):
-    """The account has this advice, and a while later its duties have looked at it."""
+async def set_advice_and_run(service, advice):
+    """Give the account this advice, and run its duties a while later."""
     account = await service.account()
     await service.store.run(keep_advice(account.id, advice, account.plan, due_at=service.clock() + DAY_MS))
-    await now_in(service, "ready")
+    await set_state_and_run(service, "ready")
 
 
 @pytest.mark.rule("X13", "A24")
-async def test_advice_that_could_not_be_read_is_no_trouble_by_itself(told):
-    await now_advised(told, Advice(1, "ok", unavailable=("analytics", "size")))
-    assert await sent(told) == []
+async def test_unavailable_advice_is_not_a_problem(quiet):
+    await set_advice_and_run(quiet, Advice(1, "ok", unavailable=("analytics", "size")))
+    assert await sent(quiet) == []
 
 
 @pytest.mark.rule("X13")
-async def test_what_is_transient_or_ends_soon_is_never_told(told):
-    await now_in(told, "permission_error", "token_refused")
-    await now_in(told, "resource_drift", "resource_drift", at_once=True)
-    told.clock.advance_s(AFTER_S - 1)
-    await looked(told)
-    await now_in(told, "ready")
-    await now_in(told, "installing")
-    assert await sent(told) == []
+async def test_transient_and_short_problems_are_not_reported(quiet):
+    await set_state_and_run(quiet, "permission_error", "token_refused")
+    await set_state_and_run(quiet, "resource_drift", "resource_drift", at_once=True)
+    quiet.clock.advance_s(AFTER_S - 1)
+    await run_duties(quiet)
+    await set_state_and_run(quiet, "ready")
+    await set_state_and_run(quiet, "installing")
+    assert await sent(quiet) == []
 
 
 @pytest.mark.rule("X13")
-async def test_a_trouble_that_comes_and_goes_is_told_once(told):
-    await now_in(told, "revoked", "revoked")
+async def test_flapping_problem_is_reported_once(quiet):
+    await set_state_and_run(quiet, "revoked", "revoked")
     for _ in range(5):
-        await now_in(told, "ready", at_once=True)
-        told.clock.advance_s(AFTER_S / 2)
-        await now_in(told, "revoked", "revoked", at_once=True)
-        told.clock.advance_s(AFTER_S / 2)
-    assert len(await sent(told)) == 1
-    await now_in(told, "ready")
-    assert len(await sent(told)) == 2
+        await set_state_and_run(quiet, "ready", at_once=True)
+        quiet.clock.advance_s(AFTER_S / 2)
+        await set_state_and_run(quiet, "revoked", "revoked", at_once=True)
+        quiet.clock.advance_s(AFTER_S / 2)
+    assert len(await sent(quiet)) == 1
+    await set_state_and_run(quiet, "ready")
+    assert len(await sent(quiet)) == 2
 
 
 @pytest.mark.rule("X13")
-async def test_a_trouble_that_turns_into_another_is_two_troubles_with_one_end(told):
-    await now_in(told, "permission_error", "permission_error")
-    await now_in(told, "revoked", "revoked")
-    assert len(await sent(told)) == 2
-    await now_in(told, "ready")
-    told.clock.advance_s(AFTER_S)
-    await looked(told)
-    assert [subject.endswith("well again") for subject, _ in await sent(told)] == [False, False, True]
+async def test_problem_that_turns_into_another_is_reported_twice_and_resolved_once(quiet):
+    await set_state_and_run(quiet, "permission_error", "permission_error")
+    await set_state_and_run(quiet, "revoked", "revoked")
+    assert len(await sent(quiet)) == 2
+    await set_state_and_run(quiet, "ready")
+    quiet.clock.advance_s(AFTER_S)
+    await run_duties(quiet)
+    assert [subject.endswith("is healthy again") for subject, _ in await sent(quiet)] == [False, False, True]
 
 
 @pytest.mark.rule("X13")
-async def test_who_wants_none_gets_none_also_not_for_what_happened_meanwhile(told):
-    await notify(told, wanted=False)
-    await now_in(told, "revoked", "revoked")
-    await notify(told, wanted=True)
-    await now_in(told, "revoked", "revoked")
-    await now_in(told, "ready")
-    assert await sent(told) == []
-    await now_in(told, "revoked", "revoked")
-    assert len(await sent(told)) == 1
+async def test_disabled_notifications_are_not_sent_later(quiet):
+    await notify(quiet, wanted=False)
+    await set_state_and_run(quiet, "revoked", "revoked")
+    await notify(quiet, wanted=True)
+    await set_state_and_run(quiet, "revoked", "revoked")
+    await set_state_and_run(quiet, "ready")
+    assert await sent(quiet) == []
+    await set_state_and_run(quiet, "revoked", "revoked")
+    assert len(await sent(quiet)) == 1
 
 
 @pytest.mark.rule("X13")
-async def test_switched_off_what_waits_is_not_sent_nor_its_end(told):
-    with mail_away(told):
-        await now_in(told, "revoked", "revoked")
-        await notify(told, wanted=False)
-        await notify(told, wanted=True)
-    await now_in(told, "ready")
-    assert await sent(told) == []
+async def test_disabling_notifications_drops_queued_emails(quiet):
+    with mail_away(quiet):
+        await set_state_and_run(quiet, "revoked", "revoked")
+        await notify(quiet, wanted=False)
+        await notify(quiet, wanted=True)
+    await set_state_and_run(quiet, "ready")
+    assert await sent(quiet) == []
 
 
 @contextmanager
 def mail_away(service):
-    """E-mails wait: there is no folder that they could be written into."""
+    """Prevent delivery, so that e-mails stay queued: the folder cannot be written."""
     folder = service.world.mail_folder
     folder.write_text("in the way")
     yield
@@ -245,10 +245,10 @@ def mail_away(service):
 
 
 @pytest.mark.rule("X13")
-async def test_nothing_goes_to_an_address_that_is_not_confirmed(told):
-    await told.store.run(unconfirmed(told.user.id))
-    await now_in(told, "revoked", "revoked")
-    assert await sent(told) == []
+async def test_unconfirmed_address_gets_no_email(quiet):
+    await quiet.store.run(unconfirmed(quiet.user.id))
+    await set_state_and_run(quiet, "revoked", "revoked")
+    assert await sent(quiet) == []
 
 
 def unconfirmed(user_id):
@@ -256,43 +256,43 @@ def unconfirmed(user_id):
 
 
 @pytest.mark.rule("X13")
-async def test_a_trouble_is_told_at_its_time_after_a_restart_though_nothing_else_is_due(place):
+async def test_problem_is_reported_on_time_after_a_restart(place):
     place.timing |= {"health_every_s": 86_400}
     async with place.running() as service:
         await service.ready()
         await service.confirmed()
         await service.idle()
-        await now_in(service, "revoked", "revoked", at_once=True)
+        await set_state_and_run(service, "revoked", "revoked", at_once=True)
         account = await service.account()
         assert account.notice_due_at == service.clock() + AFTER_S * 1000
     place.clock.advance_s(AFTER_S)
     async with place.running() as service:
 
-        async def look():
+        async def poll():
             return await sent(service) or None
 
-        assert len(await eventually(look)) == 1
+        assert len(await eventually(poll)) == 1
 
 
 @pytest.mark.rule("X13")
-async def test_what_waits_is_not_sent_once_it_is_unwanted_and_is_sent_in_its_order(place):
-    """The e-mails cannot be written; two wait, and the second waits for the first."""
+async def test_queued_emails_are_sent_in_order_and_dropped_once_unwanted(place):
+    """The e-mails cannot be written; two are queued, and the second waits for the first."""
     place.timing |= {"health_every_s": 86_400}
     (place.folder / "mail").touch()
     async with place.running() as service:
         await service.ready()
         await service.confirmed()
         await service.idle()
-        await now_in(service, "revoked", "revoked")
-        await now_in(service, "ready")
+        await set_state_and_run(service, "revoked", "revoked")
+        await set_state_and_run(service, "ready")
         await service.world.outbox.settled()
         (place.folder / "mail").unlink()
         service.clock.advance_s(3_600)
-        assert [subject.endswith("well again") for subject, _ in await sent(service)] == [False, True]
+        assert [subject.endswith("is healthy again") for subject, _ in await sent(service)] == [False, True]
 
 
 @pytest.mark.parametrize(
-    ("before", "troubles", "seen", "news", "due_at"),
+    ("before", "problems", "seen", "news", "due_at"),
     [
         ({}, [], {}, (), None),
         ({}, ["revoked"], {"revoked": Seen(100)}, (), 110),
@@ -303,6 +303,6 @@ async def test_what_waits_is_not_sent_once_it_is_unwanted_and_is_sent_in_its_ord
         ({"revoked": Seen(1, told=True, gone_at=90)}, [], {}, (), None),
     ],
 )
-def test_a_look(before, troubles, seen, news, due_at):
-    step = look(before, dict.fromkeys(troubles), 100, 10)
+def test_next_step_of_the_notifications(before, problems, seen, news, due_at):
+    step = next_step(before, dict.fromkeys(problems), 100, 10)
     assert (step.seen, step.news, step.due_at, step.well) == (seen, news, due_at, not seen)

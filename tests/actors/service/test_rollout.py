@@ -1,4 +1,4 @@
-"""A newer worker comes to a few accounts first, then to all; it stops by itself when it fails, and says so."""
+"""Rollouts: a newer worker goes to a few accounts first, then to all; too many failures halt the rollout."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from tests.clock import FrozenClock
 from tests.engines import ENGINES
 from tests.store.makers import a_user
 
-HALTED = "the update of workers is halted"
+HALTED = "rollout halted"
 ACCOUNTS = 1_000 if EVERYTHING else 60
-# Large fleets take PostgreSQL seconds; in `make test` it runs the other tests here.
+# Large fleets take PostgreSQL several seconds, so `make test` runs them on SQLite only.
 ON_SQLITE = pytest.mark.parametrize("store_config", ENGINES if EVERYTHING else ENGINES[:1], indirect=True)
-# Between two polls of these tests: shorter than what counts as an absence of the service.
+# The time between two polls in these tests: shorter than what counts as an outage of the service.
 STEP_S = 590
 
 
 class Fleet:
-    """Accounts with an older worker, whose platform is the test: it says what becomes of an update.
+    """Accounts with an older worker. The test plays Cloudflare: it decides the outcome of each update.
 
-    Every worker that is not `silent` pushes once an hour, in the steps in which time passes.
+    Every worker that is not in `silent` pushes once an hour, whenever time advances.
     """
 
     def __init__(self, store):
@@ -45,20 +45,20 @@ class Fleet:
         config = Config(http=HttpConfig(base_url="https://svc.example"), worker=WorkerConfig(updates_at_once=50))
         push_url = "https://svc.example/edge/push"
         self.context = Context(store, none, none, config, self.clock, self.bundle, push_url)
-        self.install = {}  # of the worker that runs, by account
+        self.install = {}  # id of the running worker's install by account
         self.silent = set()  # accounts whose worker does not push
         self.own: list[str] = []
         self.pushed_at = self.clock()
 
     async def add(self, n, state="ready", *, silent=False):
-        """So many accounts of a user, connected an hour ago."""
+        """Add `n` accounts of one user, connected an hour ago."""
         now = self.clock()
         user = await self.store.run(a_user())
         heard_at = now - 30 * HOUR_MS if silent else now
 
         def added():
             first = len(self.install)
-            ids = [f"acc_{number:020}" for number in range(first, first + n)]  # so the same turns in each run
+            ids = [f"acc_{number:020}" for number in range(first, first + n)]  # the same order in each run
             self.install |= {account_id: new_id("op") for account_id in ids}
             rows = [
                 (id_, user, edge_id(id_), state, b"sealed", heard_at, now - HOUR_MS, self.install[id_]) for id_ in ids
@@ -76,13 +76,13 @@ class Fleet:
         return ids
 
     async def advance(self):
-        """What the service does every `rollout_every_s`; the updates that it has begun."""
+        """Run one poll of the rollout. Return the updates that it has begun."""
         before = {one.id for one in await self.running()}
         await rollout.advance(self.context)
         return [one for one in await self.running() if one.id not in before]
 
     async def running(self):
-        """The updates that run."""
+        """Return the running updates."""
 
         def read():
             rows = yield sql("select account_id from operations where state = 'running' and kind = 'update'")
@@ -95,7 +95,7 @@ class Fleet:
         return await self.store.read(read())
 
     async def upload(self, operation):
-        """The update has come to its self-check."""
+        """Bring the update to its self-check."""
         now = self.clock()
         digest = f"digest of {operation.id}"
         await self.store.run(installs.begin_upload(operation, digest))
@@ -113,12 +113,12 @@ class Fleet:
         self.install[operation.account_id] = operation.id
 
     def report(self, account_id):
-        """What its worker pushes."""
+        """Return the push of the account's worker."""
         new = self.install[account_id]
         return account_id, WorkerPush(self.clock(), "b", 1, install=new)
 
     async def push(self, *account_ids):
-        """The workers of these report themselves."""
+        """Let the workers of these accounts push."""
         self.clock.advance_s(0.001)
         there = await self.store.read(all_ids())
         pushes = [self.report(one) for one in account_ids or self.install if one not in self.silent and one in there]
@@ -126,25 +126,25 @@ class Fleet:
             await self.store.run(accounts.record_pushes(pushes))
 
     async def succeed(self, *begun):
-        """These updates go well."""
+        """Complete these updates."""
         for operation in begun:
             await self.upload(operation)
             await self.push(operation.account_id)
 
     async def stay_silent(self, *begun):
-        """The new workers of these never report themselves."""
+        """Complete the uploads, but let the new workers never push."""
         for operation in begun:
             await self.upload(operation)
             self.silent.add(operation.account_id)
             await self.store.run(installs.end_selfcheck(operation, self.clock()))
 
     async def fail(self, code, *begun, **details):
-        """These updates are refused."""
+        """Let Cloudflare refuse these updates."""
         for operation in begun:
             await self.store.run(installs.fail_update(operation, ErrorNote(code, "no", details), self.clock()))
 
-    async def live(self, hours, become=None):
-        """So many hours pass; `become` is what becomes of updates, they go well by default. Returns those begun."""
+    async def pass_hours(self, hours, become=None):
+        """Let hours pass. `become` decides the outcome of updates, success by default. Return the begun updates."""
         all_begun = []
         for _ in range(int(hours * 3600 / STEP_S) + 1):
             self.clock.advance_s(STEP_S)
@@ -157,28 +157,28 @@ class Fleet:
                 await (become or self.succeed)(operation)
         return all_begun
 
-    async def until_the_others_follow(self):
-        """All updates go well until the first ones have settled."""
+    async def complete_canaries(self):
+        """Complete all updates until the canaries have settled."""
         for _ in range(30):
-            await self.live(0)
+            await self.pass_hours(0)
             if (await self.shown()).spread_from is not None:
                 return
-        raise AssertionError("the others do not follow")
+        raise AssertionError("the rollout does not continue after the canaries")
 
     async def shown(self):
-        """The rollout as it is stored."""
+        """Return the stored rollout."""
         return await self.store.read(rollouts.current(self.bundle.sha256))
 
     async def codes(self, outcome):
-        """The error codes of updates with this outcome."""
+        """Return the error codes of updates with this outcome."""
         return (await self.store.read(rollouts.progress())).codes.get(outcome, {})
 
     async def halt(self):
-        """What `svc rollout halt` does."""
+        """Halt, as `svc rollout halt` does."""
         return await self.store.run(rollouts.stop(await self.shown(), "operator", self.clock()))
 
     async def resume(self):
-        """What `svc rollout resume` does."""
+        """Resume, as `svc rollout resume` does."""
         self.clock.advance_s(1)
         assert await self.store.run(rollouts.resume(await self.shown(), self.clock()))
 
@@ -198,14 +198,14 @@ def set_account(account_id, state):
 
 @pytest.fixture
 async def fleet(store):
-    """Two accounts of the operator's; each is one of the first wave."""
+    """A fleet with two accounts of the operator, which are the canaries."""
     made = Fleet(store)
     made.own = await made.add(2)
     return made
 
 
 @pytest.mark.rule("X7")
-async def test_canaries_come_first_and_the_others_follow_in_turns_when_they_have_settled(fleet):
+async def test_canaries_are_updated_first_and_others_are_spread_once_they_have_settled(fleet):
     await fleet.add(148)
     first = await fleet.advance()
     assert {one.account_id for one in first} == set(fleet.own)
@@ -213,11 +213,11 @@ async def test_canaries_come_first_and_the_others_follow_in_turns_when_they_have
         await fleet.upload(operation)
     fleet.clock.advance_s(60)
     assert await fleet.advance() == []
-    assert (await fleet.shown()).updated == 0  # in place, but without a report
+    assert (await fleet.shown()).updated == 0  # uploaded, but without a push
     await fleet.push(*fleet.own)
-    assert await fleet.live(1.8) == []
+    assert await fleet.pass_hours(1.8) == []
     assert ((await fleet.shown()).updated, (await fleet.shown()).spread_from) == (2, None)
-    await fleet.live(6)
+    await fleet.pass_hours(6)
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 150, 0)
     turns = sorted(await fleet.store.read(turns_of(*fleet.own)))
@@ -226,11 +226,11 @@ async def test_canaries_come_first_and_the_others_follow_in_turns_when_they_have
     assert 1_800_000 < turns[-1] - turns[0] <= HOUR_MS + 2 * STEP_S * 1000
     assert max(turns.count(at) for at in set(turns)) <= 30
     assert len(await fleet.store.read(events_of_updates())) == 150  # users see each update
-    assert await fleet.live(1) == []
+    assert await fleet.pass_hours(1) == []
 
 
 def turns_of(*canaries):
-    """When the updates of the other accounts began."""
+    """Return when the updates of the other accounts began."""
     rows = yield sql(
         "select m.account_id, o.created_at from rollout_accounts m join operations o on o.id = m.operation_id"
     )
@@ -248,24 +248,24 @@ def events_of_updates():
 
 @pytest.mark.rule("X7")
 @pytest.mark.parametrize("total", [1, 3])
-async def test_a_small_fleet_comes_to_its_end(fleet, total):
+async def test_rollout_of_a_small_fleet_completes(fleet, total):
     await fleet.add(total)
-    await fleet.live(8)
+    await fleet.pass_hours(8)
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 2 + total, 0)
 
 
 @pytest.mark.rule("X7")
-async def test_updates_at_once_and_updates_without_a_report_are_limited(fleet):
+async def test_concurrent_and_unconfirmed_updates_are_limited(fleet):
     await fleet.add(60)
-    await fleet.until_the_others_follow()
+    await fleet.complete_canaries()
     fleet.context = replace(fleet.context, config=fleet.context.config.model_copy(update={"worker": WorkerConfig()}))
     fleet.clock.advance_s(3600)
     begun = await fleet.advance()
     assert len(begun) == 8
     assert await fleet.advance() == []
     for operation in begun[:3]:
-        await fleet.upload(operation)  # an update that waits for a first push needs no place
+        await fleet.upload(operation)  # an update that waits for its first push does not count as running
     assert len(await fleet.advance()) == 3
     while working := [one for one in await fleet.running() if one.step != "selfcheck"]:
         for operation in working:
@@ -275,7 +275,7 @@ async def test_updates_at_once_and_updates_without_a_report_are_limited(fleet):
 
 
 @pytest.mark.rule("X7")
-async def test_the_canaries_that_are_named_come_first(fleet):
+async def test_configured_canaries_come_first(fleet):
     others = await fleet.add(20)
     worker = WorkerConfig(canary=tuple(edge_id(one) for one in others[3:5]))
     fleet.context = replace(fleet.context, config=fleet.context.config.model_copy(update={"worker": worker}))
@@ -284,12 +284,12 @@ async def test_the_canaries_that_are_named_come_first(fleet):
 
 @pytest.mark.rule("X7")
 @pytest.mark.parametrize("others", [False, True])
-async def test_the_rollout_halts_when_workers_do_not_report_and_logs_one_error(fleet, others, expected_errors, caplog):
+async def test_rollout_halts_when_workers_do_not_push_and_logs_one_error(fleet, others, expected_errors, caplog):
     await fleet.add(98)
     expected_errors.allow(HALTED)
     if others:
-        await fleet.until_the_others_follow()
-    begun = await fleet.live(3, fleet.stay_silent)
+        await fleet.complete_canaries()
+    begun = await fleet.pass_hours(3, fleet.stay_silent)
     assert len(begun) in (range(4, 26) if others else [2])
     assert [record.levelno for record in caplog.records if HALTED in record.message] == [logging.ERROR]
     shown = await fleet.shown()
@@ -300,9 +300,9 @@ async def test_the_rollout_halts_when_workers_do_not_report_and_logs_one_error(f
 
 @pytest.mark.rule("X7")
 @ON_SQLITE
-async def test_a_few_failures_halt_nothing_and_are_retried_when_all_others_had_their_turn(fleet):
+async def test_few_failures_do_not_halt_and_are_retried_after_all_others(fleet):
     await fleet.add(198)
-    await fleet.until_the_others_follow()
+    await fleet.complete_canaries()
     failed: list[str] = []
 
     async def three_fail(operation):
@@ -312,25 +312,25 @@ async def test_a_few_failures_halt_nothing_and_are_retried_when_all_others_had_t
         else:
             await fleet.succeed(operation)
 
-    await fleet.live(4.7, three_fail)
+    await fleet.pass_hours(4.7, three_fail)
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 197, 3)
-    again = await fleet.live(3)
+    again = await fleet.pass_hours(3)
     assert {one.account_id for one in again} == set(failed)
-    await fleet.live(2)
+    await fleet.pass_hours(2)
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 200, 0)
 
 
 @pytest.mark.rule("X7")
-async def test_accounts_that_always_fail_are_given_up_and_halt_nothing_later(fleet):
+async def test_accounts_that_always_fail_are_given_up_without_a_halt(fleet):
     await fleet.add(98)
     broken = {f"acc_{number:020}" for number in range(10, 100, 10)}
 
     async def some_fail(operation):
         await (fleet.fail("internal", operation) if operation.account_id in broken else fleet.succeed(operation))
 
-    begun = [one.account_id for one in await fleet.live(40, some_fail)]
+    begun = [one.account_id for one in await fleet.pass_hours(40, some_fail)]
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 91, 9)
     assert {account_id: begun.count(account_id) for account_id in broken} == dict.fromkeys(broken, 2)
@@ -338,17 +338,17 @@ async def test_accounts_that_always_fail_are_given_up_and_halt_nothing_later(fle
 
 
 @pytest.mark.rule("X7")
-async def test_a_broken_worker_reaches_few_accounts_and_a_fixed_one_all(fleet, expected_errors):
+async def test_broken_worker_reaches_few_accounts_and_a_fixed_one_all(fleet, expected_errors):
     await fleet.add(ACCOUNTS - 2)
     expected_errors.allow(HALTED)
 
     async def broken(operation):
         await (fleet.succeed if operation.account_id in fleet.own else fleet.stay_silent)(operation)
 
-    touched = await fleet.live(5, broken)
+    touched = await fleet.pass_hours(5, broken)
     shown = await fleet.shown()
     assert (shown.state, shown.reason, shown.updated) == ("halted", "failures", 2)
-    assert len(touched) <= 2 + 50  # as many as are at work at once
+    assert len(touched) <= 2 + 50  # the limit on concurrent updates
     fleet.silent.clear()
     await fleet.push()
     fleet.bundle = replace(fleet.bundle, sha256="fixed")
@@ -356,41 +356,41 @@ async def test_a_broken_worker_reaches_few_accounts_and_a_fixed_one_all(fleet, e
     begun = await fleet.advance()
     assert {one.account_id for one in begun} == set(fleet.own)
     await fleet.succeed(*begun)
-    await fleet.live(9)
+    await fleet.pass_hours(9)
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", ACCOUNTS, 0)
 
 
 @pytest.mark.rule("X7")
-async def test_a_halt_begins_no_more_and_a_resume_continues_where_it_was(fleet, expected_errors):
+async def test_halt_begins_no_updates_and_resume_continues(fleet, expected_errors):
     await fleet.add(98)
-    await fleet.until_the_others_follow()
-    begun = await fleet.live(0.3)
+    await fleet.complete_canaries()
+    begun = await fleet.pass_hours(0.3)
     assert 0 < len(begun) < 60
     stale = await fleet.shown()
     assert await fleet.halt()
     assert not await fleet.halt()
-    assert await fleet.live(3) == []
-    # A poll that began before the halt begins nothing after it.
+    assert await fleet.pass_hours(3) == []
+    # A poll that read the rollout before the halt begins nothing after it.
     chosen = (await fleet.add(1))[0]
     assert not await fleet.store.run(rollouts.begin_update(stale, chosen, new_id("op"), fleet.clock()))
     await fleet.resume()
-    soon = await fleet.live(0.2)
-    assert len(soon) < 40  # the remaining turns keep their distances
+    begun_soon = await fleet.pass_hours(0.2)
+    assert len(begun_soon) < 40  # the remaining updates keep their intervals
     expected_errors.allow(HALTED)
-    failed = await fleet.live(0.5, fleet.stay_silent)
+    failed = await fleet.pass_hours(0.5, fleet.stay_silent)
     assert (await fleet.shown()).reason == "failures"
     fleet.silent.clear()
     await fleet.resume()
-    again = await fleet.live(0.3)  # also where the worker is in place already
+    again = await fleet.pass_hours(0.3)  # also if the worker is already uploaded
     assert {one.account_id for one in failed} <= {one.account_id for one in again}
-    await fleet.live(5)
+    await fleet.pass_hours(5)
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 101, 0)
 
 
 @pytest.mark.rule("X7")
-async def test_a_resume_gives_accounts_up_that_failed_three_times(fleet, expected_errors):
+async def test_resume_gives_up_accounts_that_failed_three_times(fleet, expected_errors):
     await fleet.add(8)
     expected_errors.allow(HALTED)
 
@@ -398,10 +398,10 @@ async def test_a_resume_gives_accounts_up_that_failed_three_times(fleet, expecte
         await (fleet.fail("internal", operation) if operation.account_id in fleet.own else fleet.succeed(operation))
 
     for _ in range(2):
-        assert {one.account_id for one in await fleet.live(1, own_fail)} == set(fleet.own)
+        assert {one.account_id for one in await fleet.pass_hours(1, own_fail)} == set(fleet.own)
         assert (await fleet.shown()).state == "halted"
         await fleet.resume()
-    await fleet.live(9, own_fail)  # other accounts take their places
+    await fleet.pass_hours(9, own_fail)  # other accounts replace them
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 8, 2)
 
@@ -410,7 +410,7 @@ async def test_a_resume_gives_accounts_up_that_failed_three_times(fleet, expecte
 @pytest.mark.parametrize(
     ("code", "details"), [("resource_drift", {}), ("permission_error", {}), ("cloudflare_error", {"transient": True})]
 )
-async def test_a_problem_of_the_account_or_the_platform_says_nothing_about_the_worker(fleet, code, details):
+async def test_account_or_cloudflare_errors_do_not_count_against_the_worker(fleet, code, details):
     await fleet.add(98)
 
     async def become(operation):
@@ -418,22 +418,22 @@ async def test_a_problem_of_the_account_or_the_platform_says_nothing_about_the_w
             fleet.fail(code, operation, **details) if operation.account_id in fleet.own else fleet.succeed(operation)
         )
 
-    await fleet.live(0.5, become)
+    await fleet.pass_hours(0.5, become)
     begun = await fleet.store.read(turns_of(*fleet.own))
-    assert len(begun) == 3  # other accounts are the canaries
-    await fleet.live(6, become)
+    assert len(begun) == 3  # the canaries are other accounts
+    await fleet.pass_hours(6, become)
     shown = await fleet.shown()
     assert (shown.updated, shown.failed, await fleet.codes("excused")) == (98, 0, {code: 2})
-    begun = await fleet.live(9)  # retried later
+    begun = await fleet.pass_hours(9)  # retried later
     assert {one.account_id for one in begun} == set(fleet.own)
     assert ((await fleet.shown()).state, (await fleet.shown()).updated) == ("done", 100)
 
 
 @pytest.mark.rule("X7")
 @ON_SQLITE
-async def test_an_account_that_leaves_or_cannot_be_updated_holds_nothing_up(fleet):
+async def test_deleted_or_blocked_account_does_not_delay_the_rollout(fleet):
     leaving, broken, midway, *_ = await fleet.add(98)
-    await fleet.until_the_others_follow()
+    await fleet.complete_canaries()
 
     async def leaves_midway(operation):
         await (fleet.store.run(gone(midway)) if operation.account_id == midway else fleet.succeed(operation))
@@ -445,18 +445,18 @@ async def test_an_account_that_leaves_or_cannot_be_updated_holds_nothing_up(flee
     await fleet.store.run(gone(leaving))
     await fleet.store.run(set_account(broken, "revoked"))
     await fleet.store.run(gone(fleet.own[0]))
-    await fleet.live(7, leaves_midway)
+    await fleet.pass_hours(7, leaves_midway)
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 96, 0)
     await fleet.store.run(set_account(broken, "ready"))
-    assert [one.account_id for one in await fleet.live(1)] == [broken]
-    await fleet.live(3)
+    assert [one.account_id for one in await fleet.pass_hours(1)] == [broken]
+    await fleet.pass_hours(3)
     shown = await fleet.shown()
     assert (shown.state, shown.updated) == ("done", 97)
 
 
 @pytest.mark.rule("X7")
-async def test_all_canaries_that_disconnect_are_replaced(fleet):
+async def test_disconnected_canaries_are_replaced(fleet):
     others = await fleet.add(5)
     await fleet.succeed(*await fleet.advance())
 
@@ -464,15 +464,15 @@ async def test_all_canaries_that_disconnect_are_replaced(fleet):
         yield sql("delete from accounts where id = any($1)", tuple(fleet.own))
 
     await fleet.store.run(gone())
-    assert {one.account_id for one in await fleet.live(0.1)} == set(others[:3])
+    assert {one.account_id for one in await fleet.pass_hours(0.1)} == set(others[:3])
 
 
 @pytest.mark.rule("X7")
-async def test_silent_workers_come_last_and_their_silence_says_nothing(fleet):
+async def test_silent_workers_come_last_and_their_silence_is_not_a_failure(fleet):
     silent = {*await fleet.add(30, silent=True), *await fleet.add(10, "no_connection", silent=True)}
-    begun = await fleet.live(2)
+    begun = await fleet.pass_hours(2)
     assert {one.account_id for one in begun} == set(fleet.own)
-    begun = await fleet.live(6, fleet.stay_silent)
+    begun = await fleet.pass_hours(6, fleet.stay_silent)
     assert {one.account_id for one in begun} == silent
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 2, 0)
@@ -480,41 +480,39 @@ async def test_silent_workers_come_last_and_their_silence_says_nothing(fleet):
 
 @pytest.mark.rule("X7")
 @pytest.mark.parametrize("jump_h", [3, -3, 8_760])
-async def test_a_worker_that_stops_pushing_has_failed_but_not_while_the_service_was_away(
-    fleet, jump_h, expected_errors
-):
+async def test_worker_that_stops_pushing_has_failed_unless_the_service_was_down(fleet, jump_h, expected_errors):
     await fleet.add(20)
-    await fleet.live(0.2)
+    await fleet.pass_hours(0.2)
     fleet.silent = set(fleet.own)
-    fleet.clock.advance_s(jump_h * 3600)  # without a service, or a clock that was wrong
-    assert await fleet.live(0.5) == []
+    fleet.clock.advance_s(jump_h * 3600)  # the service was down, or the clock was wrong
+    assert await fleet.pass_hours(0.5) == []
     shown = await fleet.shown()
     assert (shown.state, shown.spread_from, shown.failed) == ("running", None, 0)
     expected_errors.allow(HALTED)
-    await fleet.live(5 if jump_h < 0 else 3)
+    await fleet.pass_hours(5 if jump_h < 0 else 3)
     assert (await fleet.shown()).reason == "failures"
     assert await fleet.codes("failed") == {"fell_silent": 2}
-    await fleet.live(0.5)
-    assert max(await fleet.store.read(failures())) <= 2  # not counted at each poll
+    await fleet.pass_hours(0.5)
+    assert max(await fleet.store.read(failures())) <= 2  # not counted again at each poll
 
 
 @pytest.mark.rule("X7")
 @pytest.mark.parametrize("back_after_h", [0.5, 3.5])
-async def test_a_clock_that_was_a_year_ahead_does_not_stop_the_rollout(fleet, back_after_h):
+async def test_clock_that_was_a_year_ahead_does_not_stop_the_rollout(fleet, back_after_h):
     await fleet.add(20)
     fleet.clock.advance_s(365 * 86_400)
     await fleet.push()
-    await fleet.live(back_after_h)
+    await fleet.pass_hours(back_after_h)
     fleet.clock.advance_s(-365 * 86_400)
     fleet.pushed_at = fleet.clock()
     await fleet.push()
-    await fleet.live(9)
+    await fleet.pass_hours(9)
     shown = await fleet.shown()
     assert (shown.state, shown.updated, shown.failed) == ("done", 22, 0)
 
 
 @pytest.mark.rule("X7")
-async def test_a_self_check_that_ended_while_the_service_was_away_is_waited_for(fleet):
+async def test_self_check_that_ended_while_the_service_was_down_is_waited_for(fleet):
     await fleet.add(20)
     begun = await fleet.advance()
     for operation in begun:
@@ -525,23 +523,23 @@ async def test_a_self_check_that_ended_while_the_service_was_away_is_waited_for(
     await fleet.advance()
     assert (await fleet.shown()).state == "running"
     await fleet.push()
-    await fleet.live(0)
+    await fleet.pass_hours(0)
     assert (await fleet.shown()).updated == 2
-    await fleet.live(3)
+    await fleet.pass_hours(3)
     assert (await fleet.shown()).spread_from is not None
 
 
 @pytest.mark.rule("X7")
-async def test_after_a_long_absence_workers_report_before_their_update(fleet):
+async def test_after_a_long_outage_workers_push_before_their_update(fleet):
     await fleet.add(5)
-    fleet.clock.advance_s(3 * 3600)  # without a service
+    fleet.clock.advance_s(3 * 3600)  # the service was down
     assert await fleet.advance() == []
     await fleet.push()
     assert {one.account_id for one in await fleet.advance()} == set(fleet.own)
 
 
 @pytest.mark.rule("X7")
-async def test_an_account_whose_user_installs_the_worker_is_left_out(fleet):
+async def test_account_whose_user_installs_the_worker_is_skipped(fleet):
     by_hand, other = fleet.own
     await fleet.store.run(installs.begin_install(by_hand, new_id("op"), fleet.clock()))
     begun = await fleet.advance()
@@ -551,25 +549,25 @@ async def test_an_account_whose_user_installs_the_worker_is_left_out(fleet):
     await fleet.upload(install)
     await fleet.store.run(set_account(by_hand, "ready"))
     await fleet.push(by_hand)
-    assert await fleet.live(3) == []
+    assert await fleet.pass_hours(3) == []
     shown = await fleet.shown()
     assert (shown.state, shown.updated) == ("done", 1)
 
 
 @pytest.mark.rule("X7")
-async def test_an_account_that_needs_newer_tables_is_left_alone(fleet):
+async def test_account_with_newer_tables_is_not_updated(fleet):
     def newer():
         yield sql("update accounts set edge_schema = 9")
 
     await fleet.store.run(newer())
-    assert await fleet.live(2) == []
+    assert await fleet.pass_hours(2) == []
     assert (await fleet.shown()).state == "done"
 
 
 @pytest.mark.rule("X7")
-async def test_no_update_begins_where_workers_could_not_push(fleet):
+async def test_no_update_begins_if_workers_cannot_push(fleet):
     fleet.context = replace(fleet.context, push_url="http://localhost/edge/push")
-    assert await fleet.live(1) == []
+    assert await fleet.pass_hours(1) == []
 
 
 @pytest.mark.rule("X7")
@@ -580,14 +578,14 @@ async def test_no_update_begins_where_workers_could_not_push(fleet):
         *[(3, 17, 0, False), (3, 0, 5, False), (4, 16, 5, True)],
     ],
 )
-def test_the_newest_outcomes_decide_about_a_halt(failed, updated, under_way, halts):
+def test_newest_outcomes_decide_about_a_halt(failed, updated, under_way, halts):
     new: list[UpdateOutcome] = ["failed"]
     old: list[UpdateOutcome] = ["updated"]
     assert rollout.is_failing(new * failed + old * updated, under_way) == halts
 
 
 @pytest.mark.rule("X7")
-async def test_an_update_waits_while_another_operation_runs(fleet):
+async def test_update_waits_for_another_operation(fleet):
     account_id = fleet.own[0]
     account = await fleet.store.read(accounts.account_by_id(account_id))
     renewal = new_id("op")
@@ -598,7 +596,7 @@ async def test_an_update_waits_while_another_operation_runs(fleet):
     await fleet.store.run(operations.finish(renewal, fleet.clock()))
     [begun] = await fleet.advance()
     assert begun.account_id == account_id
-    # Another service of the same store, or one of an older bundle, begins no second update.
+    # A second service on the same store, or with an older bundle, begins no second update.
     shown = await fleet.shown()
     await fleet.store.run(operations.finish(begun.id, fleet.clock()))
     assert not await fleet.store.run(rollouts.begin_update(shown, account_id, new_id("op"), fleet.clock()))

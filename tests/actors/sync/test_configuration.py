@@ -1,4 +1,4 @@
-"""What reaches the worker's database, whatever the firewall before the platform's API makes of it."""
+"""The config sync writes everything to the worker's database, even past Cloudflare's API firewall."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SCRIPT = "/workers/scripts/svc-edge"
 
 @pytest.fixture(autouse=True)
 def quick_retries(place):
-    """A sync that failed is tried again soon."""
+    """Failed syncs are retried soon."""
     place.timing["sync_retry_s"] = 0.1
 
 
 @pytest.fixture
 async def account_id(service, zone):
-    """Of an account with a link host, installed and confirmed."""
+    """The id of an account with a link host, installed and confirmed."""
     account_id = await service.ready()
     await service.confirmed()
     answer = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
@@ -46,30 +46,30 @@ async def add_links(service, account_id, **urls):
 
 
 async def written(service):
-    """The urls of the links in the worker's database, by code; removed ones are None."""
+    """Return the URLs of the links in the worker's database by code; None for removed links."""
     account = await service.account()
-    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
+    _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
     statement = {"sql": "select key, body, typeof(body) as kind from config where key like 'link:%'"}
-    answer = await service.as_platform("POST", path, hand, json=statement)
+    answer = await service.as_platform("POST", path, api_token, json=statement)
     rows = answer.json()["result"][0]["results"]
     assert {row["kind"] for row in rows} <= {"text", "null"}
     return {row["key"][5:]: row["body"] and json.loads(row["body"])["url"] for row in rows}
 
 
 async def days_kept_row(service):
-    """The row of the worker's database as (version, body); None: there is none."""
+    """Return the row `days_kept` of the worker's database as (version, body); None if there is none."""
     account = await service.account()
-    _, hand = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
+    _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
     statement = {"sql": "select version, body from config where key = 'days_kept'"}
-    answer = await service.as_platform("POST", path, hand, json=statement)
+    answer = await service.as_platform("POST", path, api_token, json=statement)
     rows = answer.json()["result"][0]["results"]
     return (int(rows[0]["version"]), rows[0]["body"]) if rows else None
 
 
 @pytest.mark.rule("W5")
-async def test_changed_days_kept_are_written_to_the_worker_at_once_and_the_same_ones_are_not(service, account_id):
+async def test_changed_retention_is_written_immediately_and_unchanged_retention_is_not(service, account_id):
     async def change(**body):
         answer = await service.call("PATCH", f"/v1/accounts/{account_id}", body)
         assert answer.status == 200, answer.raw
@@ -89,7 +89,7 @@ async def test_changed_days_kept_are_written_to_the_worker_at_once_and_the_same_
 
 
 @pytest.mark.rule("L1")
-async def test_addresses_that_look_like_attacks_reach_the_worker_as_they_are(service, account_id):
+async def test_urls_that_look_like_attacks_reach_the_worker_unchanged(service, account_id):
     urls = {
         "path": "https://example.org/../../etc/passwd",
         "select": "https://example.org/?q=1%20union%20select%202",
@@ -102,10 +102,10 @@ async def test_addresses_that_look_like_attacks_reach_the_worker_as_they_are(ser
 
 
 @pytest.mark.rule("L1")
-async def test_one_link_that_the_firewall_refuses_does_not_hold_up_the_others(service, account_id):
+async def test_link_refused_by_the_firewall_does_not_delay_others(service, account_id):
     evil = "https://example.org/evil"
     await service.emulator.set_rudeness(firewall_also=b"/evil".hex())
-    await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)  # meanwhile the others come
+    await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)  # the others are added during the sync
     good = {code: f"https://example.org/{code}" for code in ("aaa", "ccc", "ddd")}
     links = await add_links(service, account_id, aaa=good["aaa"], bbb=evil, ccc=good["ccc"], ddd=good["ddd"])
     assert {code for code, link in links.items() if link["config"] == "synced"} == set(good)
@@ -118,11 +118,11 @@ async def test_one_link_that_the_firewall_refuses_does_not_hold_up_the_others(se
 
 
 @pytest.mark.rule("L1", "L3")
-async def test_a_freed_code_does_not_lead_to_the_old_address_when_the_firewall_refuses_the_new_one(service, account_id):
+async def test_reused_code_does_not_keep_the_old_url_if_the_firewall_refuses_the_new_one(service, account_id):
     await service.emulator.set_rudeness(firewall_also=b"/evil".hex())
     links = await add_links(service, account_id, abc="https://example.org/old")
     assert await written(service) == {"abc": "https://example.org/old"}
-    await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)  # both are written together
+    await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)  # so that one sync writes both
     assert (await service.call("DELETE", f"/v1/links/{links['abc']['id']}")).status == 200
     links = await add_links(service, account_id, abc="https://example.org/evil")
     assert links["abc"]["error"]["code"] == "edge_firewall"
@@ -130,7 +130,7 @@ async def test_a_freed_code_does_not_lead_to_the_old_address_when_the_firewall_r
 
 
 @pytest.mark.rule("A12")
-async def test_an_upload_that_the_firewall_refuses_is_not_repeated(service):
+async def test_upload_refused_by_the_firewall_is_not_repeated(service):
     await service.emulator.set_rudeness(firewall_also="main_module")
     assert (await service.connect()).status == 202
     shown = await service.settled("connected")
@@ -154,7 +154,7 @@ async def test_links_added_one_by_one_take_few_calls_and_the_first_is_synced_imm
     assert {link["config"] for link in last.values()} == {"synced"}
     calls = [call for call in await service.emulator.requests() if call["path"].endswith("/query")]
     syncs = 8 + 1 + (trio.current_time() - began) / 10
-    assert len(calls) <= 2 * syncs + 4  # 330 rows a call, and far fewer calls than links
+    assert len(calls) <= 2 * syncs + 4  # 330 rows per call, and far fewer calls than links
     addresses = {f"https://example.org/{number}" for number in ("first", "last", *range(LINKS))}
     assert set((await written(service)).values()) == addresses
 
@@ -164,10 +164,10 @@ async def rows_written(service):
 
 
 @pytest.mark.rule("S7", "X2")
-async def test_a_sync_that_was_cut_short_writes_what_is_there_no_second_time(service, account_id):
+async def test_interrupted_sync_does_not_write_existing_rows_again(service, account_id):
     await service.idle()
     before = await rows_written(service)
-    for _ in range(2):  # the last of three calls fails, with all of its tries
+    for _ in range(2):  # the last of three calls fails, retries included
         await service.emulator.fault("refuse", "*/d1/database/*/query", after=3, times=2, status=500, code=7500)
     rows = [{"code": f"l{n:03}", "url": f"https://example.org/{n}"} for n in range(900)]
     answer = await service.call("POST", "/v1/links/bulk", {"account_id": account_id, "links": rows})
@@ -179,7 +179,7 @@ async def test_a_sync_that_was_cut_short_writes_what_is_there_no_second_time(ser
 
 
 @pytest.mark.rule("S7")
-async def test_an_account_whose_rows_of_the_day_are_used_up_says_why_its_links_are_pending(service, account_id):
+async def test_account_at_its_daily_row_limit_shows_why_its_links_are_pending(service, account_id):
     await service.idle()
     customer = service.customer.account_id
     await service.emulator.set_limits(customer, rows_written=0)

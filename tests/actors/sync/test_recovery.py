@@ -1,4 +1,4 @@
-"""A service on a copy of its store, taken before further changes, and its workers come together again."""
+"""Recovery: a service on an older copy of its store and its workers converge again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.databases import sqlite_config
 
 
 class Worker:
-    """The customer's own hand on the worker's database."""
+    """The customer's own access to the worker's database."""
 
     def __init__(self, service, database_id):
         self._service = service
@@ -29,7 +29,7 @@ class Worker:
         self._token = ""
 
     async def sql(self, text, *parameters):
-        """The rows of a statement."""
+        """Run a statement and return its rows."""
         if not self._token:
             customer = self._service.customer.account_id
             _, self._token = await self._service.emulator.create_token(customer, rights=["D1 Write"])
@@ -38,21 +38,21 @@ class Worker:
         return answer.json()["result"][0]["results"]
 
     async def links(self):
-        """The codes that the worker answers."""
+        """Return the codes of the links that the worker knows."""
         rows = await self.sql("select key from config where key like 'link:%' and body is not null")
         return {row["key"][5:] for row in rows}
 
     async def set_state(self, **state):
-        """What the crons know."""
+        """Overwrite the state of the worker's cron run."""
         await self.sql("update meta set value = ? where key = 'state'", json.dumps(state))
 
 
-pytestmark = pytest.mark.usefixtures("every_state_is_told")
+pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 
 
 @pytest.fixture
 async def original(emulator, customer, tmp_path):
-    """Where the service ran first."""
+    """The place where the service ran first."""
     (tmp_path / "first").mkdir()
     async with open_store(sqlite_config(tmp_path / "first")) as store:
         yield Place(store, FrozenClock(system_clock()), emulator, customer, tmp_path)
@@ -60,7 +60,7 @@ async def original(emulator, customer, tmp_path):
 
 @asynccontextmanager
 async def restored(place, copy):
-    """The service on the copy."""
+    """Run the service on the copy."""
     folder = copy.parent
     async with open_store(sqlite_config(folder)) as store:
         again = Place(store, place.clock, place.emulator, place.customer, place.folder)
@@ -70,7 +70,7 @@ async def restored(place, copy):
 
 
 def copy_of(tmp_path):
-    """A backup of the store as it is now, where the second service finds it."""
+    """Copy the store as a backup, for use by the second service."""
     config = sqlite_config(tmp_path / "first")
     name = config.url.get_secret_value().rpartition("/")[2]
     (tmp_path / "second").mkdir()
@@ -96,7 +96,7 @@ async def nothing_to_sync(service):
 
 @pytest.mark.rule("S7", "A13", "W3")
 @pytest.mark.parametrize("upgraded", [False, True])
-async def test_a_restored_service_and_its_worker_come_together_again(original, tmp_path, zone, upgraded):
+async def test_restored_service_and_its_worker_converge(original, tmp_path, zone, upgraded):
     async with original.running() as service:
         account_id = await service.ready()
         await service.confirmed()
@@ -114,7 +114,7 @@ async def test_a_restored_service_and_its_worker_come_together_again(original, t
         lost = await service.account()
         worker = Worker(service, lost.database_id)
         assert await worker.links() == {"kept", "lost"}
-        # An hour ago, and the day before.
+        # Counts of one hour ago, and of the previous day.
         now = original.clock()
         hour_at = now // HOUR_MS * HOUR_MS - HOUR_MS
         day, hour = day_of(hour_at), hour_at % DAY_MS // HOUR_MS
@@ -155,13 +155,13 @@ async def test_a_restored_service_and_its_worker_come_together_again(original, t
         }
         hours = await service.store.read(totals.hour_counts(kept, hour_at, hour_at + HOUR_MS))
         assert hours == [(hour_at, Counts(4, 0, 2))]
-        # And what is added now reaches the worker.
+        # New links also reach the worker.
         await add_link(service, "fresh")
         assert await worker.links() == {"kept", "fresh"}
 
 
 @pytest.mark.rule("X17", "W3")
-async def test_no_total_is_lost_where_nothing_but_totals_came_after_the_backup(original, tmp_path, zone):
+async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(original, tmp_path, zone):
     now = original.clock()
     today = day_of(now)
     yesterday = today - 1
@@ -170,7 +170,7 @@ async def test_no_total_is_lost_where_nothing_but_totals_came_after_the_backup(o
         await service.confirmed()
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
         link_id = await add_link(service, "kept")
-        # All hours of yesterday are in the backup; its end, with what came late, is not.
+        # The backup has all hours of yesterday, but not its final part with late events.
         part = PushedPart(1, yesterday, today * DAY_MS, False, (), (), ((link_id, 5, 0, 3),))
         await service.store.run(totals.ingest(account_id, [part], now))
         copy = copy_of(tmp_path)
@@ -180,8 +180,8 @@ async def test_no_total_is_lost_where_nothing_but_totals_came_after_the_backup(o
         await worker.set_state(day=yesterday, as_of=today * DAY_MS)
     async with open_store(sqlite_config(copy.parent)) as store:
         await store.run(syncs.mark_restored(now))
-        await store.run(syncs.mark_restored(now + 1))  # the restore was begun again
-        # The worker's next push is there before the service has asked it.
+        await store.run(syncs.mark_restored(now + 1))  # the restore was repeated
+        # The worker pushes before the service has read its totals.
         part = PushedPart(9, today, now // HOUR_MS * HOUR_MS, False, (), (), ((link_id, 1, 0, 1),))
         await store.run(totals.ingest(account_id, [part], now))
     original.timing |= {"commands_every_s": 0.2}
@@ -198,7 +198,7 @@ async def test_no_total_is_lost_where_nothing_but_totals_came_after_the_backup(o
             today: (Counts(1, 0, 1), now // HOUR_MS * HOUR_MS, False),
         }
         assert await worker_versions(service) == {(await service.account()).config_version}
-        # Said beside a running service, as after a recovery by other tools.
+        # The command runs beside the service, as after a recovery with other tools.
         before = (await service.account()).config_version
         assert await service.store.run(syncs.mark_restored(now)) == 1
         await eventually(caught_up)
@@ -206,7 +206,7 @@ async def test_no_total_is_lost_where_nothing_but_totals_came_after_the_backup(o
 
 
 @pytest.mark.rule("S7", "X17", "W3")
-async def test_a_service_that_has_lost_nothing_but_a_push_asks_its_worker_by_itself(original, tmp_path, zone):
+async def test_service_that_lost_only_a_push_reads_it_back_automatically(original, tmp_path, zone):
     now = original.clock()
     today = day_of(now)
     headers = {"Authorization": "Bearer svcw_mine", "Content-Type": "application/json"}
@@ -248,7 +248,7 @@ async def test_a_service_that_has_lost_nothing_but_a_push_asks_its_worker_by_its
 
 
 @pytest.mark.rule("S7", "W3")
-async def test_a_day_that_is_deleted_while_it_is_read_back_is_not_known_to_its_end(original, zone):
+async def test_day_deleted_during_the_read_is_not_marked_as_final(original, zone):
     async with original.running() as service:
         account_id = await service.ready()
         await service.confirmed()
@@ -263,7 +263,7 @@ async def test_a_day_that_is_deleted_while_it_is_read_back_is_not_known_to_its_e
         access = service.context.access(account)
         await worker.set_state(day=today - 1, as_of=today * DAY_MS)
         before = await recovery.read_meta(access, account.database_id)
-        # A cron has deleted the day's other rows between two of the reads.
+        # A cron run deletes the day's other rows between two reads.
         await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=today - 15)
         await recovery.catch_up(service.context, access, account, account.database_id, before)
         final = await service.store.read(totals.final_days(account_id, today - 20, today))
@@ -282,9 +282,7 @@ async def worker_versions(service):
 
 @pytest.mark.rule("S7")
 @pytest.mark.parametrize("forged", ['{"views": -1}', "no JSON"])
-async def test_what_somebody_else_wrote_does_not_keep_a_restored_service_from_its_worker(
-    original, tmp_path, zone, forged
-):
+async def test_foreign_rows_do_not_block_the_sync_of_a_restored_service(original, tmp_path, zone, forged):
     async with original.running() as service:
         account_id = await service.ready()
         await service.confirmed()
@@ -303,7 +301,7 @@ async def test_what_somebody_else_wrote_does_not_keep_a_restored_service_from_it
 
 @pytest.mark.rule("S7", "W5")
 @pytest.mark.parametrize("before", [None, 14], ids=["never changed", "changed"])
-async def test_days_kept_of_a_restored_store_replace_those_that_the_worker_has(original, tmp_path, zone, before):
+async def test_retention_of_a_restored_store_replaces_the_workers(original, tmp_path, zone, before):
     async with original.running() as service:
         account_id = await service.ready()
         await service.confirmed()
@@ -331,7 +329,7 @@ async def test_days_kept_of_a_restored_store_replace_those_that_the_worker_has(o
 
 
 @pytest.mark.rule("S7")
-async def test_a_sync_whose_end_was_not_recorded_is_no_sign_of_a_lost_commit(original, zone):
+async def test_sync_whose_end_was_not_recorded_is_not_taken_for_a_lost_commit(original, zone):
     async with original.running() as service:
         account_id = await service.ready()
         await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
@@ -342,7 +340,7 @@ async def test_a_sync_whose_end_was_not_recorded_is_no_sign_of_a_lost_commit(ori
 
 
 @pytest.mark.rule("A15")
-async def test_crons_that_stopped_are_told_before_the_account_is_silent(original):
+async def test_stopped_crons_are_shown_before_the_account_is_silent(original):
     original.timing |= {"health_every_s": 0.2}
     async with original.running() as service:
         await service.ready()

@@ -1,4 +1,4 @@
-"""Accounts as HTTP shows them, and what does not exist for others."""
+"""/v1/accounts: the shape of accounts, their changes, and access by other users."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def change(text: str, *parameters: str | int) -> Tx[None]:
 
 @pytest.mark.rule("G6")
 @pytest.mark.rule("A1")
-async def test_a_connect_answers_202_with_the_account_as_it_is(world):
+async def test_connect_answers_202_with_the_account(world):
     session = await world.session(await world.user())
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "boot-token"}
     answer = await world.call("POST", "/v1/accounts", body, headers=session)
@@ -61,7 +61,7 @@ async def test_a_connect_answers_202_with_the_account_as_it_is(world):
 
 
 @pytest.mark.rule("A1")
-async def test_an_unconfirmed_address_connects_nothing(world):
+async def test_connect_requires_a_confirmed_address(world):
     session = await world.session(await world.user(confirmed=False))
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
     answer = await world.call("POST", "/v1/accounts", body, headers=session)
@@ -71,14 +71,14 @@ async def test_an_unconfirmed_address_connects_nothing(world):
 
 @pytest.mark.rule("A1")
 @pytest.mark.parametrize("wrong", ["", "0" * 31, "0" * 33, "G" * 32, "A" * 32, f"{'0' * 32}\n", "\u0660" * 32])
-async def test_an_edge_account_id_is_32_lowercase_hex_characters(world, wrong):
+async def test_edge_account_id_must_be_32_lowercase_hex_characters(world, wrong):
     session = await world.session(await world.user())
     body = {"edge_account_id": wrong, "bootstrap_token": "t"}
     assert (await world.call("POST", "/v1/accounts", body, headers=session)).code == "invalid_request"
 
 
 @pytest.mark.rule("C13")
-async def test_a_full_service_says_so(world):
+async def test_connect_to_a_full_service_gets_503(world):
     session = await world.session(await world.user())
     world.supervisor.refusal = ServiceError("service_full")
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
@@ -87,7 +87,7 @@ async def test_a_full_service_says_so(world):
 
 
 @pytest.mark.rule("A21", "A22", "A23")
-async def test_an_account_shows_what_runs_there_and_what_the_worker_said(world):
+async def test_account_shows_the_installed_worker_and_its_last_push(world):
     _, session, account = await world.ready()
     await world.store.run(
         change(
@@ -98,8 +98,8 @@ async def test_an_account_shows_what_runs_there_and_what_the_worker_said(world):
             world.clock(),
         )
     )
-    said = WorkerPush(world.clock(), "b" * 64, 1, 3, "push: no answer", {"budget": 2, "busy": 1}, "op_x")
-    await world.store.run(accounts.record_pushes([(account.id, said)]))
+    pushed = WorkerPush(world.clock(), "b" * 64, 1, 3, "push: no answer", {"budget": 2, "busy": 1}, "op_x")
+    await world.store.run(accounts.record_pushes([(account.id, pushed)]))
     shown = (await world.call("GET", f"/v1/accounts/{account.id}", headers=session)).body["account"]
     assert shown["token"] == {"name": "svc-op_x", "expires_at": NOW}
     assert shown["edge"] == {"bundle": load_bundle().sha256, "up_to_date": True, "schema": 1, "installed_at": NOW}
@@ -128,7 +128,7 @@ async def test_an_account_shows_what_runs_there_and_what_the_worker_said(world):
 
 
 @pytest.mark.rule("G10")
-async def test_another_users_objects_are_not_found_like_those_that_do_not_exist(world):
+async def test_objects_of_another_user_are_not_found(world):
     _, session, account = await world.ready()
     site = (
         await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
@@ -172,7 +172,7 @@ async def test_zones_have_name_and_status(world):
 
 
 @pytest.mark.rule("G6")
-async def test_an_install_answers_202_with_the_account(world):
+async def test_install_answers_202_with_the_account(world):
     _, session, account = await world.ready()
     answer = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)
     assert (answer.status, answer.body["account"]["state"]) == (202, "installing")
@@ -180,7 +180,7 @@ async def test_an_install_answers_202_with_the_account(world):
 
 
 @pytest.mark.rule("A10")
-async def test_a_second_operation_is_said_to_be_in_progress(world):
+async def test_second_operation_is_refused_while_one_is_in_progress(world):
     _, session, account = await world.ready()
     assert (await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)).status == 202
     again = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)
@@ -188,7 +188,7 @@ async def test_a_second_operation_is_said_to_be_in_progress(world):
 
 
 @pytest.mark.rule("A19")
-async def test_a_link_host_answers_202_with_the_link_host(world):
+async def test_setting_a_link_host_answers_202_with_it(world):
     user = await world.user()
     account = await world.account(user)
     session = await world.session(user)
@@ -207,7 +207,7 @@ async def test_a_link_host_answers_202_with_the_link_host(world):
 
 
 @pytest.mark.rule("A19")
-async def test_a_link_host_that_is_set_again_wakes_its_account(world):
+async def test_setting_the_same_link_host_wakes_the_account(world):
     _, session, account = await world.ready()
     world.supervisor.woken.clear()
     before = await world.store.read(accounts.account_by_id(account.id))
@@ -217,14 +217,14 @@ async def test_a_link_host_that_is_set_again_wakes_its_account(world):
     assert await world.store.read(accounts.account_by_id(account.id)) == before
 
 
-async def test_health_is_told_without_a_credential(world):
+async def test_health_endpoints_need_no_credential(world):
     for path in ("/healthz", "/readyz"):
         answer = await world.call("GET", path)
         assert (answer.status, answer.body) == (200, {"ok": True})
 
 
-async def test_a_store_in_trouble_makes_the_service_unready_but_alive(world, expected_errors):
-    expected_errors.allow("the store is lost")
+async def test_failing_store_makes_the_service_not_ready_but_alive(world, expected_errors):
+    expected_errors.allow("store unavailable")
     world.store.condition.failed(StoreUnavailable("The disk of the service's store is full."))
     answer = await world.call("GET", "/readyz")
     assert (answer.status, answer.code, answer.headers["Retry-After"]) == (503, "busy", "5")
@@ -235,7 +235,7 @@ async def test_a_store_in_trouble_makes_the_service_unready_but_alive(world, exp
 
 
 @pytest.mark.rule("A16", "A2")
-async def test_a_renewal_answers_with_the_account_and_needs_the_scope(world):
+async def test_renewal_answers_with_the_account_and_requires_the_scope(world):
     user, session, account = await world.ready()
     path, body = f"/v1/accounts/{account.id}/token", {"bootstrap_token": "boot-token"}
     answer = await world.call("POST", path, body, headers=session)
@@ -249,14 +249,14 @@ async def test_a_renewal_answers_with_the_account_and_needs_the_scope(world):
     assert (await world.call("POST", path, {}, headers=session)).code == "invalid_request"
 
 
-def test_the_contract_has_the_page_for_a_bootstrap_token():
+def test_contract_has_the_token_page():
     paths = document("https://svc.example")["paths"]
     pages = {path: each["x-token-page"] for path in paths for each in paths[path].values() if "x-token-page" in each}
     assert pages == {"/v1/accounts": TOKEN_PAGE, "/v1/accounts/{account_id}/token": TOKEN_PAGE}
 
 
 @pytest.mark.rule("A24", "G5")
-async def test_an_account_has_a_name_and_a_plan_that_its_user_tells(world):
+async def test_name_and_plan_of_an_account_can_be_changed(world):
     _, session, account = await world.ready()
     path = f"/v1/accounts/{account.id}"
 
@@ -283,7 +283,7 @@ async def test_an_account_has_a_name_and_a_plan_that_its_user_tells(world):
     [{"plan": "enterprise"}, {"plan": ""}, {"name": ""}, {"name": "  "}, {"name": "n" * 101}, {"name": "a\nb"},
      {"name": "\x00"}, {"name": 7}, {"state": "ready"}],
 )  # fmt: skip
-async def test_a_wrong_name_or_plan_changes_nothing(world, ready, wrong):
+async def test_invalid_name_or_plan_changes_nothing(world, ready, wrong):
     _, session, account = ready
     path = f"/v1/accounts/{account.id}"
     assert (await world.call("PATCH", path, {"plan": "paid", **wrong}, headers=session)).code == "invalid_request"
@@ -292,7 +292,7 @@ async def test_a_wrong_name_or_plan_changes_nothing(world, ready, wrong):
 
 
 @pytest.mark.rule("W5", "G5")
-async def test_days_kept_are_changed_alone_and_with_name_and_plan(world):
+async def test_days_kept_can_be_changed_alone_and_with_name_and_plan(world):
     _, session, account = await world.ready()
     path = f"/v1/accounts/{account.id}"
 
@@ -317,7 +317,7 @@ async def test_days_kept_are_changed_alone_and_with_name_and_plan(world):
 
 @pytest.mark.rule("W5", "G5")
 @cases("wrong", [13, 36, 0, -14, 14.5, "14", "", True, [14], {"days": 14}, 10**30])
-async def test_wrong_days_kept_are_refused_and_nothing_changes(world, ready, wrong):
+async def test_invalid_days_kept_change_nothing(world, ready, wrong):
     _, session, account = ready
     path = f"/v1/accounts/{account.id}"
     answer = await world.call("PATCH", path, {"name": "Other", "days_kept": wrong}, headers=session)
@@ -333,7 +333,7 @@ async def test_wrong_days_kept_are_refused_and_nothing_changes(world, ready, wro
 
 @pytest.mark.rule("A20")
 @cases("state", ["pending", "connected", "resource_drift", "revoked", "no_connection"])
-async def test_days_kept_are_changed_in_any_state_of_the_account(world, ready, state):
+async def test_days_kept_can_be_changed_in_any_state(world, ready, state):
     _, session, account = ready
     await world.store.run(change("update accounts set state = $2 where id = $1", account.id, state))
     answer = await world.call("PATCH", f"/v1/accounts/{account.id}", {"days_kept": 14}, headers=session)
@@ -341,7 +341,7 @@ async def test_days_kept_are_changed_in_any_state_of_the_account(world, ready, s
 
 
 @pytest.mark.rule("A24")
-async def test_shorter_retention_is_suggested_only_while_the_days_can_be_fewer(world):
+async def test_shorter_retention_is_suggested_only_above_the_minimum(world):
     _, session, account = await world.ready()
     path = f"/v1/accounts/{account.id}"
     size = Measured("over", 500_000_000, 450_000_000, 20_000, None)
@@ -351,12 +351,12 @@ async def test_shorter_retention_is_suggested_only_while_the_days_can_be_fewer(w
         answer = await world.call("PATCH", path, {"days_kept": days}, headers=session)
         shown = answer.body["account"]["advice"]
         assert shown["suggest"] == ("shorter_hourly_retention" if suggested else None), days
-        assert (shown["level"], shown["metric"]) == ("over", "size")  # which the change leaves alone
+        assert (shown["level"], shown["metric"]) == ("over", "size")  # unaffected by the change
         assert (await world.call("GET", path, headers=session)).body["account"]["advice"] == shown
 
 
 @pytest.mark.rule("A24")
-async def test_another_plan_takes_the_advice_away_and_the_same_plan_leaves_it(world):
+async def test_changed_plan_removes_the_advice_and_the_same_plan_keeps_it(world):
     _, session, account = await world.ready()
     path = f"/v1/accounts/{account.id}"
     requests = Measured("watch", 100_000, 61_000, 20_000, 20_020)
@@ -378,7 +378,7 @@ async def test_another_plan_takes_the_advice_away_and_the_same_plan_leaves_it(wo
         "suggest": None,
         "at": NOW,
     }
-    # By its key the repeat gets the first answer, though the account is another by now.
+    # The repeat with the same key gets the first answer, although the account has changed since.
     keyed = {**session, "Idempotency-Key": "paid"}
     first = await world.call("PATCH", path, {"plan": "paid"}, headers=keyed)
     assert (first.body["account"]["plan"], first.body["account"]["advice"]) == ("paid", None)
@@ -389,7 +389,7 @@ async def test_another_plan_takes_the_advice_away_and_the_same_plan_leaves_it(wo
 
 
 @pytest.mark.rule("A24")
-async def test_only_who_may_change_accounts_tells_their_plan(world):
+async def test_changing_the_plan_requires_access_to_the_account(world):
     user, _, account = await world.ready()
     path = f"/v1/accounts/{account.id}"
     stranger = await world.session(await world.user())

@@ -1,4 +1,4 @@
-"""Many links in one request: what is made, what is not, and that nothing is made twice."""
+"""POST /v1/links/bulk: valid rows become links, other rows get an error each, and repeats have no effect."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ PATH = "/v1/links/bulk"
 
 
 @pytest.fixture
-async def roomy(store, clock, tmp_path):
-    """A world that takes bodies of a MiB and 2,500 links, and keeps little."""
+async def large_world(store, clock, tmp_path):
+    """A world that accepts bodies of 1 MiB and 2,500 links, and stores few large answers."""
     config = Config(
         http=HttpConfig(base_url="https://svc.example"),
         mail=MailConfig(folder=tmp_path / "mail"),
@@ -36,13 +36,13 @@ async def codes_of(world, user) -> list[str]:
 
 
 @pytest.mark.rule("X2")
-async def test_what_can_be_made_is_made_and_each_other_row_has_its_own_error(roomy):
-    user, session, account = await roomy.ready()
-    await roomy.call(
+async def test_valid_rows_become_links_and_each_other_row_gets_an_error(large_world):
+    user, session, account = await large_world.ready()
+    await large_world.call(
         "POST", "/v1/links", {"account_id": account.id, "url": "https://a.example", "code": "old"}, headers=session
     )
-    before = await roomy.store.read(accounts.account_by_id(account.id))
-    roomy.supervisor.woken.clear()
+    before = await large_world.store.read(accounts.account_by_id(account.id))
+    large_world.supervisor.woken.clear()
     rules = [{"url": "https://a.example/de", "countries": ["DE"]}]
     rows = [
         {"url": "https://a.example/1", "code": "one", "rules": rules},
@@ -58,7 +58,7 @@ async def test_what_can_be_made_is_made_and_each_other_row_has_its_own_error(roo
         [],
         {"url": "https://a.example/5", "code": None},
     ]
-    answer = await roomy.call("POST", PATH, {"account_id": account.id, "links": rows}, headers=session)
+    answer = await large_world.call("POST", PATH, {"account_id": account.id, "links": rows}, headers=session)
     assert answer.status == 200
     results = answer.body["results"]
     assert [next(iter(result)) for result in results] == [
@@ -74,65 +74,65 @@ async def test_what_can_be_made_is_made_and_each_other_row_has_its_own_error(roo
     ]  # fmt: skip
     assert results[2]["link"]["code"] != results[11]["link"]["code"]
     made = [results[place]["link"]["code"] for place in (0, 2, 11)]
-    assert await codes_of(roomy, user) == sorted(["old", *made])
-    after = await roomy.store.read(accounts.account_by_id(account.id))
+    assert await codes_of(large_world, user) == sorted(["old", *made])
+    after = await large_world.store.read(accounts.account_by_id(account.id))
     assert after.config_version == before.config_version + 1
-    assert roomy.supervisor.woken == [EDGE_ACCOUNT]
+    assert large_world.supervisor.woken == [EDGE_ACCOUNT]
 
 
 @pytest.mark.rule("X2")
-async def test_rows_that_are_all_wrong_change_nothing(roomy):
-    _, session, account = await roomy.ready()
-    before = await roomy.store.read(accounts.account_by_id(account.id))
-    answer = await roomy.call("POST", PATH, {"account_id": account.id, "links": [{}, 1]}, headers=session)
+async def test_request_without_valid_rows_changes_nothing(large_world):
+    _, session, account = await large_world.ready()
+    before = await large_world.store.read(accounts.account_by_id(account.id))
+    answer = await large_world.call("POST", PATH, {"account_id": account.id, "links": [{}, 1]}, headers=session)
     assert (answer.status, [result["error"]["code"] for result in answer.body["results"]]) == (
         200,
         ["invalid_request"] * 2,
     )
-    assert await roomy.store.read(accounts.account_by_id(account.id)) == before
+    assert await large_world.store.read(accounts.account_by_id(account.id)) == before
 
 
 @pytest.mark.rule("X2")
-async def test_a_thousand_links_with_random_codes_are_made_once(roomy):
-    user, session, account = await roomy.ready()
+async def test_a_thousand_links_with_random_codes_are_created_once(large_world):
+    user, session, account = await large_world.ready()
     body = {"account_id": account.id, "links": [{"url": f"https://a.example/{n}"} for n in range(1_000)]}
     headers = {**session, "Idempotency-Key": "k1"}
-    first = await roomy.call("POST", PATH, body, headers=headers)
-    again = await roomy.call("POST", PATH, body, headers=headers)
+    first = await large_world.call("POST", PATH, body, headers=headers)
+    again = await large_world.call("POST", PATH, body, headers=headers)
     assert (again.status, again.raw, again.headers["Idempotent-Replayed"]) == (200, first.raw, "true")
     urls = [result["link"]["url"] for result in first.body["results"]]
     assert urls == [row["url"] for row in body["links"]]
-    assert len(await codes_of(roomy, user)) == 1_000
+    assert len(await codes_of(large_world, user)) == 1_000
 
 
 @pytest.mark.rule("X2", "G3", "G5")
-async def test_the_large_answers_that_are_kept_for_a_user_have_a_bound(roomy, clock):
-    user, session, account = await roomy.ready()
-    _, other_session, other_account = await roomy.ready(edge_account_id="e" * 32)
+async def test_total_size_of_stored_large_answers_is_limited_per_user(large_world, clock):
+    user, session, account = await large_world.ready()
+    _, other_session, other_account = await large_world.ready(edge_account_id="e" * 32)
 
     async def ask(key: str, links: int, wrong: int, who=session, where=account):
         rows = [{"url": f"https://a.example/{n}"} for n in range(links)] + [{"url": "http://a.example"}] * wrong
         headers = {**who, "Idempotency-Key": key} if key else who
-        return await roomy.call("POST", PATH, {"account_id": where.id, "links": rows}, headers=headers)
+        return await large_world.call("POST", PATH, {"account_id": where.id, "links": rows}, headers=headers)
 
     first = await ask("first", 5, 490)  # about 180 kB
     full = await ask("second", 5, 100)
     is_error(full, 429, "rate_limited")
     assert full.headers["Retry-After"] == str(24 * 3600)
-    assert len(await codes_of(roomy, user)) == 5
+    assert len(await codes_of(large_world, user)) == 5
     assert (await ask("first", 5, 490)).body == first.body
     assert (await ask("few", 1, 0)).status == 200
     assert (await ask("", 5, 100)).status == 200
     assert (await ask("second", 5, 100, other_session, other_account)).status == 200
-    assert len(await codes_of(roomy, user)) == 11
+    assert len(await codes_of(large_world, user)) == 11
     clock.advance_s(24 * 3600)
     assert (await ask("second", 5, 100)).status == 200
-    assert len(await codes_of(roomy, user)) == 16
+    assert len(await codes_of(large_world, user)) == 16
 
 
 @pytest.mark.rule("X2")
-async def test_of_twins_at_once_one_is_done(roomy):
-    user, session, account = await roomy.ready()
+async def test_concurrent_identical_requests_create_the_links_once(large_world):
+    user, session, account = await large_world.ready()
     body = {
         "account_id": account.id,
         "links": [{"url": f"https://a.example/{n}", "code": f"c{n:02}"} for n in range(50)],
@@ -140,28 +140,28 @@ async def test_of_twins_at_once_one_is_done(roomy):
     answers = []
 
     async def send(headers):
-        answers.append(await roomy.call("POST", PATH, body, headers={**session, **headers}))
+        answers.append(await large_world.call("POST", PATH, body, headers={**session, **headers}))
 
     async with trio.open_nursery() as nursery:
         for headers in ({"Idempotency-Key": "k1"}, {"Idempotency-Key": "k1"}, {}, {}):
             nursery.start_soon(send, headers)
     assert [answer.status for answer in answers] == [200] * 4
     made = [sum("link" in result for result in answer.body["results"]) for answer in answers]
-    # Those with one key have one answer; of the three that are asked, one makes all.
+    # The two requests with the same key get one answer; of the three that run, one creates all links.
     assert sorted(made) in ([0, 0, 0, 50], [0, 0, 50, 50])
-    assert len(await codes_of(roomy, user)) == 50
+    assert len(await codes_of(large_world, user)) == 50
 
 
 @pytest.mark.rule("X2")
-async def test_the_whole_is_refused_for_what_concerns_all(world):
-    user, session, account = await world.ready()  # at most four links
+async def test_errors_that_concern_all_rows_refuse_the_request(world):
+    user, session, account = await world.ready()  # the limit is four links
     right = {"url": "https://a.example/"}
     rows = [right] * 5
     is_error(
         await world.call("POST", PATH, {"account_id": account.id, "links": rows}, headers=session), 403, "limit_reached"
     )
     assert await codes_of(world, user) == []
-    # What is left out does not count.
+    # Rows with errors do not count.
     answer = await world.call("POST", PATH, {"account_id": account.id, "links": [*rows[:4], {}]}, headers=session)
     assert answer.status == 200
     assert len(await codes_of(world, user)) == 4
@@ -177,33 +177,33 @@ async def test_the_whole_is_refused_for_what_concerns_all(world):
 
 
 @pytest.mark.rule("X2")
-async def test_more_than_a_thousand_rows_are_refused(roomy):
-    _, session, account = await roomy.ready()
+async def test_more_than_a_thousand_rows_are_refused(large_world):
+    _, session, account = await large_world.ready()
     body = {"account_id": account.id, "links": [{"url": "https://a.example/"}] * 1_001}
-    is_error(await roomy.call("POST", PATH, body, headers=session), 400, "invalid_request")
+    is_error(await large_world.call("POST", PATH, body, headers=session), 400, "invalid_request")
 
 
 @pytest.mark.rule("X2")
-async def test_the_values_of_all_rows_together_have_a_bound(roomy):
-    _, session, account = await roomy.ready()
+async def test_total_number_of_values_is_limited(large_world):
+    _, session, account = await large_world.ready()
     rules = [{"url": "https://b.example/", "countries": ["DE"] * 80}]
     body = {"account_id": account.id, "links": [{"url": "https://a.example/", "rules": rules}] * 750}
-    assert (await roomy.call("POST", PATH, body, headers=session)).status == 200
+    assert (await large_world.call("POST", PATH, body, headers=session)).status == 200
     body["links"] *= 2
     del body["links"][1_000:]
-    is_error(await roomy.call("POST", PATH, body, headers=session), 400, "invalid_request")
+    is_error(await large_world.call("POST", PATH, body, headers=session), 400, "invalid_request")
 
 
 @pytest.mark.rule("X2")
-async def test_a_mebibyte_is_taken_and_no_more(roomy):
-    _, session, account = await roomy.ready()
+async def test_body_of_one_mebibyte_is_the_maximum(large_world):
+    _, session, account = await large_world.ready()
     url = "https://a.example/?" + "a,[" * 320
     body = json.dumps({"account_id": account.id, "links": [{"url": url, "code": f"code-{n}"} for n in range(1_000)]})
     headers = {**session, "Content-Type": "application/json"}
     assert 1_000_000 < len(body) < 1_048_576
-    answer = await roomy.call("POST", PATH, data=body.ljust(1_048_576), headers=headers)
+    answer = await large_world.call("POST", PATH, data=body.ljust(1_048_576), headers=headers)
     assert (answer.status, len(answer.body["results"])) == (200, 1_000)
-    answer = await roomy.call("POST", PATH, data=body.ljust(1_048_577), headers=headers)
+    answer = await large_world.call("POST", PATH, data=body.ljust(1_048_577), headers=headers)
     is_error(answer, 413, "payload_too_large")
 
 
@@ -222,13 +222,13 @@ HOSTILE = {
 
 
 @pytest.mark.rule("X2", "G8")
-async def test_a_wrong_body_costs_no_more_than_a_right_one(roomy):
-    _, session, account = await roomy.ready()
+async def test_invalid_body_costs_no_more_than_a_valid_one(large_world):
+    _, session, account = await large_world.ready()
     headers = {**session, "Content-Type": "application/json"}
 
     async def ask(data: bytes) -> tuple[Answer, float]:
         before = time.process_time()
-        answer = await roomy.call("POST", PATH, data=data, headers=headers)
+        answer = await large_world.call("POST", PATH, data=data, headers=headers)
         return answer, time.process_time() - before
 
     links = [{"url": "https://a.example/" + "a" * 900}] * 1_000
@@ -240,10 +240,10 @@ async def test_a_wrong_body_costs_no_more_than_a_right_one(roomy):
 
 
 @pytest.mark.rule("X2")
-async def test_rows_that_take_long_hold_up_others_for_about_one_row(roomy):
-    """Also where several such requests come at once."""
-    _, session, account = await roomy.ready()
-    digits = ".".join(["\u0628" + "\u0660" * 40] * 5)  # for each digit the rules of names look at the whole label
+async def test_expensive_rows_delay_other_requests_by_about_one_row(large_world):
+    """This holds for several concurrent requests, too."""
+    _, session, account = await large_world.ready()
+    digits = ".".join(["\u0628" + "\u0660" * 40] * 5)  # for each digit the IDNA rules scan the whole label
     rows = [
         {"url": f"https://{digits}/{n}", "rules": [{"url": f"https://{digits}/{rule}"} for rule in range(10)]}
         for n in range(10)
@@ -262,17 +262,17 @@ async def test_rows_that_take_long_hold_up_others_for_about_one_row(roomy):
 
     async def ask(key: str) -> None:
         body = {"account_id": account.id, "links": rows}
-        answer = await roomy.call("POST", PATH, body, headers={**session, "Idempotency-Key": key})
+        answer = await large_world.call("POST", PATH, body, headers={**session, "Idempotency-Key": key})
         assert answer.status == 200
         assert all("link" in result for result in answer.body["results"])
 
-    # What is done once in a process, with its first request of this kind, is none of a row.
+    # A first request, so that one-time costs of the process are not measured.
     body = {"account_id": account.id, "links": [{"url": "https://example.org"}]}
-    assert (await roomy.call("POST", PATH, body, headers={**session, "Idempotency-Key": "first"})).status == 200
+    assert (await large_world.call("POST", PATH, body, headers={**session, "Idempotency-Key": "first"})).status == 200
     async with trio.open_nursery() as nursery:
         nursery.start_soon(beside)
         async with trio.open_nursery() as asking:
             for number in range(3):
                 asking.start_soon(ask, f"key-{number}")
         nursery.cancel_scope.cancel()
-    assert max(gaps) < 6 * min(costs)  # in turns of ten rows it was more than ten times as much
+    assert max(gaps) < 6 * min(costs)  # with turns of ten rows it was more than ten times

@@ -1,4 +1,4 @@
-"""GET /v1/events: what was changed, by whom, from where; and nothing else."""
+"""GET /v1/events: every change is logged once, with credential, address and target."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ pytestmark = pytest.mark.both_engines
 JSON = dict[str, Any]
 
 
-async def trail(world: World, headers: dict[str, str], query: str = "order=oldest&limit=1000") -> list[JSON]:
-    """The events that these credentials see, the oldest first; those of accounts' states are the service's own."""
+async def events_of(world: World, headers: dict[str, str], query: str = "order=oldest&limit=1000") -> list[JSON]:
+    """Return the events that this credential may see, oldest first, without the service's own account.state events."""
     answer = await world.call("GET", f"/v1/events?{query}", headers=headers)
     assert answer.status == 200, answer.raw
     return [event for event in answer.body["events"] if event["action"] != "account.state"]
@@ -51,7 +51,7 @@ def short(events: list[JSON]) -> list[tuple[str, str | None, str]]:
 
 
 @pytest.mark.rule("X12")
-async def test_a_change_tells_who_from_where_what_and_how_it_went(world: World) -> None:
+async def test_event_has_credential_address_action_and_outcome(world: World) -> None:
     user, session, account = await world.ready()
     world.clock.now_ms += 1_000
     made = await world.call(
@@ -61,7 +61,7 @@ async def test_a_change_tells_who_from_where_what_and_how_it_went(world: World) 
         headers={**session, "X-Forwarded-For": "2001:db8::7"},
         scope_base={"client": ("10.0.0.1", 1)},
     )
-    [event] = await trail(world, session)
+    [event] = await events_of(world, session)
     assert event == {
         "id": event["id"],
         "at": iso(START_MS + 1_000),
@@ -77,13 +77,13 @@ async def test_a_change_tells_who_from_where_what_and_how_it_went(world: World) 
     [issued] = (await world.call("GET", "/v1/keys", headers=session)).body["keys"]
     asked = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=key)
     assert asked.status == 202
-    [_, event] = await trail(world, session)
+    [_, event] = await events_of(world, session)
     assert (event["via"], event["action"], event["target"]) == (issued["id"], "account.install", account.id)
-    assert (event["outcome"], event["ip"]) == ("accepted", None)  # the test's connection has no address
+    assert (event["outcome"], event["ip"]) == ("accepted", None)  # the test connection has no address
 
 
 ALL: list[tuple[str, str, str, Any]] = [
-    # action, method, path, body; the path's and the body's {…} are filled in
+    # action, method, path, body; placeholders in path and body are replaced by ids
     ("user.change", "PATCH", "/v1/me", {"notify": False}),
     ("key.issue", "POST", "/v1/keys", {"scopes": ["links"]}),
     ("key.change", "PATCH", "/v1/keys/{key}", {"name": "Ours"}),
@@ -119,7 +119,7 @@ def filled(value: Any, ids: dict[str, str]) -> Any:
 
 
 def made_id(answer: Answer) -> str | None:
-    """The id of what an answer shows."""
+    """Return the id of the object in an answer."""
     shown = answer.body
     for name in ("site", "link", "account"):
         if name in shown:
@@ -129,7 +129,7 @@ def made_id(answer: Answer) -> str | None:
 
 
 @pytest.mark.rule("X12")
-async def test_every_write_is_one_event_and_its_repeat_none(world: World) -> None:
+async def test_every_write_is_logged_once_even_if_repeated(world: World) -> None:
     _, session, account = await world.ready()
     ids = {"account": account.id}
     expected: list[tuple[str, str | None, str]] = []
@@ -147,26 +147,26 @@ async def test_every_write_is_one_event_and_its_repeat_none(world: World) -> Non
             target = account.id
         if action != "nothing":
             expected.append((action, target, "accepted" if answers[0].status == 202 else "done"))
-    told = await trail(world, session)
-    assert short(told) == expected
-    assert [event["count"] for event in told] == [
+    logged = await events_of(world, session)
+    assert short(logged) == expected
+    assert [event["count"] for event in logged] == [
         2 if action == ALL[-2] else 1 for action in ALL if action[0] != "nothing"
     ]
-    for event in told:
+    for event in logged:
         assert (event["edge_account_id"] is None) == (event["action"] in OWN_ACTIONS), event
-    assert [event["id"] for event in told] == list(dict.fromkeys(event["id"] for event in told))
+    assert [event["id"] for event in logged] == list(dict.fromkeys(event["id"] for event in logged))
 
 
-def test_the_list_of_writes_above_is_all_of_them() -> None:
-    """But what is looked at below, and what has tests of its own."""
+def test_list_of_writes_is_complete() -> None:
+    """ALL has every write except those that other tests cover."""
     tried = {(method, path.replace("{key}", "{key_id}")) for _, method, path, _ in ALL}
     tried = {(method, path.format(account="{account_id}", site="{site_id}", link="{link_id}", key_id="{key_id}"))
              for method, path in tried}  # fmt: skip
-    left = {(each.method, each.path) for each in ENDPOINTS if each.changes} - tried
-    assert left == {
+    remaining = {(each.method, each.path) for each in ENDPOINTS if each.changes} - tried
+    assert remaining == {
         ("DELETE", "/v1/accounts/{account_id}"),
         ("POST", "/v1/accounts/{account_id}/check"),
-        ("DELETE", "/v1/me"),  # the events end with it: test_leaving.py
+        ("DELETE", "/v1/me"),  # it deletes the events: test_leaving.py
         ("POST", "/v1/me/password"),
         ("DELETE", "/v1/me/sessions"),
         ("DELETE", "/v1/me/sessions/{session_id}"),
@@ -174,14 +174,14 @@ def test_the_list_of_writes_above_is_all_of_them() -> None:
 
 
 @pytest.mark.rule("X12")
-async def test_what_changes_nothing_is_no_event(world: World) -> None:
+async def test_request_without_a_change_is_not_logged(world: World) -> None:
     _, session, account = await world.ready()
     site = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "www.example.com"}, headers=session)
     link = await world.call(
         "POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}, headers=session
     )
-    before = await trail(world, session)
-    so_already: list[tuple[str, str, JSON]] = [
+    before = await events_of(world, session)
+    unchanged: list[tuple[str, str, JSON]] = [
         ("PATCH", "/v1/me", {"notify": True}),
         ("PATCH", f"/v1/accounts/{account.id}", {}),
         ("PATCH", f"/v1/accounts/{account.id}", {"plan": "free", "name": account.name, "days_kept": 35}),
@@ -191,7 +191,7 @@ async def test_what_changes_nothing_is_no_event(world: World) -> None:
         ("POST", "/v1/links/bulk", {"account_id": account.id, "links": [{"url": "no"}, {"url": "https://go.example.com"}]}),
         ("POST", f"/v1/links/{made_id(link)}/explain", {}),
     ]  # fmt: skip
-    for method, path, body in so_already:
+    for method, path, body in unchanged:
         assert (await world.call(method, path, body, headers=session)).status in (200, 202), path
     refused: list[tuple[str, str, JSON | None, str]] = [
         ("POST", "/v1/sites", {"account_id": account.id, "host": "www.example.com"}, "site_exists"),
@@ -203,33 +203,33 @@ async def test_what_changes_nothing_is_no_event(world: World) -> None:
     world.supervisor.refusal = ServiceError("bootstrap_permission_error")
     asked = {"bootstrap_token": "t" * 40}
     assert (await world.call("POST", f"/v1/accounts/{account.id}/token", asked, headers=session)).status == 422
-    assert await trail(world, session) == before
+    assert await events_of(world, session) == before
 
 
 @pytest.mark.rule("X12")
-async def test_a_disconnect_is_told_once_and_what_was_told_before_stays_readable(world: World) -> None:
+async def test_disconnect_is_logged_once_and_earlier_events_remain_readable(world: World) -> None:
     user, session, account = await world.ready()
     limited = await world.key(user, "accounts", allow_accounts=(EDGE_ACCOUNT,))
     for _ in range(2):
         assert (await world.call("DELETE", f"/v1/accounts/{account.id}", headers=session)).status == 200
-    assert short(await trail(world, session)) == [("account.disconnect", account.id, "done")]
-    assert short(await trail(world, limited)) == [("account.disconnect", account.id, "done")]
+    assert short(await events_of(world, session)) == [("account.disconnect", account.id, "done")]
+    assert short(await events_of(world, limited)) == [("account.disconnect", account.id, "done")]
 
 
 @pytest.mark.rule("X12")
-async def test_what_is_done_without_a_credential_is_told_with_its_address(world: World) -> None:
+async def test_actions_without_a_credential_are_logged_with_their_address(world: World) -> None:
     await sign_up(world)
     assert (await confirm(world, await token_of(world, "confirm"))).status == 200
-    inside = await sign_in(world, **client("192.0.2.7"))
-    session = {"Authorization": f"Bearer {inside.body['access_token']}"}
-    for _ in range(2):  # the second ends nothing
+    signed_in = await sign_in(world, **client("192.0.2.7"))
+    session = {"Authorization": f"Bearer {signed_in.body['access_token']}"}
+    for _ in range(2):  # the second one has no effect
         assert (await world.call("POST", "/auth/sign-out", {}, headers=session)).status == 200
     await world.call("POST", "/auth/password-reset", {"email": EMAIL})
     chosen = {"token": await token_of(world, "reset"), "password": "another password"}
     for status in (200, 400):  # the link works once
         assert (await world.call("POST", "/auth/password-reset/confirm", chosen)).status == status
-    told = await trail(world, await session_of(world))
-    assert [(event["via"], event["action"], event["outcome"]) for event in told] == [
+    logged = await events_of(world, await session_of(world))
+    assert [(event["via"], event["action"], event["outcome"]) for event in logged] == [
         ("nobody", "user.sign_up", "done"),
         ("mail", "user.confirm", "done"),
         ("session", "session.begin", "done"),
@@ -237,40 +237,40 @@ async def test_what_is_done_without_a_credential_is_told_with_its_address(world:
         ("mail", "password.reset", "done"),
         ("session", "session.begin", "done"),
     ]
-    assert told[2]["ip"] == "192.0.2.7"
-    begun, ended = told[2]["target"], told[3]["target"]
+    assert logged[2]["ip"] == "192.0.2.7"
+    begun, ended = logged[2]["target"], logged[3]["target"]
     assert begun == ended
     assert begun.startswith("ses_")
-    assert {event["edge_account_id"] for event in told} == {None}
+    assert {event["edge_account_id"] for event in logged} == {None}
 
 
 @pytest.mark.rule("X12")
-async def test_a_password_that_is_changed_and_sessions_that_are_ended_are_told(world: World) -> None:
+async def test_password_changes_and_ended_sessions_are_logged(world: World) -> None:
     await a_confirmed_user(world)
     session = {"Authorization": f"Bearer {(await sign_in(world)).body['access_token']}"}
     other = (await sign_in(world)).body["access_token"]
     listed = (await world.call("GET", "/v1/me/sessions", headers=session)).body["sessions"]
-    [gone] = [each["id"] for each in listed if not each["current"]]
-    assert (await world.call("DELETE", f"/v1/me/sessions/{gone}", headers=session)).status == 200
+    [ended_id] = [each["id"] for each in listed if not each["current"]]
+    assert (await world.call("DELETE", f"/v1/me/sessions/{ended_id}", headers=session)).status == 200
     assert (await world.call("GET", "/v1/me", headers={"Authorization": f"Bearer {other}"})).status == 401
     for old, status in (("not the password", 403), (PASSWORD, 200)):
         body = {"old": old, "new": "a further password"}
         assert (await world.call("POST", "/v1/me/password", body, headers=session)).status == status
-    told = await trail(world, session)
-    assert [(event["via"], event["action"], event["target"], event["outcome"]) for event in told[-3:]] == [
-        ("session", "session.end", gone, "done"),
+    logged = await events_of(world, session)
+    assert [(event["via"], event["action"], event["target"], event["outcome"]) for event in logged[-3:]] == [
+        ("session", "session.end", ended_id, "done"),
         ("session", "password.refuse", None, "invalid_password"),
         ("session", "password.change", None, "done"),
     ]
 
 
 async def session_of(world: World) -> dict[str, str]:
-    inside = await sign_in(world, "another password")
-    return {"Authorization": f"Bearer {inside.body['access_token']}"}
+    signed_in = await sign_in(world, "another password")
+    return {"Authorization": f"Bearer {signed_in.body['access_token']}"}
 
 
 @pytest.mark.rule("X12")
-async def test_of_wrong_passwords_two_an_hour_are_told_and_none_of_an_address_that_nobody_has(world: World) -> None:
+async def test_two_wrong_passwords_per_hour_are_logged_and_none_for_unknown_addresses(world: World) -> None:
     await a_confirmed_user(world)
     most = world.config.limits.wrong_passwords_per_hour
     for _ in range(2):
@@ -278,8 +278,8 @@ async def test_of_wrong_passwords_two_an_hour_are_told_and_none_of_an_address_th
             await sign_in(world, "wrong password", **client("198.51.100.1"))
         world.clock.advance_s(3600)
     session = {"Authorization": f"Bearer {(await sign_in(world)).body['access_token']}"}
-    told = [event for event in await trail(world, session) if event["action"] == "password.refuse"]
-    assert [(event["via"], event["ip"], event["outcome"]) for event in told] == [
+    logged = [event for event in await events_of(world, session) if event["action"] == "password.refuse"]
+    assert [(event["via"], event["ip"], event["outcome"]) for event in logged] == [
         ("nobody", "198.51.100.1", "invalid_password"),
         ("nobody", "198.51.100.1", "rate_limited"),
     ] * 2
@@ -298,7 +298,7 @@ def count_events() -> Tx[int]:
 
 
 async def two_accounts(world: World) -> tuple[User, dict[str, str], Account, Account]:
-    """A user with an event of the own, and one of each of two accounts."""
+    """Create a user with one event about the user, and one about each of two accounts."""
     user, session, one = await world.ready()
     other = await world.account(user, OTHER_EDGE_ACCOUNT)
     await world.call("PATCH", "/v1/me", {"notify": False}, headers=session)
@@ -308,27 +308,27 @@ async def two_accounts(world: World) -> tuple[User, dict[str, str], Account, Acc
 
 
 @pytest.mark.rule("X12", "C2", "C4")
-async def test_a_key_sees_what_its_scopes_and_accounts_allow(world: World) -> None:
+async def test_key_sees_events_by_its_scopes_and_accounts(world: World) -> None:
     user, session, one, other = await two_accounts(world)
     own = ("user.change", None, "done")
     of_one, of_other = ("account.change", one.id, "done"), ("account.change", other.id, "done")
-    assert short(await trail(world, session)) == [own, of_one, of_other]
-    assert short(await trail(world, await world.key(user))) == [own, of_one, of_other]
-    assert short(await trail(world, await world.key(user, "accounts"))) == [of_one, of_other]
+    assert short(await events_of(world, session)) == [own, of_one, of_other]
+    assert short(await events_of(world, await world.key(user))) == [own, of_one, of_other]
+    assert short(await events_of(world, await world.key(user, "accounts"))) == [of_one, of_other]
     limited = await world.key(user, *SCOPES, allow_accounts=(OTHER_EDGE_ACCOUNT,))
-    assert short(await trail(world, limited)) == [of_other]
+    assert short(await events_of(world, limited)) == [of_other]
     answer = await world.call("GET", "/v1/events", headers=limited)
     assert {event["edge_account_id"] for event in answer.body["events"]} == {OTHER_EDGE_ACCOUNT}
     nothing = await world.key(user, allow_accounts=())
-    assert await trail(world, nothing) == []
+    assert await events_of(world, nothing) == []
     refused = await world.call("GET", "/v1/events", headers=await world.key(user, "links", "sites", "reports"))
     assert (refused.status, refused.code) == (403, "scope_required")
     stranger = await world.session(await world.user())
-    assert await trail(world, stranger) == []
+    assert await events_of(world, stranger) == []
 
 
 @pytest.mark.rule("X12", "X15")
-async def test_newest_come_first_and_a_program_goes_on_after_the_last_that_it_has_seen(world: World) -> None:
+async def test_newest_events_come_first_and_a_client_can_resume_after_the_last_one(world: World) -> None:
     _, session, _, _ = await two_accounts(world)
     every = (await world.call("GET", "/v1/events?order=oldest", headers=session)).body["events"]
     shown: list[JSON] = []
@@ -349,7 +349,7 @@ async def test_newest_come_first_and_a_program_goes_on_after_the_last_that_it_ha
 
 
 @cases("after", ["", "x", "evt_", "lnk_" + "a" * 20, id_of(77, 1), "evt_" + "7" * 20, "evt_" + "A" * 20])
-async def test_a_cursor_that_is_no_event_of_the_user_is_refused(world: World, after: str) -> None:
+async def test_cursor_that_is_not_an_event_of_the_user_is_refused(world: World, after: str) -> None:
     user = await world.user()
     assert user.id != 77
     answer = await world.call("GET", f"/v1/events?after={after}", headers=await world.session(user))
@@ -357,7 +357,7 @@ async def test_a_cursor_that_is_no_event_of_the_user_is_refused(world: World, af
     assert answer.body["error"]["details"]["issues"][0]["path"] == "after"
 
 
-def test_an_id_tells_whose_event_it_is_and_which() -> None:
+def test_event_id_encodes_user_and_number() -> None:
     for user_id, number in ((1, 1), (2, 1), (1, 2), (2**40, 2**50 - 1)):
         assert number_in(id_of(user_id, number), user_id) == number
         with pytest.raises(Invalid):
@@ -368,8 +368,8 @@ def test_an_id_tells_whose_event_it_is_and_which() -> None:
 
 
 @dataclass
-class Actor:
-    """One who writes: with a credential, from an address of its own."""
+class Client:
+    """A client with its own credential and address."""
 
     headers: dict[str, str]
     via: str
@@ -377,37 +377,37 @@ class Actor:
 
 
 @dataclass
-class Told:
-    """What should be in the trail."""
+class Expected:
+    """The events that the audit log should contain."""
 
     events: list[tuple[str, str, str, str | None, int]] = field(default_factory=list)
 
-    def add(self, who: Actor, action: str, target: str | None, count: int = 1) -> None:
+    def add(self, who: Client, action: str, target: str | None, count: int = 1) -> None:
         self.events.append((who.via, who.ip, action, target, count))
 
 
-async def actors(world: World, user: User) -> list[Actor]:
-    """A session, and keys with other rights."""
-    made = [Actor(await world.session(user), "session", "192.0.2.1")]
+async def make_clients(world: World, user: User) -> list[Client]:
+    """Create clients: one with a session, and three with differently limited keys."""
+    made = [Client(await world.session(user), "session", "192.0.2.1")]
     more: list[dict[str, Any]] = [{}, {"allow_accounts": (EDGE_ACCOUNT,)}, {"allow_ips": ("192.0.2.0/24",)}]
     for number, limits in enumerate(more, 2):
         headers = await world.key(user, **limits)
         listed = (await world.call("GET", "/v1/keys", headers=made[0].headers)).body["keys"]
         [new] = {key["id"] for key in listed} - {one.via for one in made}
-        made.append(Actor(headers, new, f"192.0.2.{number}"))
+        made.append(Client(headers, new, f"192.0.2.{number}"))
     return made
 
 
 @pytest.mark.rule("X12", "G3")
 @pytest.mark.parametrize("seed", range(3))
-async def test_random_writes_are_told_each_once_by_whom_and_from_where(world: World, seed: int) -> None:
-    chance = random.Random(seed)  # to make the same again
+async def test_random_writes_are_logged_once_each_with_credential_and_address(world: World, seed: int) -> None:
+    chance = random.Random(seed)  # reproducible
     user, _, account = await world.ready()
-    some, told = await actors(world, user), Told()
+    clients, expected = await make_clients(world, user), Expected()
     links: list[str] = []
 
-    async def call(who: Actor, method: str, path: str, body: Any) -> Answer:
-        """Once or, with one key, several times; whoever repeats it."""
+    async def call(who: Client, method: str, path: str, body: Any) -> Answer:
+        """Send a request once or twice with the same idempotency key; another client may send the repeat."""
         answers = []
         key = f"key {chance.random()}"
         for _ in range(chance.choice((1, 1, 2))):
@@ -415,43 +415,43 @@ async def test_random_writes_are_told_each_once_by_whom_and_from_where(world: Wo
             answers.append(
                 await world.call(method, path, body, headers={**who.headers, "Idempotency-Key": key}, **peer)
             )
-            who = who if chance.random() < 0.5 else some[0]
+            who = who if chance.random() < 0.5 else clients[0]
         assert {answer.raw for answer in answers} == {answers[0].raw}
         return answers[0]
 
     for _ in range(40):
-        who = chance.choice(some)
-        deed = chance.choice(("add", "add", "change", "same", "delete", "many", "name"))
+        who = chance.choice(clients)
+        action = chance.choice(("add", "add", "change", "same", "delete", "many", "name"))
         link = chance.choice(links) if links else new_id("lnk")
-        if deed == "add":
+        if action == "add":
             url = chance.choice(("https://example.org", "https://go.example.com/round"))
             answer = await call(who, "POST", "/v1/links", {"account_id": account.id, "url": url})
-            if answer.status == 201:  # else it leads to the link host, or there are too many
+            if answer.status == 201:  # otherwise it points to the link host, or the limit is reached
                 links.append(answer.body["link"]["id"])
-                told.add(who, "link.create", links[-1])
-        elif deed in ("change", "same"):
-            url = f"https://example.org/{chance.random() if deed == 'change' else ''}"
-            before = await world.call("GET", f"/v1/links/{link}", headers=some[0].headers)
+                expected.add(who, "link.create", links[-1])
+        elif action in ("change", "same"):
+            url = f"https://example.org/{chance.random() if action == 'change' else ''}"
+            before = await world.call("GET", f"/v1/links/{link}", headers=clients[0].headers)
             answer = await call(who, "PATCH", f"/v1/links/{link}", {"url": url})
             if answer.status == 200 and answer.body["link"]["url"] != before.body["link"]["url"]:
-                told.add(who, "link.change", link)
-        elif deed == "delete":
+                expected.add(who, "link.change", link)
+        elif action == "delete":
             if (await call(who, "DELETE", f"/v1/links/{link}", None)).status == 200:
-                told.add(who, "link.delete", link)
-        elif deed == "many":
+                expected.add(who, "link.delete", link)
+        elif action == "many":
             rows = [{"url": chance.choice(("https://example.org", "nonsense"))} for _ in range(3)]
             answer = await call(who, "POST", "/v1/links/bulk", {"account_id": account.id, "links": rows})
             new = [row["link"]["id"] for row in answer.body.get("results", ()) if "link" in row]
             links += new
             if new:
-                told.add(who, "link.create", account.id, len(new))
+                expected.add(who, "link.create", account.id, len(new))
         else:
             name = f"name {chance.randint(1, 3)}"
-            before = await world.call("GET", f"/v1/accounts/{account.id}", headers=some[0].headers)
+            before = await world.call("GET", f"/v1/accounts/{account.id}", headers=clients[0].headers)
             await call(who, "PATCH", f"/v1/accounts/{account.id}", {"name": name})
             if before.body["account"]["name"] != name:
-                told.add(who, "account.change", account.id)
-    shown = await trail(world, some[0].headers)
+                expected.add(who, "account.change", account.id)
+    shown = await events_of(world, clients[0].headers)
     found = [(event["via"], event["ip"], event["action"], event["target"], event["count"]) for event in shown]
-    assert found == told.events
+    assert found == expected.events
     assert len(found) > 5

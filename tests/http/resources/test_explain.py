@@ -1,4 +1,4 @@
-"""What a click would do, over HTTP; that it is what the worker does is shown in tests/worker and tests/journeys."""
+"""POST /v1/links/{link_id}/explain over HTTP; tests/worker and tests/journeys check it against the worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULES = [
 
 @pytest.fixture
 async def link(world):
-    """A link with two rules: its explain path, and the headers of a session."""
+    """The path of a link with two rules, and the headers of its user's session."""
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://example.org/", "rules": RULES}
     made = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
@@ -25,7 +25,7 @@ async def link(world):
 
 
 @pytest.mark.rule("X1")
-async def test_a_click_is_explained_by_its_rule_and_how_it_is_counted(world, link):
+async def test_answer_has_the_matching_rule_and_how_the_click_is_counted(world, link):
     path, session = link
     asked = {"country": "DE", "user_agent": PHONE, "query": "?utm_source=Mail", "method": "GET"}
     answer = await world.call("POST", f"{path}/explain", asked, headers=session)
@@ -48,7 +48,7 @@ async def test_a_click_is_explained_by_its_rule_and_how_it_is_counted(world, lin
 
 @pytest.mark.rule("X1")
 @pytest.mark.parametrize("body", [{}, None, {"country": None, "user_agent": None, "query": None, "method": None}])
-async def test_what_is_absent_is_not_sent(world, link, body):
+async def test_absent_fields_count_as_not_sent(world, link, body):
     path, session = link
     answer = await world.call("POST", f"{path}/explain", body, headers=session)
     assert (answer.status, answer.body["url"], answer.body["rule"]) == (200, "https://example.org/", None)
@@ -78,7 +78,7 @@ async def test_what_is_absent_is_not_sent(world, link, body):
         {"device": "mobile"},
     ],
 )
-async def test_a_click_that_cannot_be_is_an_invalid_request(world, link, wrong):
+async def test_impossible_click_is_an_invalid_request(world, link, wrong):
     path, session = link
     answer = await world.call("POST", f"{path}/explain", wrong, headers=session)
     is_error(answer, 400, "invalid_request")
@@ -86,7 +86,7 @@ async def test_a_click_that_cannot_be_is_an_invalid_request(world, link, wrong):
 
 
 @pytest.mark.rule("X1")
-async def test_the_longest_user_agent_and_query_are_taken_and_cut(world, link):
+async def test_longest_user_agent_and_query_are_accepted_and_truncated(world, link):
     path, session = link
     asked = {"user_agent": PHONE + " x" * 7_900 + "bot", "query": "ref=a&b=" + "c" * 15_000}
     answer = await world.call("POST", f"{path}/explain", asked, headers=session)
@@ -95,7 +95,7 @@ async def test_the_longest_user_agent_and_query_are_taken_and_cut(world, link):
 
 
 @pytest.mark.rule("X1")
-async def test_a_link_that_nobody_can_click_is_not_explained(world, link):
+async def test_link_that_cannot_be_clicked_is_not_explained(world, link):
     path, session = link
     await world.store.run(_execute("update links set state = 'deleted'"))
     is_error(await world.call("POST", f"{path}/explain", {}, headers=session), 404, "not_found")
@@ -107,7 +107,7 @@ async def test_a_link_that_nobody_can_click_is_not_explained(world, link):
 
 
 @pytest.mark.rule("X1", "G1", "G3")
-async def test_with_a_key_it_takes_an_idempotency_key_as_every_post_does(world, link):
+async def test_request_with_a_key_requires_an_idempotency_key(world, link):
     path, _ = link
     user = await world.store.read(_first_user())
     key = await world.key(user, "links")

@@ -1,4 +1,4 @@
-"""The export: everything of a user and nothing of anybody else, no secret, whole, and it can be imported again."""
+"""The export: complete, without secrets and other users' data, and its links can be imported again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ RULES = (Rule("https://example.com/de?a=1,2;'3'", ("DE", "AT"), ("mobile",)), Ru
 
 
 async def export(world: World, headers: dict[str, str]) -> dict[str, bytes]:
-    """The files of an export."""
+    """Request an export, and return its files."""
     answer = await world.call("GET", "/v1/export", headers=headers)
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/zip")
     name = f"svc-export-{day_text(day_of(world.clock()))}.zip"
@@ -77,7 +77,7 @@ def rows_of(raw: bytes) -> list[dict[str, str]]:
 
 
 async def a_full_user(world: World) -> tuple[User, Account, Account]:
-    """A user with two accounts, of which the second is disconnected at last, and with all that can be in an export."""
+    """Create a user with all kinds of exported data and two accounts, of which the second one is disconnected."""
     user = await world.user()
     first = await world.account(user, EDGE_ACCOUNT, link_host="go.example.com")
     second = await world.account(user, OTHER_EDGE_ACCOUNT, link_host="to.example.net")
@@ -100,7 +100,7 @@ async def a_full_user(world: World) -> tuple[User, Account, Account]:
 
 
 @pytest.mark.rule("X4")
-def test_whatever_a_user_can_set_is_in_it():
+def test_every_field_that_a_user_can_set_is_exported():
     for change, exported in (
         (api_accounts.AccountChange, api.Account),
         (api_sites.SiteChange, api.Site),
@@ -111,7 +111,7 @@ def test_whatever_a_user_can_set_is_in_it():
 
 
 @pytest.mark.rule("X4", "S6", "L3")
-async def test_everything_is_in_it(world):
+async def test_export_has_all_data(world):
     user, first, second = await a_full_user(world)
     session = await world.session(user)
     paid = {"plan": "paid", "days_kept": 21}
@@ -148,7 +148,7 @@ async def test_everything_is_in_it(world):
 
 
 @pytest.mark.rule("X4", "X3")
-async def test_its_totals_are_those_of_each_site_and_link(world):
+async def test_exported_totals_match_those_of_each_site_and_link(world):
     user, _, _ = await a_full_user(world)
     session = await world.session(user)
     files = await export(world, session)
@@ -173,7 +173,7 @@ async def test_its_totals_are_those_of_each_site_and_link(world):
 
 
 @pytest.mark.rule("X4", "C3")
-async def test_nothing_of_others_and_no_secret_is_in_it(world):
+async def test_export_has_no_secrets_and_no_data_of_others(world):
     user, first, _ = await a_full_user(world)
     other = await world.user()
     others = await world.store.run(an_account(other.id))
@@ -191,7 +191,7 @@ async def test_nothing_of_others_and_no_secret_is_in_it(world):
 
 
 @pytest.mark.rule("X4", "C4")
-async def test_only_who_sees_everything_gets_it(world):
+async def test_export_requires_full_access(world):
     user = await world.user()
     await world.account(user)
     assert (await world.call("GET", "/v1/export", headers=await world.key(user))).status == 200
@@ -205,10 +205,10 @@ async def test_only_who_sees_everything_gets_it(world):
 
 
 @pytest.mark.rule("X4")
-async def test_a_user_has_ten_an_hour(world):
+async def test_exports_are_limited_to_ten_per_hour(world):
     user = await world.user()
     session, other = await world.session(user), await world.session(await world.user())
-    for _ in range(12):  # a look at what would come costs nothing
+    for _ in range(12):  # HEAD does not count
         answer = await world.call("HEAD", "/v1/export", headers=session)
         assert (answer.status, answer.raw, answer.headers["Content-Type"]) == (200, b"", "application/zip")
     for _ in range(10):
@@ -222,8 +222,8 @@ async def test_a_user_has_ten_an_hour(world):
 
 
 @pytest.mark.rule("X4")
-async def test_a_large_one_has_each_row_once(world):
-    """Over several pages of links, of targets and of rows; and large enough for the other marks of a ZIP file."""
+async def test_large_export_has_each_row_once(world):
+    """The export spans several pages of links, targets and rows, and uses the ZIP64 format."""
     user = await world.user()
     account = await world.account(user, link_host="go.example.com")
     made = [new_link(user.id, account.id, f"code-{n}", START_MS - n // 7) for n in range(2 * PAGE + 3)]
@@ -234,7 +234,7 @@ async def test_a_large_one_has_each_row_once(world):
     text = "insert into days (target, day, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, 0, 1)"
     await world.store.run(one(many(text, rows)))
     assert len(made) > _LARGE_FROM
-    # What was made after the export began is not in it.
+    # Objects created after the export began are not in it.
     late = await world.store.run(links.add_link(new_link(user.id, account.id, "late", START_MS + 1), 10_000))
     await world.store.run(stored_days(late.id, range(3)))
     files = await export(world, await world.session(user))
@@ -245,8 +245,8 @@ async def test_a_large_one_has_each_row_once(world):
 
 
 @pytest.mark.rule("X4", "G8")
-async def test_one_that_nobody_wants_any_more_ends(clock, tmp_path):
-    """A ZIP file that is left half made warns when it is forgotten, and a warning fails the test."""
+async def test_abandoned_export_ends(clock, tmp_path):
+    """An unfinished ZIP file warns when it is garbage-collected, and a warning fails the test."""
     async with open_store(sqlite_config(tmp_path)) as store, open_world(store, clock, tmp_path) as world:
         user = await world.user()
         account = await world.account(user, link_host="go.example.com")
@@ -270,13 +270,13 @@ async def test_one_that_nobody_wants_any_more_ends(clock, tmp_path):
         assert found == [(target, day_text(day), str(views)) for target, day, views in rows]
 
 
-# What a spreadsheet takes for the begin of a formula (OWASP, CSV injection).
+# Characters with which a formula may begin in spreadsheets (OWASP, CSV injection).
 FORMULA_SIGNS = tuple("=+@\t\r\n")
 
 
 @pytest.mark.rule("X4")
-async def test_no_cell_begins_a_formula_that_could_do_anything(world):
-    """The account's name is the platform's and may be anything: it is in no table."""
+async def test_no_cell_begins_a_formula(world):
+    """The account's name comes from the platform and may be any text, so the CSV files do not contain it."""
     user, first, _ = await a_full_user(world)
     await world.store.run(one(sql("update accounts set name = $2 where id = $1", first.id, "=cmd|'/c calc'!A1")))
     files = await export(world, await world.session(user))
@@ -289,7 +289,7 @@ async def test_no_cell_begins_a_formula_that_could_do_anything(world):
 
 
 @pytest.mark.rule("X4", "X2")
-async def test_its_links_can_be_imported_as_they_are(world, tmp_path):
+async def test_exported_links_can_be_imported(world, tmp_path):
     user, _, _ = await a_full_user(world)
     raw = (await export(world, await world.session(user)))["links.csv"]
     own = await world.store.read(list_links(LinkFilter(user.id)))
@@ -302,11 +302,13 @@ async def test_its_links_can_be_imported_as_they_are(world, tmp_path):
             account_id = await store.run(an_account(edge_account_id=edge_account_id))
             account = accounts.present(await store.read(accounts.account_by_id(account_id)))
             for apply in (False, True):
-                report, refused = await imported(store, account, rows, limit=100, now=1, apply=apply, of=of)
-            again, _ = await imported(store, account, rows, limit=100, now=2, apply=True, of=of)
-            assert (again.made, again.there) == (0, report.made + report.there)
+                report, refused = await imported(
+                    store, account, rows, limit=100, now=1, apply=apply, export_account_id=of
+                )
+            again, _ = await imported(store, account, rows, limit=100, now=2, apply=True, export_account_id=of)
+            assert (again.created, again.existing) == (0, report.created + report.existing)
             made = await store.read(list_links(LinkFilter(account.user_id)))
-            counts = (report.made, report.there, report.left_out, len(refused))
+            counts = (report.created, report.existing, report.skipped, len(refused))
             return counts, [(link.code, link.url, link.rules) for link in made]
 
         assert await made_in(EDGE_ACCOUNT) == ((1, 0, 2, 0), [(link.code, link.url, link.rules) for link in own])

@@ -1,4 +1,4 @@
-"""Pushes that come at once are one transaction; each is answered as if it had come alone, whoever leaves meanwhile."""
+"""Group commit of pushes: concurrent pushes share a transaction, and disconnecting clients do not affect others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import trio.testing
 
 from svc.clock import DAY_MS, day_of
 from svc.errors import StoreUnavailable, Unauthorized
-from svc.http.resources.intake import MOST_PUSHES, MOST_ROWS, Intake, TakenPush
+from svc.http.resources.intake import MOST_PUSHES, MOST_ROWS, Intake, ParsedPush
 from svc.metrics import Metrics
 from svc.model import WorkerPush
 from svc.store import accounts, totals
@@ -31,19 +31,19 @@ AS_OF = (YESTERDAY + 1) * DAY_MS
 
 
 class HeldStore:
-    """A store whose transactions wait until the test lets them go on; it notes how many began."""
+    """A store whose transactions wait for `release`; it counts those that began."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.begun = 0
         self.unavailable = False
-        self.go_on = trio.Event()
+        self.release = trio.Event()
 
     async def run(self, tx: Tx[Any]) -> Any:
-        """As the store's."""
+        """Run a transaction once `release` is set."""
         self.begun += 1
         try:
-            await self.go_on.wait()
+            await self.release.wait()
         except trio.Cancelled:
             tx.close()
             raise
@@ -54,43 +54,43 @@ class HeldStore:
 
 
 class Workers:
-    """Accounts with a link each, and what their workers push."""
+    """Accounts with one link each, and the pushes of their workers."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.held = HeldStore(store)
-        self.intake = Intake(self.held, Metrics())  # type: ignore[arg-type]  # the rest of a store it does not use
+        self.intake = Intake(self.held, Metrics())  # type: ignore[arg-type]  # it uses no other methods of the store
         self.links: dict[str, str] = {}
         self.answers: dict[str, Ingested | Exception] = {}
 
     async def add(self, count: int) -> list[str]:
-        """So many accounts."""
+        """Add `count` accounts, and return all account ids."""
         for _ in range(count):
             account_id = await self.store.run(an_account())
             self.links[account_id] = await self.store.run(a_link(account_id))
         return list(self.links)
 
-    def push(self, account_id: str, views: int = 1, rows: int = 1) -> TakenPush:
-        """A push of yesterday's total, with rows that are nobody's beside it."""
+    def push(self, account_id: str, views: int = 1, rows: int = 1) -> ParsedPush:
+        """Make a push of yesterday's total; the other `rows` have unknown targets."""
         days = [(self.links[account_id], views, 0, 0), *((f"lnk_{number}", 1, 0, 0) for number in range(rows - 1))]
         part = PushedPart(7, YESTERDAY, AS_OF, True, (), (), tuple(days))
-        return TakenPush(account_id, [part], (), WorkerPush(START_MS, "bundle", queue=1))
+        return ParsedPush(account_id, [part], (), WorkerPush(START_MS, "bundle", queue=1))
 
-    async def take_until_cancelled(self, account_id: str, scopes: list[trio.CancelScope]) -> None:
-        """Send an account's push as a client that may leave: its scope is added to `scopes`."""
+    async def send_until_cancelled(self, account_id: str, scopes: list[trio.CancelScope]) -> None:
+        """Send an account's push in a cancel scope, which is added to `scopes`."""
         with trio.CancelScope() as scope:
             scopes.append(scope)
-            await self.take(self.push(account_id))
+            await self.send(self.push(account_id))
 
-    async def take(self, push: TakenPush) -> None:
-        """Send a push and note its answer."""
+    async def send(self, push: ParsedPush) -> None:
+        """Send a push and record its answer."""
         try:
-            self.answers[push.account_id] = await self.intake.take(push)
-        except Exception as error:  # noqa: BLE001  # which one is what the tests ask
+            self.answers[push.account_id] = await self.intake.store(push)
+        except Exception as error:  # noqa: BLE001  # the tests check its type
             self.answers[push.account_id] = error
 
     async def views(self, account_id: str) -> int | None:
-        """What is stored."""
+        """Return the stored views of yesterday, or None."""
         days = await self.store.read(totals.day_counts(self.links[account_id], YESTERDAY, YESTERDAY))
         return days[YESTERDAY][0].views if days else None
 
@@ -101,20 +101,20 @@ def workers(store):
 
 
 async def settled() -> None:
-    """Let every other task go as far as it can."""
+    """Let all other tasks run until they block."""
     await trio.testing.wait_all_tasks_blocked()
 
 
 @pytest.mark.rule("W3")
-async def test_pushes_that_come_while_one_is_written_are_one_transaction(workers):
+async def test_pushes_that_arrive_during_a_write_share_a_transaction(workers):
     ids = await workers.add(6)
     async with trio.open_nursery() as nursery:
         for number, account_id in enumerate(ids):
-            nursery.start_soon(workers.take, workers.push(account_id, number + 1))
+            nursery.start_soon(workers.send, workers.push(account_id, number + 1))
         await settled()
         assert workers.held.begun == 1
         assert workers.answers == {}
-        workers.held.go_on.set()
+        workers.held.release.set()
     assert workers.held.begun == 2
     assert workers.answers == dict.fromkeys(ids, Ingested((7,), (), ()))
     assert [await workers.views(account_id) for account_id in ids] == [1, 2, 3, 4, 5, 6]
@@ -123,48 +123,47 @@ async def test_pushes_that_come_while_one_is_written_are_one_transaction(workers
         assert account.push.queue == 0
 
 
-async def test_two_pushes_of_one_account_in_one_transaction_are_as_if_they_came_one_by_one(workers):
+async def test_pushes_of_one_account_in_one_transaction_are_applied_in_order(workers):
     [first, other] = await workers.add(2)
     older, newer = workers.push(first, 3), workers.push(first, 9)
     newer = replace(newer, report=replace(newer.report, bundle="newer"))
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(workers.take, workers.push(other))
+        nursery.start_soon(workers.send, workers.push(other))
         await settled()
         for push in (older, newer, older):
-            nursery.start_soon(workers.take, push)
+            nursery.start_soon(workers.send, push)
             await settled()
-        nursery.start_soon(workers.take, replace(newer, report=replace(newer.report, bundle="last")))
+        nursery.start_soon(workers.send, replace(newer, report=replace(newer.report, bundle="last")))
         await settled()
-        workers.held.go_on.set()
+        workers.held.release.set()
     assert workers.held.begun == 2
     assert await workers.views(first) == 9
     assert (await workers.store.read(accounts.account_by_id(first))).push.bundle == "last"
 
 
-async def test_a_group_is_bounded_in_pushes_and_in_rows(workers):
+async def test_group_is_limited_in_pushes_and_rows(workers):
     ids = await workers.add(MOST_PUSHES + 4)
     async with trio.open_nursery() as nursery:
         for account_id in ids[: MOST_PUSHES + 2]:
-            nursery.start_soon(workers.take, workers.push(account_id))
+            nursery.start_soon(workers.send, workers.push(account_id))
         await settled()
         for account_id in ids[MOST_PUSHES + 2 :]:
-            nursery.start_soon(workers.take, workers.push(account_id, rows=MOST_ROWS))
+            nursery.start_soon(workers.send, workers.push(account_id, rows=MOST_ROWS))
             await settled()
-        workers.held.go_on.set()
-    assert (
-        workers.held.begun == 1 + 1 + 1 + 2
-    )  # the first alone, a full group, the one left over, each of the large ones
+        workers.held.release.set()
+    # The first push alone, a full group, the remaining push, and each of the two large ones.
+    assert workers.held.begun == 1 + 1 + 1 + 2
     assert [await workers.views(account_id) for account_id in ids] == [1] * len(ids)
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
-async def test_whose_client_leaves_takes_nothing_from_the_others(workers, which):
+async def test_disconnecting_client_does_not_affect_other_pushes(workers, which):
     ids = await workers.add(4)
     scopes = {account_id: trio.CancelScope() for account_id in ids}
 
     async def one(account_id):
         with scopes[account_id]:
-            await workers.take(workers.push(account_id))
+            await workers.send(workers.push(account_id))
 
     async with trio.open_nursery() as nursery:
         for account_id in ids:
@@ -172,77 +171,77 @@ async def test_whose_client_leaves_takes_nothing_from_the_others(workers, which)
             await settled()
         scopes[ids[which]].cancel()
         await settled()
-        workers.held.go_on.set()
+        workers.held.release.set()
     assert set(workers.answers) == set(ids) - {ids[which]}
     assert [await workers.views(account_id) for account_id in ids if account_id != ids[which]] == [1] * 3
-    await workers.take(workers.push(ids[which]))
+    await workers.send(workers.push(ids[which]))
     assert await workers.views(ids[which]) == 1
 
 
-async def test_those_who_leave_together_leave_the_way_free(workers):
+async def test_several_disconnecting_clients_do_not_block_later_pushes(workers):
     ids = await workers.add(5)
     scopes: list[trio.CancelScope] = []
 
     async with trio.open_nursery() as nursery:
         for account_id in ids[:3]:
-            nursery.start_soon(workers.take_until_cancelled, account_id, scopes)
+            nursery.start_soon(workers.send_until_cancelled, account_id, scopes)
             await settled()
-        nursery.start_soon(workers.take, workers.push(ids[3]))
+        nursery.start_soon(workers.send, workers.push(ids[3]))
         await settled()
         for scope in scopes:
             scope.cancel()
         await settled()
-        nursery.start_soon(workers.take, workers.push(ids[4]))
-        workers.held.go_on.set()
+        nursery.start_soon(workers.send, workers.push(ids[4]))
+        workers.held.release.set()
     assert set(workers.answers) == set(ids[3:])
 
 
-async def test_those_of_a_group_who_leave_with_its_writer_are_not_waited_for(workers):
+async def test_disconnected_members_of_a_group_are_skipped_if_its_writer_disconnects(workers):
     ids = await workers.add(4)
     scopes: list[trio.CancelScope] = []
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(workers.take, workers.push(ids[0]))
+        nursery.start_soon(workers.send, workers.push(ids[0]))
         await settled()
         for account_id in ids[1:3]:
-            nursery.start_soon(workers.take_until_cancelled, account_id, scopes)
+            nursery.start_soon(workers.send_until_cancelled, account_id, scopes)
             await settled()
-        nursery.start_soon(workers.take, workers.push(ids[3]))
+        nursery.start_soon(workers.send, workers.push(ids[3]))
         await settled()
-        held, workers.held.go_on = workers.held.go_on, trio.Event()
-        held.set()  # the first is written; the others are the next group, which is held again
+        held, workers.held.release = workers.held.release, trio.Event()
+        held.set()  # the first push is written; the others form the next group, which is held again
         while workers.held.begun < 2:
             await trio.lowlevel.checkpoint()
         await settled()
         for scope in scopes:
             scope.cancel()
         await settled()
-        workers.held.go_on.set()
+        workers.held.release.set()
     assert set(workers.answers) == {ids[0], ids[3]}
     assert [await workers.views(account_id) for account_id in (ids[0], ids[3])] == [1, 1]
 
 
-async def test_what_is_wrong_with_one_push_fails_that_one_only(workers):
+async def test_bad_push_fails_alone(workers):
     ids = await workers.add(5)
     async with trio.open_nursery() as nursery:
         for account_id in ids:
-            nursery.start_soon(workers.take, workers.push(account_id, 2**70 if account_id == ids[2] else 1))
+            nursery.start_soon(workers.send, workers.push(account_id, 2**70 if account_id == ids[2] else 1))
             await settled()
-        workers.held.go_on.set()
+        workers.held.release.set()
     assert not isinstance(workers.answers.pop(ids[2]), Ingested)
     assert set(workers.answers.values()) == {Ingested((7,), (), ())}
     assert [await workers.views(account_id) for account_id in ids] == [1, 1, None, 1, 1]
 
 
 @pytest.mark.rule("W7")
-async def test_an_account_that_has_gone_meanwhile_fails_its_own_push_only(workers):
+async def test_push_of_a_removed_account_fails_alone(workers):
     ids = await workers.add(3)
     async with trio.open_nursery() as nursery:
         for account_id in ids:
-            nursery.start_soon(workers.take, workers.push(account_id))
+            nursery.start_soon(workers.send, workers.push(account_id))
             await settled()
         await workers.store.run(_forget(ids[1]))
-        workers.held.go_on.set()
+        workers.held.release.set()
     assert isinstance(workers.answers[ids[1]], Unauthorized)
     assert [await workers.views(account_id) for account_id in (ids[0], ids[2])] == [1, 1]
 
@@ -252,16 +251,16 @@ def _forget(account_id: str) -> Tx[None]:
     yield sql("delete from accounts where id = $1", account_id)
 
 
-async def test_a_store_that_is_away_is_told_to_each(workers):
+async def test_unavailable_store_fails_each_push_with_a_separate_error(workers):
     ids = await workers.add(3)
     workers.held.unavailable = True
     async with trio.open_nursery() as nursery:
         for account_id in ids:
-            nursery.start_soon(workers.take, workers.push(account_id))
+            nursery.start_soon(workers.send, workers.push(account_id))
         await settled()
-        workers.held.go_on.set()
+        workers.held.release.set()
     assert {type(answer) for answer in workers.answers.values()} == {StoreUnavailable}
     assert len({id(answer) for answer in workers.answers.values()}) == 3
     workers.held.unavailable = False
-    await workers.take(workers.push(ids[0]))
+    await workers.send(workers.push(ids[0]))
     assert await workers.views(ids[0]) == 1

@@ -1,4 +1,4 @@
-"""GET /v1/accounts/{id}/ledger, over what a worker might say of a day."""
+"""GET /v1/accounts/{id}/ledger with various answers of the worker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def ledger_of(place: test_push.Place, query: str = "") -> Any:
 
 
 @pytest.mark.rule("X5")
-async def test_each_target_has_what_the_worker_says_beside_what_is_stored(place):
+async def test_each_target_has_the_workers_numbers_and_the_stored_ones(place):
     link = place.link
     hours = [(0, [[place.site, 5, 1, 4], [link, 2, 0, 2]])]
     await place.push(place.part(hours=hours, days=[[place.site, 5, 1, 4], [link, 2, 0, 2]]))
@@ -86,7 +86,7 @@ async def test_each_target_has_what_the_worker_says_beside_what_is_stored(place)
 
 
 @pytest.mark.rule("X5", "R5")
-async def test_without_the_workers_side_there_is_what_is_stored_and_why(place):
+async def test_without_the_workers_numbers_the_stored_ones_and_the_reason_are_shown(place):
     await place.push(place.part(day=1, days=[[place.site, 5, 1, 4]], final=True))
     await place.world.store.run(_imported(place.link, place.today - 1))
     for reason in ("not_installed", "cloudflare", "rate_limited", "not_kept", "not_counted"):
@@ -98,7 +98,7 @@ async def test_without_the_workers_side_there_is_what_is_stored_and_why(place):
         assert (shown["unavailable"], shown["agrees"], shown["dropped"]) == (reason, None, None)
 
 
-async def test_a_disconnected_account_has_what_is_stored(place):
+async def test_disconnected_account_has_the_stored_numbers(place):
     await place.push(place.part(days=[[place.site, 5, 1, 4]], hours=[(0, [[place.site, 5, 1, 4]])]))
     gone = await place.world.call("DELETE", f"/v1/accounts/{place.account.id}", headers=place.session)
     assert gone.status in (200, 202), gone.raw
@@ -111,7 +111,7 @@ async def test_a_disconnected_account_has_what_is_stored(place):
     assert len(place.world.supervisor.asked) == asked
 
 
-async def test_a_day_that_is_none_or_has_not_begun_is_refused(place):
+async def test_invalid_or_future_day_is_refused(place):
     tomorrow = day_text(place.today + 1)
     for day in (tomorrow, "20261121", "2026-W47-6", "2026-11-31", "2026-11-21Z", "today", ""):
         path = f"/v1/accounts/{place.account.id}/ledger?day={day}"
@@ -121,7 +121,7 @@ async def test_a_day_that_is_none_or_has_not_begun_is_refused(place):
 
 
 @pytest.mark.rule("C3", "C4")
-async def test_another_users_account_has_no_ledger(place):
+async def test_ledger_of_another_users_account_is_not_found(place):
     other = await place.world.session(await place.world.user())
     path = f"/v1/accounts/{place.account.id}/ledger"
     assert (await place.world.call("GET", path, headers=other)).code == "not_found"

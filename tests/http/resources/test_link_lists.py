@@ -1,4 +1,4 @@
-"""GET /v1/links: what is looked for, the orders, and cursors that are of one list."""
+"""GET /v1/links: search, order, and cursors."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ DAY_MS = 86_400_000
 
 
 async def add(world, account, *codes, url="https://shop.example.com/sale"):
-    """New links; their ids by code."""
+    """Add links, and return their ids by code."""
     batch = [replace(new_link(account.user_id, account.id, code, world.clock()), url=url) for code in codes]
     made = await world.store.run(links.add_links(batch, 100_000))
     return {link.code: link.id for link in made}
 
 
 def forward(world, ms):
-    """The clock goes on: what it shows then."""
+    """Advance the clock, and return its time."""
     world.clock.now_ms += ms
     return world.clock()
 
 
 async def push(world, account, clicks):
-    """The account's worker sends clicks of yesterday, by link id."""
+    """Push yesterday's clicks, given by link id, as the account's worker."""
     day = world.clock() // DAY_MS - 1
     rows = tuple((link_id, n, 0, 1) for link_id, n in clicks.items())
     part = PushedPart(1, day, day * DAY_MS + 3_600_000, False, (), (), rows)
@@ -51,7 +51,7 @@ async def push(world, account, clicks):
 
 
 async def walk(world, headers, query, between=None):
-    """Every page of a list: the links of each, one after the other."""
+    """Return all pages of a list, as lists of links."""
     pages, cursor = [], ""
     while True:
         answer = await world.call("GET", f"/v1/links?{query}{cursor}", headers=headers)
@@ -92,9 +92,9 @@ async def test_links_are_listed_in_each_order_page_by_page(world):
 
 
 @pytest.mark.rule("X15")
-async def test_whoever_turns_the_pages_by_clicks_meets_each_link_once_while_clicks_come_in(world):
+async def test_paging_by_clicks_shows_each_link_once_while_clicks_change(world):
     user, _, account = await world.ready()
-    session = await world.key(user)  # which outlives the days that pass
+    session = await world.key(user)  # a session would expire during the test
     chance = random.Random(2)
     ids = list((await add(world, account, *(f"code{n}" for n in range(40)))).values())
     clicks = dict.fromkeys(ids, 0)
@@ -106,39 +106,39 @@ async def test_whoever_turns_the_pages_by_clicks_meets_each_link_once_while_clic
 
     await more()
     numbers = iter(range(100, 200))
-    gone = set()
+    deleted = set()
 
     async def change() -> None:
         await more()
         await add(world, account, f"code{next(numbers)}")
-        doomed = chance.choice([each for each in ids if each not in gone])
-        await world.store.run(links.delete_link(account.id, doomed))
-        gone.add(doomed)
-        forward(world, DAY_MS // 12)  # beyond midnight in the end
+        removed = chance.choice([each for each in ids if each not in deleted])
+        await world.store.run(links.delete_link(account.id, removed))
+        deleted.add(removed)
+        forward(world, DAY_MS // 12)  # passes midnight
 
     pages = await walk(world, session, "order=clicks&limit=5", change)
-    met = [link["id"] for page in pages for link in page]
-    assert len(met) == len(set(met))
-    assert set(met) >= set(ids) - gone
+    seen = [link["id"] for page in pages for link in page]
+    assert len(seen) == len(set(seen))
+    assert set(seen) >= set(ids) - deleted
     assert [len(page) for page in pages[:1]] == [5]
 
     async def beginning() -> list[int]:
         answer = await world.call("GET", "/v1/links?order=clicks&limit=7", headers=session)
         return [link["clicks_7d"] for link in answer.body["links"]]
 
-    # Whoever begins anew gets the order of now, each time that something has come in.
+    # A client that starts again gets the current order after each push.
     for _ in range(3):
         clicks = {link_id: chance.randrange(1_000_000) for link_id in ids}
         forward(world, DAY_MS)
         await push(world, account, clicks)
-        living = sorted((n for link_id, n in clicks.items() if link_id not in gone), reverse=True)
+        living = sorted((n for link_id, n in clicks.items() if link_id not in deleted), reverse=True)
         shown = await beginning()
         assert shown == sorted(shown, reverse=True)
         assert shown[0] >= living[0]
 
 
 @pytest.mark.rule("X15")
-async def test_a_new_a_changed_and_a_deleted_link_are_in_the_order_by_clicks_at_once(world):
+async def test_changes_of_links_show_in_the_order_by_clicks_immediately(world):
     _, session, account = await world.ready()
 
     async def codes(query=""):
@@ -158,7 +158,7 @@ async def test_a_new_a_changed_and_a_deleted_link_are_in_the_order_by_clicks_at_
 
 
 @pytest.mark.rule("X15")
-async def test_a_cursor_is_of_one_list(world):
+async def test_cursor_works_for_its_list_only(world):
     _, session, account = await world.ready()
     await add(world, account, "aaa", "bbb", "ccc")
     other_user = await world.user()
@@ -177,7 +177,7 @@ async def test_a_cursor_is_of_one_list(world):
         if query == "order=clicks":
             refused = await world.call("GET", f"/v1/links?{query}&cursor={cursor}", headers=stranger)
             assert "expired" in refused.body["error"]["details"]["issues"][0]["message"]
-        elif cursor is not None:  # it names places, not links: it shows a stranger nothing
+        elif cursor is not None:  # it encodes a position, not links, so it reveals nothing to a stranger
             answer = await world.call("GET", f"/v1/links?{query}&cursor={cursor}", headers=stranger)
             assert answer.body["links"] == [] or answer.code == "invalid_request"
 
@@ -199,7 +199,7 @@ async def test_a_cursor_is_of_one_list(world):
         (None, "x"),
     ],
 )
-async def test_a_cursor_that_was_tampered_with_is_refused(world, ready, place):
+async def test_manipulated_cursor_is_refused(world, ready, place):
     _, session, _ = ready
     cursor = cursor_of(("oldest", None, "", "active"), place)
     refused = await world.call("GET", f"/v1/links?cursor={cursor}", headers=session)
@@ -208,7 +208,7 @@ async def test_a_cursor_that_was_tampered_with_is_refused(world, ready, place):
 
 @pytest.mark.rule("X15", "G8")
 @cases("cursor", ["x", "lnk_" + "a" * 20, "W10", "%5B%5D", "=", "%00", "e30", "W1tbW1tb", "a" * 201, "%C3%A4"])
-async def test_what_is_no_cursor_is_refused(world, ready, cursor):
+async def test_invalid_cursor_is_refused(world, ready, cursor):
     _, session, _ = ready
     for order in ("oldest", "clicks"):
         refused = await world.call("GET", f"/v1/links?order={order}&cursor={cursor}", headers=session)
@@ -216,7 +216,7 @@ async def test_what_is_no_cursor_is_refused(world, ready, cursor):
 
 
 @pytest.mark.rule("X15")
-async def test_the_cursor_of_an_order_that_a_restart_forgot_says_so(world):
+async def test_cursor_of_a_ranking_lost_in_a_restart_has_expired(world):
     _, session, _ = await world.ready()
     cursor = cursor_of(("clicks", None, "", "active"), ("a" * 16, 5))
     refused = await world.call("GET", f"/v1/links?order=clicks&cursor={cursor}", headers=session)
@@ -224,7 +224,7 @@ async def test_the_cursor_of_an_order_that_a_restart_forgot_says_so(world):
 
 
 @pytest.mark.rule("X15")
-async def test_what_people_type_is_found_in_its_ascii_form(world):
+async def test_search_finds_international_text(world):
     _, session, account = await world.ready()
     await add(world, account, "host", url="https://xn--mnchen-3ya.example/")
     await add(world, account, "path", url="https://a.example/stra%C3%9Fe")
@@ -244,7 +244,7 @@ async def test_what_people_type_is_found_in_its_ascii_form(world):
     assert (await world.call("GET", "/v1/links?q=%00", headers=session)).code == "invalid_request"
 
 
-def test_rankings_are_kept_within_their_bounds():
+def test_rankings_are_cached_within_their_limits():
     kept = Rankings(most_links=100)
     which = [LinkFilter(user_id, contains=(str(n),)) for user_id in (1, 2) for n in range(10)]
     first = kept.keep(which[0], 1, ["lnk_a", "lnk_b"])
@@ -253,7 +253,7 @@ def test_rankings_are_kept_within_their_bounds():
     assert kept.named(first.name, which[1]) is None
     assert (len(first), first.page(1, 5), first.page(2, 5), first.page(9, 1)) == (2, ["lnk_b"], [], [])
     mine = [kept.keep(each, 1, []) for each in which[1:8]]
-    assert kept.named(first.name, which[0]) is first  # used last
+    assert kept.named(first.name, which[0]) is first  # now the most recently used
     kept.keep(which[8], 1, ["lnk_c"])
     assert kept.named(mine[0].name, which[1]) is None
     assert kept.named(first.name, which[0]) is first
@@ -267,7 +267,7 @@ def test_rankings_are_kept_within_their_bounds():
 
 @pytest.mark.rule("L3", "A17")
 @pytest.mark.parametrize("order", ["oldest", "newest", "code", "clicks"])
-async def test_the_links_of_a_disconnected_account_are_among_the_deleted(world, order):
+async def test_links_of_a_disconnected_account_are_listed_as_deleted(world, order):
     user, session, account = await world.ready()
     await add(world, account, "old")
     assert (await world.call("DELETE", f"/v1/accounts/{account.id}", headers=session)).status == 200

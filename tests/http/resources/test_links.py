@@ -1,4 +1,4 @@
-"""Links: their shape, and what is refused."""
+"""/v1/links: creation, changes, deletion, and QR codes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT
 
-LIVE_AT = START_MS + 60_000  # when every isolate serves what was synced
+LIVE_AT = START_MS + 60_000  # the time when every isolate serves the synced config
 NOW = "2026-11-21T04:00:00.000Z"
 
 
 @pytest.mark.rule("L1", "L2")
-async def test_a_new_link_answers_201(world):
+async def test_adding_a_link_answers_201(world):
     _, session, account = await world.ready()
     rules = [
         {"url": "https://example.org/de", "countries": ["DE", "AT"], "devices": ["mobile"]},
@@ -52,7 +52,7 @@ async def test_a_new_link_answers_201(world):
 
 
 @pytest.mark.rule("L1")
-async def test_a_code_is_six_random_characters_when_none_is_given(world):
+async def test_default_code_has_six_random_characters(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://a.example"}
     codes = {(await world.call("POST", "/v1/links", body, headers=session)).body["link"]["code"] for _ in range(4)}
@@ -78,14 +78,14 @@ async def test_a_code_is_six_random_characters_when_none_is_given(world):
         ("login", 201),
     ],
 )
-async def test_a_code_has_3_to_32_characters_of_a_small_alphabet(world, ready, code, status):
+async def test_code_has_3_to_32_allowed_characters(world, ready, code, status):
     _, session, account = ready
     body = {"account_id": account.id, "url": "https://a.example", "code": code}
     assert (await world.call("POST", "/v1/links", body, headers=session)).status == status
 
 
 @pytest.mark.rule("L1")
-async def test_a_code_that_programs_ask_for_by_themselves_is_refused_with_the_reason(world):
+async def test_reserved_code_is_refused_with_the_reason(world):
     _, session, account = await world.ready()
     for code, asker in RESERVED_CODES.items():
         body = {"account_id": account.id, "url": "https://a.example", "code": code}
@@ -97,19 +97,19 @@ async def test_a_code_that_programs_ask_for_by_themselves_is_refused_with_the_re
 
 
 @pytest.mark.rule("L1")
-def test_a_random_code_is_never_reserved_and_makes_no_word():
+def test_random_code_is_never_reserved_and_spells_no_word():
     possible = set(CODE_ALPHABET)
     for code in RESERVED_CODES:
-        assert re.fullmatch(r"[A-Za-z0-9_-]{3,32}", code), "no code anyway"
+        assert re.fullmatch(r"[A-Za-z0-9_-]{3,32}", code), "not a valid code"
         assert len(code) != 6 or not possible.issuperset(code)
     assert not possible & set("aeiouAEIOU"), "a word needs a vowel"
-    assert not possible & set("0O1lI"), "these look alike"
+    assert not possible & set("0O1lI"), "similar characters"
     assert len(possible) == len(CODE_ALPHABET) == 48
     assert possible.issuperset("".join(new_code() for _ in range(100)))
 
 
 @pytest.mark.rule("L1")
-async def test_of_two_links_with_one_code_at_once_one_is_made(world):
+async def test_concurrent_requests_for_one_code_create_one_link(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://a.example", "code": "same"}
     answers = []
@@ -125,7 +125,7 @@ async def test_of_two_links_with_one_code_at_once_one_is_made(world):
 
 
 @pytest.mark.rule("L1")
-async def test_a_link_needs_a_link_host(world):
+async def test_link_requires_a_link_host(world):
     user = await world.user()
     account = await world.account(user)
     body = {"account_id": account.id, "url": "https://a.example"}
@@ -159,7 +159,7 @@ async def test_a_link_needs_a_link_host(world):
         "https://example.org/" + "x" * 2029,
     ],
 )
-async def test_a_target_is_https_short_and_not_on_the_link_host(world, ready, url):
+async def test_destination_that_is_not_https_too_long_or_on_the_link_host_is_refused(world, ready, url):
     _, session, account = ready
     for body in ({"url": url}, {"url": "https://a.example", "rules": [{"url": url}]}):
         answer = await world.call("POST", "/v1/links", {"account_id": account.id, **body}, headers=session)
@@ -182,14 +182,14 @@ async def test_a_target_is_https_short_and_not_on_the_link_host(world, ready, ur
         "https://example.org/" + "x" * 2028,
     ],
 )
-async def test_any_other_https_address_is_a_target(world, url):
+async def test_other_https_urls_are_accepted(world, url):
     _, session, account = await world.ready()
     answer = await world.call("POST", "/v1/links", {"account_id": account.id, "url": url}, headers=session)
     assert (answer.status, answer.body["link"]["url"]) == (201, url)
 
 
 @pytest.mark.rule("L2")
-async def test_targets_with_umlauts_are_kept_in_their_ascii_form(world):
+async def test_international_destinations_are_stored_in_ascii(world):
     user = await world.user()
     account = await world.account(user, link_host="xn--lnk-zma.example")
     session = await world.session(user)
@@ -220,7 +220,7 @@ async def test_targets_with_umlauts_are_kept_in_their_ascii_form(world):
         [{"url": "https://a.example", "weight": 1}],
     ],
 )
-async def test_rules_that_do_not_fit_are_refused(world, ready, rules):
+async def test_invalid_rules_are_refused(world, ready, rules):
     _, session, account = ready
     body = {"account_id": account.id, "url": "https://a.example", "rules": rules}
     answer = await world.call("POST", "/v1/links", body, headers=session)
@@ -228,7 +228,7 @@ async def test_rules_that_do_not_fit_are_refused(world, ready, rules):
 
 
 async def add(world, headers, account, **fields):
-    """A new link."""
+    """Add a link."""
     body = {"account_id": account.id, "url": "https://a.example/", **fields}
     answer = await world.call("POST", "/v1/links", body, headers=headers)
     assert answer.status == 201, answer.raw
@@ -236,17 +236,17 @@ async def add(world, headers, account, **fields):
 
 
 async def version_of(world, account):
-    """The newest version of the account's configuration."""
+    """Return the current version of the account's config."""
     return (await world.store.read(accounts.account_by_id(account.id))).config_version
 
 
 async def synced(world, account):
-    """The worker has everything."""
+    """Record that the worker has the current config."""
     await world.store.run(syncs.end_sync(account.id, 0, await version_of(world, account), {}, LIVE_AT))
 
 
 @pytest.mark.rule("L3")
-async def test_a_changed_link_keeps_its_code_and_is_pending_until_it_is_synced(world):
+async def test_changed_link_keeps_its_code_and_is_pending_until_the_sync(world):
     _, session, account = await world.ready()
     rules = [{"url": "https://a.example/de", "countries": ["DE"]}]
     link = await add(world, session, account, code="abc", rules=rules)
@@ -271,7 +271,7 @@ async def test_a_changed_link_keeps_its_code_and_is_pending_until_it_is_synced(w
 
 
 @pytest.mark.rule("L3")
-async def test_a_change_that_changes_nothing_leaves_the_worker_in_peace(world):
+async def test_change_without_effect_triggers_no_sync(world):
     _, session, account = await world.ready()
     link = await add(world, session, account, rules=[{"url": "https://a.example/de", "devices": ["mobile"]}])
     await synced(world, account)
@@ -287,7 +287,7 @@ async def test_a_change_that_changes_nothing_leaves_the_worker_in_peace(world):
 
 @pytest.fixture
 async def owned_link(world, ready):
-    """A session, and a link of its user."""
+    """The headers of a session, and a link of its user."""
     _, session, account = ready
     return session, await add(world, session, account)
 
@@ -305,7 +305,7 @@ async def owned_link(world, ready):
         ([], ""),
     ],
 )
-async def test_a_change_is_looked_at_like_a_new_link(world, owned_link, body, path):
+async def test_change_is_validated_like_a_new_link(world, owned_link, body, path):
     session, link = owned_link
     answer = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
     assert (answer.status, answer.code) == (400, "invalid_request")
@@ -314,7 +314,7 @@ async def test_a_change_is_looked_at_like_a_new_link(world, owned_link, body, pa
 
 
 @pytest.mark.rule("L3")
-async def test_a_deleted_link_frees_its_code_and_can_only_be_read(world):
+async def test_deleted_link_frees_its_code_and_can_only_be_read(world):
     _, session, account = await world.ready()
     link = await add(world, session, account, code="abc")
     await synced(world, account)
@@ -337,7 +337,7 @@ async def test_a_deleted_link_frees_its_code_and_can_only_be_read(world):
 
 
 @pytest.mark.rule("L3", "G8")
-async def test_a_deleted_link_does_not_count_against_the_limit(world):
+async def test_deleted_link_does_not_count_against_the_limit(world):
     _, session, account = await world.ready()
     made = [await add(world, session, account) for _ in range(world.config.limits.links)]
     body = {"account_id": account.id, "url": "https://a.example"}
@@ -347,7 +347,7 @@ async def test_a_deleted_link_does_not_count_against_the_limit(world):
 
 
 @pytest.mark.rule("C3", "C4", "G10")
-async def test_nobody_else_changes_or_deletes_a_link(world):
+async def test_only_the_user_can_change_or_delete_a_link(world):
     user, session, account = await world.ready()
     link = await add(world, session, account)
     stranger = await world.session(await world.user())
@@ -362,35 +362,35 @@ async def test_nobody_else_changes_or_deletes_a_link(world):
     assert (await world.call("GET", f"/v1/links/{link['id']}", headers=session)).body["link"] == link
 
 
-async def at_once(count, one):
-    """What `one(0)` … `one(count - 1)` answer, all asked at once: status and code."""
-    ends = []
+async def concurrently(count, one):
+    """Run `one(0)` … `one(count - 1)` concurrently, and return status and code of their answers."""
+    outcomes = []
 
     async def ask(number):
         answer = await one(number)
-        ends.append((answer.status, answer.code))
+        outcomes.append((answer.status, answer.code))
 
     async with trio.open_nursery() as nursery:
         for number in range(count):
             nursery.start_soon(ask, number)
-    return sorted(ends, key=str)
+    return sorted(outcomes, key=str)
 
 
 @pytest.mark.rule("L1", "L3")
-async def test_of_twenty_at_once_one_gets_the_code_and_one_deletes_it(world):
+async def test_of_twenty_concurrent_requests_one_creates_and_one_deletes_the_link(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://a.example/", "code": "same"}
     for _ in range(2):  # the second time the code has just been freed
-        ends = await at_once(20, lambda n: world.call("POST", "/v1/links", body, headers=session))
-        assert ends == [(201, None), *[(409, "link_exists")] * 19]
+        outcomes = await concurrently(20, lambda n: world.call("POST", "/v1/links", body, headers=session))
+        assert outcomes == [(201, None), *[(409, "link_exists")] * 19]
         [link] = (await world.call("GET", "/v1/links", headers=session)).body["links"]
         path = f"/v1/links/{link['id']}"
-        ends = await at_once(20, lambda n, path=path: world.call("DELETE", path, headers=session))
-        assert ends == [(200, None), *[(404, "not_found")] * 19]
+        outcomes = await concurrently(20, lambda n, path=path: world.call("DELETE", path, headers=session))
+        assert outcomes == [(200, None), *[(404, "not_found")] * 19]
 
 
 @pytest.mark.rule("L3")
-async def test_changes_and_a_deletion_at_once_leave_a_deleted_link_with_the_newest_version(world):
+async def test_concurrent_changes_and_a_deletion_leave_a_deleted_link_with_the_newest_version(world):
     user, session, account = await world.ready()
     for _ in range(3):
         link = await add(world, session, account, code="abc")
@@ -402,15 +402,15 @@ async def test_changes_and_a_deletion_at_once_leave_a_deleted_link_with_the_newe
                 return await world.call("DELETE", path, headers=session)
             return await world.call("PATCH", path, {"url": f"https://a.example/{number}"}, headers=session)
 
-        ends = await at_once(20, one)
-        assert set(ends) <= {(200, None), (404, "not_found")}
+        outcomes = await concurrently(20, one)
+        assert set(outcomes) <= {(200, None), (404, "not_found")}
         kept = await world.store.read(links.get_link(user.id, link["id"]))
         assert (kept.state, kept.version) == ("deleted", await version_of(world, account))
-        assert kept.version == before + ends.count((200, None))
+        assert kept.version == before + outcomes.count((200, None))
 
 
 @pytest.mark.rule("L4")
-async def test_clicks_of_a_week_are_in_the_list_for_who_may_read_reports(world):
+async def test_list_has_clicks_of_a_week_with_scope_reports(world):
     user, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://a.example"}
     link = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
@@ -432,7 +432,7 @@ async def test_clicks_of_a_week_are_in_the_list_for_who_may_read_reports(world):
 
 
 @pytest.mark.rule("L6")
-async def test_a_qr_code_is_an_svg_of_the_short_address(world):
+async def test_qr_code_is_an_svg_of_the_short_url(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://a.example", "code": "abc"}
     link = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]

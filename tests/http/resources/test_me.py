@@ -1,4 +1,4 @@
-"""PATCH /v1/me: whether e-mails about the accounts are wanted."""
+"""PATCH /v1/me: turn e-mails about the accounts on or off."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.rule("X13", "C11")
-async def test_e_mails_are_switched_off_and_on(world):
+async def test_emails_can_be_turned_off_and_on(world):
     session = await world.session(await world.user())
     shown = await world.call("GET", "/v1/me", headers=session)
     assert shown.body["user"]["notify"] is True
@@ -21,7 +21,7 @@ async def test_e_mails_are_switched_off_and_on(world):
 
 
 @pytest.mark.rule("C3", "X13")
-async def test_no_key_keeps_its_user_from_being_told(world):
+async def test_api_key_cannot_turn_off_emails(world):
     user = await world.user()
     answer = await world.call("PATCH", "/v1/me", {"notify": False}, headers=await world.key(user))
     assert answer.code == "session_required"
@@ -30,13 +30,13 @@ async def test_no_key_keeps_its_user_from_being_told(world):
 
 
 @pytest.mark.parametrize("body", [{}, {"notify": "no"}, {"notify": None}, {"notify": True, "plan": "api"}])
-async def test_a_wrong_body_changes_nothing(world, body):
+async def test_invalid_body_changes_nothing(world, body):
     session = await world.session(await world.user())
     assert (await world.call("PATCH", "/v1/me", body, headers=session)).code == "invalid_request"
     assert (await world.call("GET", "/v1/me", headers=session)).body["user"]["notify"] is True
 
 
-async def test_another_user_is_not_touched(world):
+async def test_other_users_are_not_affected(world):
     mine, other = await world.session(await world.user()), await world.session(await world.user())
     assert (await world.call("PATCH", "/v1/me", {"notify": False}, headers=mine)).status == 200
     assert (await world.call("GET", "/v1/me", headers=other)).body["user"]["notify"] is True

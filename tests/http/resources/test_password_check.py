@@ -1,4 +1,4 @@
-"""Whether a password is a user's: counted by the user, whatever strangers guess."""
+"""Password checks of signed-in users: limited per user, independently of guesses at sign-in."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ async def a_user(store, clock, email="ann@example.com"):
     return await store.run(users.add_user(email, hash_password(RIGHT.get_secret_value()), clock(), confirmed=True))
 
 
-async def test_the_right_password_passes_and_a_wrong_one_does_not(store, clock):
+async def test_correct_password_passes_and_a_wrong_one_does_not(store, clock):
     user, check = await a_user(store, clock), check_of(store, clock, 3)
-    for _ in range(10):  # right ones are never used up
+    for _ in range(10):  # correct passwords do not count
         await check.check(user, RIGHT, None)
     with pytest.raises(Forbidden) as refused:
         await check.check(user, WRONG, None)
     assert refused.value.code == "invalid_password"
 
 
-async def test_wrong_passwords_are_limited_by_user_also_when_they_come_at_once(store, clock):
+async def test_concurrent_wrong_passwords_are_limited_per_user(store, clock):
     user, check = await a_user(store, clock), check_of(store, clock, 3)
     codes: list[str] = []
 
@@ -55,29 +55,29 @@ async def test_wrong_passwords_are_limited_by_user_also_when_they_come_at_once(s
     await check.check(user, RIGHT, None)
 
 
-async def test_what_strangers_guess_at_the_sign_in_does_not_count_against_who_is_signed_in(store, clock):
+async def test_guesses_at_sign_in_do_not_count_against_a_signed_in_user(store, clock):
     user, check = await a_user(store, clock), check_of(store, clock, 1)
-    assert not await check.is_right("address of ann", "", WRONG, None, via="nobody", client=None)
+    assert not await check.is_correct("address of ann", "", WRONG, None, via="nobody", client=None)
     with pytest.raises(ServiceError):
-        await check.is_right("address of ann", "", WRONG, None, via="nobody", client=None)
+        await check.is_correct("address of ann", "", WRONG, None, via="nobody", client=None)
     await check.check(user, RIGHT, None)
 
 
-async def test_a_user_without_a_password_has_no_right_one(store, clock):
+async def test_user_without_a_password_is_refused(store, clock):
     user, check = await a_user(store, clock), check_of(store, clock, 3)
     await store.run(users.set_password_hash(user.id, ""))
     with pytest.raises(Forbidden):
         await check.check(user, RIGHT, None)
 
 
-async def test_of_a_user_who_is_gone_no_password_is_wrong(store, clock):
+async def test_deleted_user_is_unauthorized(store, clock):
     user, check = await a_user(store, clock), check_of(store, clock, 1)
-    for _ in range(2):  # and none is counted
+    for _ in range(2):  # and no attempt is counted
         with pytest.raises(Unauthorized):
             await check.check(replace(user, id=user.id + 1), WRONG, None)
 
 
-def test_no_password_is_right_where_none_counts():
+def test_no_password_matches_a_missing_hash():
     for stored in (None, ""):
-        assert not verify_password(stored, "nobody has this password")
+        assert not verify_password(stored, "any password")
         assert not verify_password(stored, "")

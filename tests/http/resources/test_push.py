@@ -1,4 +1,4 @@
-"""POST /edge/push and the reports that are made of it."""
+"""POST /edge/push, and the reports made from pushes."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from tests.http.conftest import Answer, World
 
 Rows = Sequence[list[Any]]
-SHARED = json.loads((Path(__file__).parents[3] / "docs" / "push.schema.json").read_text())
+SHARED = json.loads((Path(__file__).parents[3] / "docs/develop/push.schema.json").read_text())
 
 DROPPED = {"budget": 0, "invalid": 0, "unknown_target": 0, "too_old": 0, "busy": 0, "expired": 0}
 
 
 def schema(name: str) -> Any:
-    """One of the schemas that worker and service share."""
+    """Return a validator for one of the schemas that worker and service share."""
     return Draft202012Validator({**SHARED, "oneOf": [{"$ref": f"#/$defs/{name}"}]})
 
 
@@ -73,7 +73,7 @@ class Place:
         *,
         final: bool = False,
     ) -> dict[str, Any]:
-        """A part about `day` days ago; hours: (hour, rows), upto: hours covered."""
+        """Make a part about `day` days ago. `hours`: (hour, rows) pairs. `upto`: the number of hours covered."""
         start = (self.today - day) * DAY_MS
         covered = 24 if final else (upto if upto is not None else max((hour + 1 for hour, _ in hours), default=0))
         return {
@@ -87,7 +87,7 @@ class Place:
         }
 
     def body(self, *parts: Any, **more: Any) -> dict[str, Any]:
-        """A push."""
+        """Make the body of a push."""
         head = {
             "v": 1,
             "install": "op_1",
@@ -108,7 +108,7 @@ class Place:
         return answer
 
     async def report(self, noun: str = "site", query: str = "") -> Any:
-        """A report."""
+        """Return the report of the site or the link."""
         target = self.site if noun == "site" else self.link
         answer = await self.world.call("GET", f"/v1/{noun}s/{target}/report{query}", headers=self.session)
         assert answer.status == 200, answer.raw
@@ -130,13 +130,13 @@ async def place(world):
     return Place(world, session, account, site.body["site"]["id"], link.body["link"], worker)
 
 
-async def test_what_these_tests_send_is_what_the_worker_may_send(place):
+async def test_pushes_of_these_tests_match_the_shared_schema(place):
     hours = [(0, [[place.site, 5, 1, 4]])]
     schema("push").validate(place.body(place.part(hours=hours, days=[[place.site, 5, 1, 4]], refused=[1])))
 
 
 @pytest.mark.rule("A22")
-async def test_a_push_without_parts_is_heard(place):
+async def test_push_without_parts_is_recorded(place):
     answer = await place.push(queue=0, error="d1: slow")
     assert answer.body == {"ok": True, "accepted": [], "refused": [], "unknown_targets": []}
     shown = await place.world.call("GET", f"/v1/accounts/{place.account.id}", headers=place.session)
@@ -145,7 +145,7 @@ async def test_a_push_without_parts_is_heard(place):
 
 
 @pytest.mark.rule("G9", "R1", "R2", "W3")
-async def test_a_push_becomes_a_report_and_sent_twice_changes_nothing(place):
+async def test_push_becomes_a_report_and_a_repeat_changes_nothing(place):
     hours = [(0, [[place.site, 5, 1, 4]]), (2, [[place.site, 2, 0, 2]])]
     part = place.part(hours=hours, days=[[place.site, 7, 1, 5]], upto=3)
     for _ in range(2):
@@ -173,7 +173,7 @@ async def test_a_push_becomes_a_report_and_sent_twice_changes_nothing(place):
 
 
 @pytest.mark.rule("R1")
-async def test_longer_periods_have_a_point_a_day(place):
+async def test_longer_periods_have_a_point_per_day(place):
     await place.push(
         place.part(1, day=2, days=[[place.site, 10, 2, 8]], final=True),
         place.part(2, hours=[(0, [[place.site, 1, 0, 1]])], days=[[place.site, 1, 0, 1]]),
@@ -190,7 +190,7 @@ async def test_imported_days_count_in_reports(place):
     for noun, name in (("site", "example.com"), ("link", place.code)):
         [target] = await read(imported_days.targets_named([place.account.id], noun, name))
         await place.world.store.run(imported_days.import_days(target, imported))
-        for final in (False, True):  # the account's worker may have sent that day of its other targets
+        for final in (False, True):  # the worker may have pushed that day for other targets
             await place.push(place.part(day=2, final=final))
             week = await place.report(noun, "?period=7d")
             assert week["totals"] == {"views": 10, "bots": 2, "visitors": 8}
@@ -209,7 +209,7 @@ async def test_refused_hours_make_todays_report_incomplete(place):
     assert (await place.report("link"))["incomplete"] is False
 
 
-async def test_targets_of_another_account_are_named_and_left_out(place):
+async def test_targets_of_another_account_are_reported_as_unknown(place):
     answer = await place.push(place.part(hours=[(0, [["site_aaaaaaaaaaaaaaaaaaaa", 1, 1, 1], [place.site, 3, 0, 3]])]))
     assert answer.body["accepted"] == [1]
     assert answer.body["unknown_targets"] == ["site_aaaaaaaaaaaaaaaaaaaa"]
@@ -218,7 +218,7 @@ async def test_targets_of_another_account_are_named_and_left_out(place):
 
 @pytest.mark.rule("W7")
 @pytest.mark.parametrize("header", [None, "Bearer svcw_unknown", "Basic abc"])
-async def test_an_unknown_worker_key_is_unauthorized(place, header):
+async def test_unknown_worker_key_is_unauthorized(place, header):
     headers = {} if header is None else {"Authorization": header}
     answer = await place.world.call("POST", "/edge/push", place.body(), headers=headers)
     assert (answer.status, answer.code) == (401, "unauthorized")
@@ -226,7 +226,7 @@ async def test_an_unknown_worker_key_is_unauthorized(place, header):
 
 
 @pytest.mark.rule("W7")
-async def test_the_previous_key_is_accepted_for_a_day_and_no_longer(place):
+async def test_previous_worker_key_is_accepted_for_one_day(place):
     new = new_secret("svcw_")
     until = place.world.clock() + DAY_MS
     await place.world.store.run(worker_keys.add_worker_key(place.account.id, digest(new)))
@@ -259,7 +259,7 @@ parts = st.fixed_dictionaries(
 
 @pytest.mark.rule("W3")
 @given(parts)
-def test_every_part_that_the_shared_schema_allows_can_be_read(part):
+def test_every_part_allowed_by_the_shared_schema_can_be_read(part):
     schema("part").validate(part)
     read, wrong = read_parts((part,))
     assert wrong == []
@@ -290,7 +290,7 @@ WRONG_PARTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.rule("W4")
-async def test_a_wrong_part_is_refused_by_its_number_and_the_others_are_taken(place):
+async def test_invalid_part_is_refused_by_id_and_the_others_are_accepted(place):
     good = place.part(1, hours=[(0, [[place.site, 1, 0, 1]])], days=[[place.site, 1, 0, 1]])
     wrong = [{**copy.deepcopy(good), "id": 10 + n, **change} for n, change in enumerate(WRONG_PARTS)]
     no_fields = {"id": 99}
@@ -303,7 +303,7 @@ async def test_a_wrong_part_is_refused_by_its_number_and_the_others_are_taken(pl
 
 
 @pytest.mark.rule("S7", "W4")
-async def test_a_part_that_is_refused_or_early_is_not_missed_and_one_that_never_came_is(place):
+async def test_refused_or_early_part_is_not_missing_and_one_never_sent_is(place):
     async def missed(*parts):
         assert (await place.push(*parts)).status == 200
         return (await place.world.store.read(accounts.account_by_id(place.account.id))).restored_as_of is not None
@@ -316,7 +316,7 @@ async def test_a_part_that_is_refused_or_early_is_not_missed_and_one_that_never_
 
 
 @pytest.mark.rule("W4")
-async def test_a_part_that_no_report_shows_any_more_is_too_old(place):
+async def test_part_older_than_all_reports_is_too_old(place):
     answer = await place.push(place.part(4, day=60, days=[[place.site, 1, 0, 1]], final=True))
     assert answer.body["refused"] == [{"id": 4, "code": "too_old"}]
 
@@ -341,7 +341,7 @@ async def test_a_part_that_no_report_shows_any_more_is_too_old(place):
         {"parts": [{"id": 1}] * 101},
     ],
 )
-async def test_a_push_with_a_wrong_head_is_an_invalid_request_and_changes_nothing(place, change):
+async def test_push_with_an_invalid_head_changes_nothing(place, change):
     answer = await place.push(**change)
     assert (answer.status, answer.code) == (400, "invalid_request")
     shown = await place.world.call("GET", f"/v1/accounts/{place.account.id}", headers=place.session)
@@ -356,13 +356,13 @@ async def test_a_push_with_a_wrong_head_is_an_invalid_request_and_changes_nothin
         ({"error": "no answer", "error_kind": "push"}, "push"),
         ({"error": "push: said by a cron", "error_kind": "cron"}, "cron"),
         ({"error": "no memory", "error_kind": "of a newer worker"}, "cron"),
-        # Of a worker before the field.
+        # Workers older than the field.
         ({"error": "push: no answer (TimeoutError)"}, "push"),
         ({"error": "push: no answer (TimeoutError)", "error_kind": None}, "push"),
         ({"error": "cron: Error: D1_ERROR: no such table"}, "cron"),
     ],
 )
-async def test_an_error_of_a_cron_makes_a_health_check_due_and_one_of_a_push_does_not(place, report, kind):
+async def test_cron_error_makes_a_health_check_due_and_a_push_error_does_not(place, report, kind):
     assert (await place.push(**report)).status == 200
     account = await place.world.store.read(accounts.account_by_id(place.account.id))
     assert account.push.error_kind == kind
@@ -370,7 +370,7 @@ async def test_an_error_of_a_cron_makes_a_health_check_due_and_one_of_a_push_doe
 
 
 @pytest.mark.rule("G8")
-async def test_a_worker_that_pushes_without_end_waits_and_nobody_else_does(place):
+async def test_rate_limit_of_pushes_is_per_account(place):
     most = place.world.config.limits.pushes_per_minute
     for _ in range(most):
         assert (await place.push()).status == 200
@@ -398,17 +398,17 @@ async def test_a_worker_that_pushes_without_end_waits_and_nobody_else_does(place
     ],
     ids=["lists", "items", "fields", "depth"],
 )
-def test_a_large_body_that_is_no_push_is_not_read(filled):
+def test_large_body_that_is_not_a_push_is_refused_early(filled):
     with pytest.raises(Invalid, match="invalid_request") as refused:
         read_push(f'{{"v": 1, {filled}}}'.encode())
     assert refused.value.details == {
-        "issues": [{"path": "", "code": "too_much", "message": "has more fields, lists or items than any push"}]
+        "issues": [{"path": "", "code": "too_much", "message": "has too many fields, lists or items for a push"}]
     }
 
 
 @pytest.mark.rule("W4")
-def test_of_a_part_that_is_wrong_one_thing_is_looked_for():
-    """To note what is wrong with each row of a large part took seconds."""
+def test_validation_of_a_part_stops_at_the_first_error():
+    """Reporting an error for each row of a large part took seconds."""
     hours = [{"at": n * HOUR_MS, "rows": [[]] * 1_000} for n in range(24)]
     part = {
         "id": 1,
@@ -425,21 +425,21 @@ def test_of_a_part_that_is_wrong_one_thing_is_looked_for():
     assert read_parts((part,)) == ([], [1])
 
 
-async def test_the_largest_push_is_taken(place):
-    """An honest worker's parts are as large as its account has links: the bounds are above them."""
+async def test_largest_push_is_accepted(place):
+    """The size of a worker's part depends on the number of links; the limits are above the largest valid size."""
     names = [f"lnk_{number:020}" for number in range(1_900)]
     rows = [[name, 1, 1, 1] for name in names]
     answer = await place.push(place.part(1, day=1, days=rows, final=True))
     assert (answer.status, len(answer.body["unknown_targets"])) == (200, len(names))
 
 
-async def test_a_field_of_a_newer_worker_is_no_reason_to_refuse(place):
+async def test_unknown_fields_of_a_newer_worker_are_ignored(place):
     part = {**place.part(hours=[(0, [[place.site, 1, 0, 1]])]), "new": 1}
     assert (await place.push(part, also_new={"a": 1})).body["accepted"] == [1]
 
 
 @pytest.mark.rule("A15")
-async def test_a_push_ends_a_silence(place):
+async def test_push_ends_state_no_connection(place):
     assert await place.world.store.run(states.move(place.account.id, ("ready",), "no_connection", None, START_MS))
     await place.push()
     shown = await place.world.call("GET", f"/v1/accounts/{place.account.id}", headers=place.session)
@@ -450,7 +450,7 @@ async def test_a_push_ends_a_silence(place):
 
 
 @pytest.mark.rule("R3")
-async def test_breakdowns_are_read_only_when_they_are_asked_for(place):
+async def test_breakdowns_are_read_only_on_request(place):
     place.world.supervisor.readable = Live(
         at=place.world.clock(), days={}, hours={}, breakdowns={"pages": {"/": 3, "(other)": 5}}
     )
@@ -464,7 +464,7 @@ async def test_breakdowns_are_read_only_when_they_are_asked_for(place):
 
 
 @pytest.mark.rule("R3")
-async def test_a_report_names_the_first_day_of_breakdowns_that_cover_fewer_days(place):
+async def test_report_has_the_first_day_of_its_breakdowns(place):
     kept_from = place.today - 15
     place.world.supervisor.readable = Live(
         at=place.world.clock(), days={}, hours={}, breakdowns={}, kept_from=kept_from
@@ -472,7 +472,7 @@ async def test_a_report_names_the_first_day_of_breakdowns_that_cover_fewer_days(
     for noun in ("site", "link"):
         month = await place.report(noun, "?breakdowns=1&period=30d")
         assert (month["from"], month["breakdowns_from"]) == (day_text(place.today - 29), day_text(kept_from))
-        # The link was made today: before, it had no click, whatever is deleted.
+        # The link was created today, so it had no clicks on deleted days.
         assert len(month["series"]) == 30
         assert (await place.report(noun, "?period=30d"))["breakdowns_from"] is None
 
@@ -480,7 +480,7 @@ async def test_a_report_names_the_first_day_of_breakdowns_that_cover_fewer_days(
 @pytest.mark.rule("R5")
 @pytest.mark.rule("R6")
 @pytest.mark.parametrize("reason", ["not_installed", "cloudflare", "rate_limited"])
-async def test_a_report_without_the_database_says_why_and_keeps_its_totals(place, reason):
+async def test_report_without_the_database_has_the_reason_and_the_stored_totals(place, reason):
     rows = [[place.site, 4, 0, 4], [place.link, 6, 1, 6]]
     await place.push(place.part(1, day=1, days=rows, final=True), place.part(2, hours=[(0, rows)], days=rows))
     place.world.supervisor.readable = Unavailable(reason)
@@ -493,7 +493,7 @@ async def test_a_report_without_the_database_says_why_and_keeps_its_totals(place
 
 
 @pytest.mark.rule("R4")
-async def test_a_links_today_is_read_live_and_its_closed_days_are_stored(place):
+async def test_link_report_reads_today_live_and_final_days_from_the_store(place):
     await place.push(place.part(1, day=1, days=[[place.link, 6, 1, 6]], final=True))
     now = place.world.clock()
     place.world.supervisor.readable = Live(
@@ -512,22 +512,22 @@ async def test_a_links_today_is_read_live_and_its_closed_days_are_stored(place):
 
 
 @pytest.mark.rule("R4", "R6")
-async def test_periods_of_a_link_without_breakdowns_are_one_question_to_its_database(place):
+async def test_link_reports_without_breakdowns_share_one_live_read(place):
     supervisor, today = place.world.supervisor, place.today
     supervisor.readable = Live(at=place.world.clock(), days={}, hours={}, breakdowns={})
     supervisor.asked.clear()
     for period in ("today", "7d", "30d"):
         assert (await place.report("link", f"?period={period}"))["breakdowns"] is None
-    assert set(supervisor.asked) == {f"live {place.link} {today} {today}"}  # the link was made today
+    assert set(supervisor.asked) == {f"live {place.link} {today} {today}"}  # the link was created today
     supervisor.asked.clear()
     await place.report("link", "?period=7d&breakdowns=1")
     assert supervisor.asked == [f"live {place.link} {today - 6} {today}"]
 
 
 @pytest.mark.rule("R4")
-async def test_days_of_a_link_that_were_not_sent_are_read_without_breakdowns_too(place):
+async def test_days_not_pushed_are_read_live_without_breakdowns(place):
     await place.push(place.part(1, day=1, days=[[place.link, 6, 1, 6]], final=True))
-    await place.world.store.run(_made_earlier(place.link, 3 * DAY_MS))
+    await place.world.store.run(_move_creation_back(place.link, 3 * DAY_MS))
     supervisor, today = place.world.supervisor, place.today
     supervisor.readable = Live(
         at=place.world.clock(),
@@ -541,11 +541,11 @@ async def test_days_of_a_link_that_were_not_sent_are_read_without_breakdowns_too
     assert week["totals"] == {"views": 12, "bots": 1, "visitors": 9}
 
 
-def _made_earlier(link_id: str, by_ms: int) -> Tx[None]:
+def _move_creation_back(link_id: str, by_ms: int) -> Tx[None]:
     yield sql("update links set created_at = created_at - $2 where id = $1", link_id, by_ms)
 
 
-async def test_a_first_view_is_looked_for_until_the_worker_has_sent_one(place):
+async def test_first_view_is_read_live_until_the_worker_has_pushed_one(place):
     supervisor, now = place.world.supervisor, place.world.clock()
 
     async def first_view() -> Any:
@@ -568,7 +568,7 @@ async def test_a_first_view_is_looked_for_until_the_worker_has_sent_one(place):
 
 @pytest.mark.rule("R1")
 @cases("query", ["period=1d", "period=", "breakdowns=0", "breakdowns=true", "period=7d&period=7d", "from=x"])
-async def test_a_report_of_another_kind_is_an_invalid_request(place, query):
+async def test_invalid_report_query_is_an_invalid_request(place, query):
     for path in (f"/v1/sites/{place.site}/report", f"/v1/links/{place.link}/report"):
         answer = await place.world.call("GET", f"{path}?{query}", headers=place.session)
         assert (answer.status, answer.code) == (400, "invalid_request")

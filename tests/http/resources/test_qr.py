@@ -1,4 +1,4 @@
-"""QR codes are read back by another library, from a picture made of the SVG's own path."""
+"""QR codes can be scanned: another library reads pictures drawn from the SVG."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ URL = "https://go.example.com/ab3X9k?q"
 
 
 def picture(code: str, pixels_a_module: int = 4) -> np.ndarray:
-    """The SVG drawn: white where its rect is, black where its path is."""
+    """Draw the SVG: its rect in white, its path in black."""
     root = ET.fromstring(code)
     left, top, width, height = (int(part) for part in root.attrib["viewBox"].split())
     assert (left, top) == (0, 0)
@@ -29,7 +29,7 @@ def picture(code: str, pixels_a_module: int = 4) -> np.ndarray:
     assert {**rect.attrib} == {"width": str(width), "height": str(height), "fill": "#fff"}
     modules = np.full((height, width), 255, dtype=np.uint8)
     drawn = re.sub(r"M(\d+) (\d+)h(\d+)v1h-(\d+)z", "", path.attrib["d"])
-    assert drawn == ""  # nothing but runs of one module's height, in integers
+    assert drawn == ""  # only runs of one module's height, with integer coordinates
     for x, y, run, back in re.findall(r"M(\d+) (\d+)h(\d+)v1h-(\d+)z", path.attrib["d"]):
         assert run == back
         modules[int(y), int(x) : int(x) + int(run)] = 0
@@ -42,7 +42,7 @@ def read(code: str) -> zxingcpp.Barcode:
 
 
 @pytest.mark.rule("L6")
-def test_a_scanner_reads_the_address_at_level_m():
+def test_scanner_reads_the_url_at_level_m():
     found = read(svg(URL))
     assert found.text == URL
     assert found.format == zxingcpp.BarcodeFormat.QRCode
@@ -50,7 +50,7 @@ def test_a_scanner_reads_the_address_at_level_m():
 
 
 @pytest.mark.rule("L6")
-def test_a_code_is_one_rect_and_one_path_with_four_white_modules_around():
+def test_code_is_one_rect_and_one_path_with_a_quiet_zone_of_four_modules():
     root = ET.fromstring(svg(URL))
     assert [child.tag for child in root] == [f"{SVG}rect", f"{SVG}path"]
     modules = picture(svg(URL), 1)
@@ -62,7 +62,7 @@ def test_a_code_is_one_rect_and_one_path_with_four_white_modules_around():
 
 
 @pytest.mark.rule("L6")
-def test_a_code_without_a_size_scales_to_its_container():
+def test_code_without_a_size_scales_to_its_container():
     root = ET.fromstring(svg(URL))
     assert "width" not in root.attrib
     assert "height" not in root.attrib
@@ -81,7 +81,7 @@ def test_size_is_width_and_height_in_pixels(size):
     host=st.from_regex(r"[a-z]{1,20}(\.[a-z]{1,20}){1,4}", fullmatch=True),
     code=st.from_regex(r"[A-Za-z0-9_-]{3,32}", fullmatch=True),
 )
-def test_every_short_address_can_be_scanned(host, code):
+def test_every_short_url_can_be_scanned(host, code):
     url = f"https://{host}/{code}?q"
     found = read(svg(url))
     assert found.text == url
@@ -93,17 +93,17 @@ LONGEST = f"https://{LONGEST_HOST}/{'aZ09_-bc' * 4}?q"
 
 
 def modules_of(code: str) -> np.ndarray:
-    """The modules of the SVG, 0 for a dark and 255 for a light one."""
+    """Return the modules of the SVG: 0 is dark, 255 is light."""
     return picture(code, 1)
 
 
 def at_size(code: str, size: int) -> np.ndarray:
-    """The SVG at so many pixels, each as grey as the part of it that is light: what a browser draws."""
+    """Draw the SVG at `size` pixels like a browser: the grey of a pixel is the share of its light area."""
     modules = modules_of(code).astype(np.float32)
     count = modules.shape[0]
     edges = np.linspace(0, count, size + 1, dtype=np.float64)
     cells = np.arange(count)
-    # How much of each pixel (a row) lies in each module (a column).
+    # The share of each pixel (row) within each module (column).
     cover = np.clip(np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells), 0, None)
     cover = (cover * size / count).astype(np.float32)
     rows = [(part @ modules @ cover.T).round().astype(np.uint8) for part in np.array_split(cover, max(1, size // 500))]
@@ -111,7 +111,7 @@ def at_size(code: str, size: int) -> np.ndarray:
 
 
 def photographed(code: str, degrees: float, noise: float, seed: int) -> np.ndarray:
-    """The SVG on a grey table, turned, at seven pixels a module, with so much noise (standard deviation of 255)."""
+    """Draw the SVG rotated on a grey background, at 7 pixels per module, with noise (standard deviation, of 255)."""
     modules = modules_of(code)
     count = modules.shape[0]
     turn = np.radians(degrees)
@@ -125,19 +125,19 @@ def photographed(code: str, degrees: float, noise: float, seed: int) -> np.ndarr
     return seen.clip(0, 255).astype(np.uint8)
 
 
-def test_the_longest_address_has_the_lengths_that_a_host_and_a_code_may_have():
+def test_longest_url_has_the_maximum_lengths_of_host_and_code():
     assert len(LONGEST_HOST) == 253
     assert len(LONGEST) == 8 + 253 + 1 + 32 + 2
 
 
 SIZES = [(URL, 64), (URL, 65), (URL, 100), (URL, 1500), (LONGEST, 160), (LONGEST, 1500)]
-LARGEST = [(URL, 9999), (LONGEST, 9999)]  # three seconds each
+LARGEST = [(URL, 9999), (LONGEST, 9999)]  # 3 s each
 PHOTOGRAPHS = list(product([URL, LONGEST], [0, 7, 33, 90, 135, 180, 271.5]))
 
 
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize(("url", "size"), SIZES + LARGEST if EVERYTHING else SIZES)
-def test_a_code_can_be_scanned_at_the_size_that_was_asked_for(url, size):
+def test_code_can_be_scanned_at_the_requested_size(url, size):
     code = svg(url, size)
     assert ET.fromstring(code).attrib["width"] == str(size)
     (found,) = zxingcpp.read_barcodes(at_size(code, size))
@@ -146,6 +146,6 @@ def test_a_code_can_be_scanned_at_the_size_that_was_asked_for(url, size):
 
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize(("url", "degrees"), PHOTOGRAPHS if EVERYTHING else random.Random(SEED).sample(PHOTOGRAPHS, 4))
-def test_a_code_can_be_scanned_from_a_noisy_photograph_at_any_angle(url, degrees):
+def test_code_can_be_scanned_from_a_noisy_photograph_at_any_angle(url, degrees):
     (found,) = zxingcpp.read_barcodes(photographed(svg(url), degrees, noise=25, seed=int(degrees)))
     assert found.text == url

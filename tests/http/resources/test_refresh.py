@@ -1,4 +1,4 @@
-"""/auth/refresh: tabs that come at once and answers that are lost sign nobody out; a stolen token does."""
+"""/auth/refresh: concurrent tabs and lost answers do not end a session, but a stolen token does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CREDENTIALS = {"email": EMAIL, "password": PASSWORD}
 
 
 async def signed_in(world: World) -> Browser:
-    """The browser of a user who signed in an hour ago."""
+    """Return the browser of a user who signed in an hour ago."""
     await world.store.run(users.add_user(EMAIL, HASH, world.clock(), confirmed=True))
     browser = Browser(world)
     assert (await browser.post("/auth/sign-in", CREDENTIALS)).status == 200
@@ -38,7 +38,7 @@ async def works(world: World, answer: Answer) -> bool:
     return (await world.call("GET", "/v1/me", headers=bearer_of(answer))).status == 200
 
 
-async def test_a_refresh_gives_a_new_pair_and_ends_the_old_one(world):
+async def test_refresh_returns_a_new_pair_and_ends_the_old_one(world):
     browser = await signed_in(world)
     world.clock.advance_s(-1800)
     first = await browser.post("/auth/refresh")
@@ -48,14 +48,14 @@ async def test_a_refresh_gives_a_new_pair_and_ends_the_old_one(world):
     assert second.status == 200
     assert second.body["access_token"] != first.body["access_token"]
     assert browser.cookies[REFRESH] != old[REFRESH]
-    assert await works(world, first)  # its answer could still be under way
+    assert await works(world, first)  # its answer could still be in transit
     world.clock.advance_s(30)
     assert not await works(world, first)
     assert await works(world, second)
     assert (await browser.call("/auth/refresh", cookies={})).code == "unauthorized"
 
 
-async def test_two_tabs_at_the_same_moment_get_the_same_pair(world):
+async def test_concurrent_tabs_get_the_same_pair(world):
     browser = await signed_in(world)
     answers: list[Answer] = []
 
@@ -70,7 +70,7 @@ async def test_two_tabs_at_the_same_moment_get_the_same_pair(world):
     assert await works(world, answers[0])
 
 
-async def test_a_lost_answer_is_given_again_also_after_a_restart_and_to_the_new_token(store, clock, tmp_path):
+async def test_lost_answer_is_sent_again_even_after_a_restart(store, clock, tmp_path):
     async with open_world(store, clock, tmp_path) as world:
         browser = await signed_in(world)
         lost = await browser.call("/auth/refresh")
@@ -78,34 +78,34 @@ async def test_a_lost_answer_is_given_again_also_after_a_restart_and_to_the_new_
     async with open_world(store, clock, tmp_path) as world:
         again = await Browser(world, browser.cookies).post("/auth/refresh")
         assert (again.status, again.raw) == (200, lost.raw)
-        # The cookie ends when it would have.
+        # The cookie's expiry is unchanged.
         assert "Max-Age=2591971" in again.headers["Set-Cookie"]
         browser = Browser(world, browser.cookies)
         browser.keep(again)
         clock.advance_s(30)
         once_more = await browser.post("/auth/refresh")
         assert once_more.raw == lost.raw
-        assert "Set-Cookie" not in once_more.headers  # it could arrive behind a newer one
+        assert "Set-Cookie" not in once_more.headers  # it could arrive after a newer one
         assert await works(world, once_more)
 
 
 @pytest.mark.parametrize("exchanged", [1, 3])
-async def test_a_token_that_comes_after_its_time_ends_the_session(world, exchanged):
+async def test_reuse_of_an_old_token_ends_the_session(world, exchanged):
     owner = await signed_in(world)
     thief = Browser(world, dict(owner.cookies))
     for _ in range(exchanged):
-        taken = await thief.post("/auth/refresh")
+        stolen = await thief.post("/auth/refresh")
         world.clock.advance_s(60)
     other = Browser(world)
     elsewhere = await other.post("/auth/sign-in", CREDENTIALS)
-    assert await works(world, taken)
+    assert await works(world, stolen)
     assert (await owner.post("/auth/refresh")).code == "unauthorized"
-    assert not await works(world, taken)
+    assert not await works(world, stolen)
     assert (await thief.post("/auth/refresh")).code == "unauthorized"
     assert await works(world, elsewhere)
 
 
-async def test_a_token_with_a_made_up_end_is_taken_for_an_old_one(world):
+async def test_manipulated_token_counts_as_an_old_one(world):
     browser = await signed_in(world)
     made_up = {REFRESH: browser.cookies[REFRESH][:-4] + "AAAA"}
     assert (await browser.call("/auth/refresh", cookies=made_up)).code == "unauthorized"
@@ -113,11 +113,10 @@ async def test_a_token_with_a_made_up_end_is_taken_for_an_old_one(world):
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_no_order_of_requests_and_answers_signs_anybody_out(world, seed):
-    """Tabs refresh for ten minutes; answers come in any order within five seconds, or are lost and asked for again.
+async def test_no_order_of_requests_and_answers_ends_the_session(world, seed):
+    """Tabs refresh for 10 minutes; answers arrive in any order within 5 s, or are lost and requested again.
 
-    Nobody ever gets 401, every answer's access token works when it arrives, and so does, an hour later, the cookie that
-    the browser kept last.
+    No request gets 401, every access token works when it arrives, and the last cookie still works an hour later.
     """
     dice = random.Random(seed)
     browser = await signed_in(world)
@@ -127,7 +126,7 @@ async def test_no_order_of_requests_and_answers_signs_anybody_out(world, seed):
     def plan(at: int, what: str, value: Any, losses: int) -> None:
         heapq.heappush(events, (at, next(numbers), what, value, losses))
 
-    for _ in range(25):  # some in bursts of tabs that a browser opens at once
+    for _ in range(25):  # several tabs may refresh at about the same time
         at = start + dice.randrange(20) * 30_000 + dice.randrange(1_500)
         plan(at, "send", None, 0)
     while events:
@@ -149,7 +148,7 @@ async def test_no_order_of_requests_and_answers_signs_anybody_out(world, seed):
     assert await works(world, last)
 
 
-async def test_an_access_token_shorter_than_the_time_for_repeats_is_still_renewed(store, clock, tmp_path):
+async def test_access_token_shorter_than_the_repeat_window_is_renewed(store, clock, tmp_path):
     config = config_of(tmp_path).model_copy(update={"timing": TimingConfig(session_s=4)})
     async with open_world(store, clock, tmp_path, config) as world:
         browser = await signed_in(world)
@@ -168,7 +167,7 @@ def limited(tmp_path, **limits):
     return config_of(tmp_path).model_copy(update={"limits": LimitsConfig(**limits)})
 
 
-async def test_each_session_has_a_limit_of_its_own_whatever_others_try_from_its_network(store, clock, tmp_path):
+async def test_each_session_has_a_separate_limit(store, clock, tmp_path):
     config = limited(tmp_path, sign_ins_per_minute=2, refreshes_per_minute=3)
     async with open_world(store, clock, tmp_path, config) as world:
         ann = await signed_in(world)
@@ -186,7 +185,7 @@ async def test_each_session_has_a_limit_of_its_own_whatever_others_try_from_its_
         assert (await ann.call("/auth/refresh", cookies={REFRESH: "made-up"})).status == 401
 
 
-async def test_who_refreshes_a_lot_may_still_sign_in(store, clock, tmp_path):
+async def test_refresh_limit_does_not_block_sign_in(store, clock, tmp_path):
     config = limited(tmp_path, sign_ins_per_minute=2, refreshes_per_minute=2)
     async with open_world(store, clock, tmp_path, config) as world:
         browser = await signed_in(world)

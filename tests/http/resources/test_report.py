@@ -1,4 +1,4 @@
-"""Report arithmetic: which numbers come from where, and which are left out rather than guessed."""
+"""Report numbers: their sources, and unknown numbers that are omitted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from svc.worker.counts import Live
 from tests.clock import START_MS
 
 TODAY = day_of(START_MS)
-NOW = TODAY * DAY_MS + 5 * HOUR_MS + 600_000  # ten past five
+NOW = TODAY * DAY_MS + 5 * HOUR_MS + 600_000  # 05:10
 NOTHING = Stored(days={}, hours={}, sent_until=None, sent_days=frozenset())
 
 
@@ -25,16 +25,16 @@ def live(days: Any = None, hours: Any = None, at: int = NOW, breakdowns: Any = N
     return Live(at=at, days=days or {}, hours=hours or {}, breakdowns=breakdowns or {}, kept_from=kept_from)
 
 
-def site_report(*of: Any) -> Any:
-    return report_module.site_report(*of).model_dump(mode="json")
+def site_report(*arguments: Any) -> Any:
+    return report_module.site_report(*arguments).model_dump(mode="json")
 
 
-def link_report(*of: Any, **more: Any) -> Any:
-    return report_module.link_report(*of, **more).model_dump(mode="json")
+def link_report(*arguments: Any, **more: Any) -> Any:
+    return report_module.link_report(*arguments, **more).model_dump(mode="json")
 
 
-def closed_link_report(*of: Any) -> Any:
-    return report_module.closed_link_report(*of).model_dump(mode="json")
+def closed_link_report(*arguments: Any) -> Any:
+    return report_module.closed_link_report(*arguments).model_dump(mode="json")
 
 
 def at_of(report: Any) -> list[str]:
@@ -43,7 +43,7 @@ def at_of(report: Any) -> list[str]:
 
 @pytest.mark.rule("R1")
 @pytest.mark.parametrize(("period", "days"), [("today", 1), ("7d", 7), ("30d", 30)])
-def test_a_period_ends_today(period, days):
+def test_period_ends_today(period, days):
     report = site_report(span_of(period, NOW), NOTHING, None, None)
     assert report["from"] == day_text(TODAY - days + 1)
     assert report["to"] == day_text(TODAY)
@@ -62,7 +62,7 @@ def test_a_period_ends_today(period, days):
 
 
 @pytest.mark.rule("R2")
-def test_a_site_before_its_first_push_has_no_as_of_and_no_hours():
+def test_site_before_its_first_push_has_no_as_of_and_no_hours():
     report = site_report(span_of("today", NOW), NOTHING, None, None)
     assert report["as_of"] is None
     assert report["series"] == []
@@ -70,7 +70,7 @@ def test_a_site_before_its_first_push_has_no_as_of_and_no_hours():
 
 
 @pytest.mark.rule("R2")
-def test_a_sites_today_has_a_point_for_each_hour_up_to_as_of():
+def test_site_report_of_today_has_a_point_per_hour_up_to_as_of():
     until = TODAY * DAY_MS + 4 * HOUR_MS
     stored = Stored(
         days={TODAY: Counts(7, 1, 5)},
@@ -86,7 +86,7 @@ def test_a_sites_today_has_a_point_for_each_hour_up_to_as_of():
 
 
 @pytest.mark.rule("R2")
-def test_hours_of_yesterday_are_no_points_of_today_when_the_worker_is_silent():
+def test_hours_of_yesterday_are_not_points_of_today():
     stored = Stored(days={}, hours={}, sent_until=(TODAY - 1) * DAY_MS + 9 * HOUR_MS, sent_days=frozenset())
     report = site_report(span_of("today", NOW), stored, None, None)
     assert report["series"] == []
@@ -95,7 +95,7 @@ def test_hours_of_yesterday_are_no_points_of_today_when_the_worker_is_silent():
 
 @pytest.mark.rule("R2")
 @pytest.mark.parametrize(("period", "days"), [("7d", 7), ("30d", 30)])
-def test_a_sites_longer_periods_have_a_point_for_each_day(period, days):
+def test_site_report_of_a_longer_period_has_a_point_per_day(period, days):
     stored = Stored(
         days={TODAY: Counts(3, 0, 2), TODAY - 6: Counts(10, 4, 8)},
         hours={},
@@ -108,7 +108,7 @@ def test_a_sites_longer_periods_have_a_point_for_each_day(period, days):
 
 
 @pytest.mark.rule("R7")
-def test_refused_hours_make_a_sites_report_incomplete_and_never_a_links():
+def test_refused_hours_make_a_site_report_incomplete_but_not_a_link_report():
     stored = Stored(days={TODAY: Counts(3, 0, 2)}, hours={}, sent_until=NOW, sent_days=frozenset(), hours_refused=True)
     assert site_report(span_of("today", NOW), stored, None, None)["incomplete"] is True
     link = link_report(span_of("today", NOW), stored, live(), breakdowns=False, unavailable=None)
@@ -118,7 +118,7 @@ def test_refused_hours_make_a_sites_report_incomplete_and_never_a_links():
 
 
 @pytest.mark.rule("R4")
-def test_an_hour_that_began_during_a_links_read_has_its_point():
+def test_hour_that_began_during_a_live_read_has_a_point():
     hours = {TODAY * DAY_MS + 4 * HOUR_MS: Counts(3, 0, 2), TODAY * DAY_MS + 5 * HOUR_MS: Counts(1, 0, 1)}
     read = live({TODAY: Counts(4, 0, 2)}, hours, at=TODAY * DAY_MS + 5 * HOUR_MS - 1)
     report = link_report(span_of("today", NOW), NOTHING, read, breakdowns=False, unavailable=None)
@@ -126,7 +126,7 @@ def test_an_hour_that_began_during_a_links_read_has_its_point():
 
 
 @pytest.mark.rule("R3")
-def test_a_top_has_the_ten_largest_in_order():
+def test_top_list_has_the_ten_largest_in_order():
     tally = {f"/{n}": n for n in range(1, 15)} | {"(other)": 9, "/a": 9}
     report = site_report(span_of("today", NOW), NOTHING, live(breakdowns={"pages": tally}), None)
     shown = report["breakdowns"]["pages"]
@@ -150,7 +150,7 @@ def test_breakdowns_have_every_dimension():
     [("30d", 0, 29), ("30d", TODAY - 35, 29), ("30d", TODAY - 29, 29), ("30d", TODAY - 15, 15), ("7d", TODAY - 15, 6),
      ("today", TODAY - 15, 0)],
 )  # fmt: skip
-def test_a_report_says_from_which_day_its_breakdowns_are(period, kept_from, first):
+def test_report_has_the_first_day_of_its_breakdowns(period, kept_from, first):
     span, read = span_of(period, NOW), live(kept_from=kept_from)
     for report in (
         site_report(span, NOTHING, read, None),
@@ -167,24 +167,24 @@ def test_a_report_says_from_which_day_its_breakdowns_are(period, kept_from, firs
 
 
 @pytest.mark.rule("R4")
-def test_a_links_deleted_days_that_were_never_sent_are_unknown_and_not_nothing():
+def test_deleted_days_never_pushed_are_unknown_and_not_zero():
     stored = Stored(
         days={TODAY - 18: Counts(8, 0, 7), TODAY - 17: Counts(3, 0, 2)},
         hours={},
         sent_until=(TODAY - 16) * DAY_MS,
         sent_days={TODAY - 19, TODAY - 18},
     )
-    # A cron deleted a day after its rows were read: they are right all the same.
+    # The cron deleted this day after its rows had been read, so they are still correct.
     read = live({TODAY - 16: Counts(6, 0, 5), TODAY - 3: Counts(2, 0, 2)}, kept_from=TODAY - 15)
     report = link_report(span_of("30d", NOW), stored, read, breakdowns=True, unavailable=None, created_on=TODAY - 25)
     known = {(TODAY * DAY_MS - ago * DAY_MS): views for ago, views in ((18, 8), (17, 3), (16, 6), (3, 2))}
     ago = [*range(29, 25, -1), *range(19, -1, -1)]
-    assert at_of(report) == [iso((TODAY - days) * DAY_MS) for days in ago], "before its creation it had no click"
+    assert at_of(report) == [iso((TODAY - days) * DAY_MS) for days in ago], "no clicks before its creation"
     assert [point["views"] for point in report["series"]] == [known.get((TODAY - days) * DAY_MS, 0) for days in ago]
 
 
 @pytest.mark.rule("R4")
-def test_a_links_today_is_read_live_up_to_the_moment_of_the_read():
+def test_link_report_of_today_is_read_live_up_to_the_time_of_the_read():
     hours = {TODAY * DAY_MS + 5 * HOUR_MS: Counts(2, 1, 2)}
     stored = Stored(days={TODAY: Counts(1, 0, 1)}, hours={}, sent_until=NOW, sent_days=frozenset())
     read = live({TODAY: Counts(4, 1, 3)}, hours)
@@ -198,7 +198,7 @@ def test_a_links_today_is_read_live_up_to_the_moment_of_the_read():
 
 
 @pytest.mark.rule("R4")
-def test_a_links_closed_days_come_from_what_is_stored_and_unsent_ones_from_the_live_read():
+def test_link_report_takes_final_days_from_the_store_and_others_from_the_live_read():
     stored = Stored(
         days={TODAY - 2: Counts(10, 0, 9), TODAY - 1: Counts(1, 0, 1)},
         hours={},
@@ -213,7 +213,7 @@ def test_a_links_closed_days_come_from_what_is_stored_and_unsent_ones_from_the_l
 
 
 @pytest.mark.rule("R5")
-def test_a_link_whose_database_cannot_be_read_shows_stored_days_only():
+def test_link_report_without_live_read_has_stored_days_only():
     stored = Stored(
         days={TODAY - 2: Counts(10, 0, 9), TODAY: Counts(7, 0, 7)},
         hours={TODAY * DAY_MS: Counts(7, 0, 7)},
@@ -246,7 +246,7 @@ some_days = st.dictionaries(st.integers(TODAY - 35, TODAY), counts)
 def test_totals_are_the_sum_of_the_points(period, days, live_days, sent_days, readable):
     stored = Stored(days=days, hours={}, sent_until=None, sent_days=sent_days)
     span = span_of(period, NOW)
-    in_span = {day: of for day, of in days.items() if day in span.days}
+    in_span = {day: each for day, each in days.items() if day in span.days}
     read = live(live_days) if readable else None
     for report in (
         site_report(span, Stored(in_span, {}, None, sent_days), None, None),

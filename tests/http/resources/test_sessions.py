@@ -1,4 +1,4 @@
-"""Where a user is signed in, signing out elsewhere, and a change of the password."""
+"""/v1/me/sessions and /v1/me/password: list and end sessions, change the password."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svc.store import users
 from svc.store.tx import sql
 from tests.http.browser import Browser, bearer_of
 from tests.http.conftest import config_of, open_world
-from tests.http.serving.overtaken import Overtaken
+from tests.http.serving.overtaken import RacingStore
 
 if TYPE_CHECKING:
     from svc.store.tx import Tx
@@ -60,7 +60,7 @@ def device_of(browser: Browser) -> str | None:
 # ----------------------------------------------------------------------------------------------------------- sessions
 
 
-async def test_the_sessions_are_listed_with_their_browsers_the_one_used_last_first(world):
+async def test_sessions_are_listed_with_their_browsers_most_recently_used_first(world):
     await a_user(world)
     firefox, first = await sign_in(world)
     world.clock.advance_s(60)
@@ -81,11 +81,11 @@ async def test_the_sessions_are_listed_with_their_browsers_the_one_used_last_fir
     others = {each["browser"]: each for each in found[1:]}
     assert set(others) == {"Chrome on Windows", "curl", "b" * 100, "Other"}
     assert not any(each["current"] for each in others.values())
-    # Nothing of it tells a token or an address.
+    # The list reveals no token.
     assert page.body["access_token"][4:] not in json.dumps(found)
 
 
-async def test_a_session_is_ended_from_another_and_strangers_sessions_do_not_exist(world):
+async def test_session_can_be_ended_from_another_but_not_by_another_user(world):
     await a_user(world)
     (lost, lost_page), (_, page) = await sign_in(world), await sign_in(world)
     [lost_id] = [each["id"] for each in await listed(world, page) if not each["current"]]
@@ -99,7 +99,7 @@ async def test_a_session_is_ended_from_another_and_strangers_sessions_do_not_exi
     assert await works(world, page)
 
 
-async def test_signing_out_everywhere_ends_every_session_also_this_one(world):
+async def test_signing_out_everywhere_ends_every_session(world):
     await a_user(world)
     (one, one_page), (_, page) = await sign_in(world), await sign_in(world)
     other = await world.session(await world.user())
@@ -112,13 +112,13 @@ async def test_signing_out_everywhere_ends_every_session_also_this_one(world):
 
 
 @pytest.mark.parametrize("way", ["sign-out", "everywhere", "this one"])
-async def test_a_browser_that_is_signed_out_forgets_the_pages_that_it_keeps(world, way):
+async def test_signing_out_sends_clear_site_data(world, way):
     await a_user(world)
     (_, other), (browser, page) = await sign_in(world), await sign_in(world)
     ids = {each["current"]: each["id"] for each in await listed(world, page)}
     ended = await world.call("DELETE", f"/v1/me/sessions/{ids[False]}", {}, headers=bearer_of(page))
     assert (ended.status, await works(world, other)) == (200, False)
-    assert "Clear-Site-Data" not in ended.headers  # it goes on
+    assert "Clear-Site-Data" not in ended.headers  # this session continues
     match way:
         case "sign-out":
             answer = await browser.post("/auth/sign-out")
@@ -130,7 +130,7 @@ async def test_a_browser_that_is_signed_out_forgets_the_pages_that_it_keeps(worl
     assert not await works(world, page)
 
 
-async def test_a_sign_in_ends_the_session_whose_cookie_it_replaces(world):
+async def test_sign_in_ends_the_session_whose_cookie_it_replaces(world):
     await a_user(world)
     browser, first = await sign_in(world)
     _, second = await sign_in(world, browser=browser)
@@ -148,7 +148,7 @@ async def test_a_sign_in_ends_the_session_whose_cookie_it_replaces(world):
         ("POST", "/v1/me/password", {"old": PASSWORD, "new": NEW}),
     ],
 )
-async def test_a_key_may_nothing_of_it(world, method, path, body):
+async def test_api_key_is_refused(world, method, path, body):
     key = await world.key(await world.user())
     assert (await world.call(method, path, body, headers=key)).code == "session_required"
     assert (await world.call(method, path, body)).code == "unauthorized"
@@ -157,7 +157,7 @@ async def test_a_key_may_nothing_of_it(world, method, path, body):
 # ----------------------------------------------------------------------------------------------------------- password
 
 
-async def test_a_changed_password_ends_the_other_sessions_and_the_user_is_told(world):
+async def test_changed_password_ends_other_sessions_and_sends_a_notice(world):
     await a_user(world)
     (other, other_page), (own, page) = await sign_in(world), await sign_in(world)
     assert (await change(world, page)).body == {"ok": True}
@@ -167,7 +167,7 @@ async def test_a_changed_password_ends_the_other_sessions_and_the_user_is_told(w
     assert (await other.post("/auth/refresh")).status == 401
     assert (await sign_in(world))[1].status == 401
     assert (await sign_in(world, NEW))[1].status == 200
-    # The own browser is still one of the user's, the others are strangers.
+    # The caller's browser is still known, the others are not.
     known, _ = await sign_in(world, NEW, Browser(world, dict(own.cookies)))
     assert device_of(known) == device_of(own)
     stranger, _ = await sign_in(world, NEW, other)
@@ -180,7 +180,7 @@ async def test_a_changed_password_ends_the_other_sessions_and_the_user_is_told(w
     assert NEW not in text
 
 
-async def test_a_wrong_old_password_is_refused_counted_and_not_kept(store, clock, tmp_path):
+async def test_wrong_old_password_is_refused_counted_and_not_stored(store, clock, tmp_path):
     config = config_of(tmp_path).model_copy(update={"limits": LimitsConfig(wrong_passwords_per_hour=2)})
     async with open_world(store, clock, tmp_path, config) as world:
         await a_user(world)
@@ -197,7 +197,7 @@ async def test_a_wrong_old_password_is_refused_counted_and_not_kept(store, clock
 
 
 @pytest.mark.parametrize("new", ["Password1", EMAIL, "ann 1234567", PASSWORD, "seven77", "x" * 201])
-async def test_what_may_not_be_chosen_changes_nothing(world, new):
+async def test_weak_password_changes_nothing(world, new):
     await a_user(world)
     _, page = await sign_in(world)
     answer = await change(world, page, new=new)
@@ -206,7 +206,7 @@ async def test_what_may_not_be_chosen_changes_nothing(world, new):
     assert (await sign_in(world))[1].status == 200
 
 
-async def test_of_two_changes_at_once_one_is_made_and_its_session_stays(world):
+async def test_of_two_concurrent_changes_one_succeeds(world):
     await a_user(world)
     pages = [(await sign_in(world))[1] for _ in range(2)]
     outcomes: list[tuple[int, str]] = []
@@ -219,14 +219,14 @@ async def test_of_two_changes_at_once_one_is_made_and_its_session_stays(world):
             nursery.start_soon(one, n)
     (made, password), (refused, _) = sorted(outcomes)
     assert made == 200
-    assert refused in (401, 403)  # its session had ended, or the password was another
+    assert refused in (401, 403)  # the session had ended, or the password had changed
     assert (await sign_in(world, password))[1].status == 200
 
 
-async def test_who_knows_the_old_password_is_out_once_a_reset_overtakes_them(store, clock, tmp_path):
-    """A hash takes long enough for a reset to come between; a change or a session of before it must not survive it."""
-    overtaken = Overtaken(store)
-    async with open_world(overtaken, clock, tmp_path) as world:
+async def test_reset_during_a_change_or_sign_in_with_the_old_password_prevails(store, clock, tmp_path):
+    """A reset may happen during the slow hashing; then neither the change nor the new session must take effect."""
+    racing = RacingStore(store)
+    async with open_world(racing, clock, tmp_path) as world:
         await a_user(world)
         _, page = await sign_in(world)
 
@@ -234,17 +234,17 @@ async def test_who_knows_the_old_password_is_out_once_a_reset_overtakes_them(sto
             await store.run(users.put_reset_token(EMAIL, "t", clock() + 1000))
             assert await store.run(users.reset_password("t", hash_password(NEW), clock()))
 
-        overtaken.first = reset
+        racing.first = reset
         assert (await change(world, page, new="thief's horse")).code == "invalid_password"
         assert await world.inbox() == []
         assert (await sign_in(world, "thief's horse"))[1].status == 401
         _, page = await sign_in(world, NEW)
-        overtaken.first = reset
+        racing.first = reset
         assert (await sign_in(world, NEW))[1].status == 401
         assert not await works(world, page)
 
 
-async def test_a_repeat_gets_the_first_answer_and_what_is_kept_for_it_is_as_hard_to_guess_from_as_a_hash(world):
+async def test_repeat_gets_the_first_answer_and_the_stored_digest_is_a_slow_hash(world):
     await a_user(world)
     _, page = await sign_in(world)
     first = await change(world, page, **{"Idempotency-Key": "one"})
@@ -263,7 +263,7 @@ def kept_digests() -> Tx[list[str]]:
     return [row["body_digest"] for row in rows]
 
 
-async def test_a_user_is_told_of_five_changes_an_hour_at_most(world):
+async def test_notices_of_changed_passwords_are_limited_to_five_per_hour(world):
     await a_user(world)
     _, page = await sign_in(world)
     horses = [PASSWORD, *(f"horse number {n}" for n in range(6))]

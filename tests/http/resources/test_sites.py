@@ -1,4 +1,4 @@
-"""Sites: their shape, and what is refused."""
+"""/v1/sites: creation, changes, rotation, deletion, and lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
 
-LIVE_AT = START_MS + 60_000  # when every isolate serves what was synced
+LIVE_AT = START_MS + 60_000  # the time when every isolate serves the synced config
 NOW = "2026-11-21T04:00:00.000Z"
 
 
@@ -37,7 +37,7 @@ NOW = "2026-11-21T04:00:00.000Z"
         "a.example.com:443",
     ],
 )
-async def test_what_is_no_host_is_refused(world, ready, host):
+async def test_invalid_host_is_refused(world, ready, host):
     _, session, account = ready
     site = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": host}, headers=session)
     assert site.code == "invalid_request"
@@ -46,7 +46,7 @@ async def test_what_is_no_host_is_refused(world, ready, host):
 
 
 @pytest.mark.rule("S1", "A19")
-async def test_a_host_with_umlauts_is_kept_in_its_ascii_form(world):
+async def test_international_host_is_stored_in_ascii(world):
     _, session, account = await world.ready()
     site = await world.call(
         "POST", "/v1/sites", {"account_id": account.id, "host": "Bücher。Example.com."}, headers=session
@@ -60,7 +60,7 @@ async def test_a_host_with_umlauts_is_kept_in_its_ascii_form(world):
 
 @pytest.mark.rule("S1")
 @pytest.mark.rule("S7")
-async def test_a_new_site_answers_202_with_its_snippet(world):
+async def test_adding_a_site_answers_202_with_its_snippet(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "host": "Shop.example.com", "excluded_paths": ["/admin", "/a%20b"]}
     world.supervisor.woken.clear()
@@ -71,7 +71,7 @@ async def test_a_new_site_answers_202_with_its_snippet(world):
     assert site["snippet"]["inline"].startswith("<script>")
     assert site["path"] in site["snippet"]["inline"]
     assert f'src="{site["path"]}/' in site["snippet"]["script_tag"]
-    rest = {name: of for name, of in site.items() if name not in ("id", "path", "snippet")}
+    rest = {name: field for name, field in site.items() if name not in ("id", "path", "snippet")}
     assert rest == {
         "account_id": account.id,
         "host": "shop.example.com",
@@ -97,7 +97,7 @@ async def test_a_new_site_answers_202_with_its_snippet(world):
     assert listed == {**shown.body["site"], "views_7d": 0, "series_7d": [0] * 7}
 
 
-async def test_a_site_respects_gpc_when_it_is_asked_to(world):
+async def test_site_can_respect_gpc(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "host": "shop.example.com", "respect_gpc": True}
     answer = await world.call("POST", "/v1/sites", body, headers=session)
@@ -125,7 +125,7 @@ async def test_a_site_respects_gpc_when_it_is_asked_to(world):
         ("resource_drift", False),
     ],
 )
-async def test_a_site_needs_an_account_that_works(world, ready, state, allowed):
+async def test_site_requires_a_working_account(world, ready, state, allowed):
     user, session, _ = ready
     account = await world.account(user, secrets.token_hex(16), state)
     answer = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
@@ -140,12 +140,12 @@ async def test_a_site_needs_an_account_that_works(world, ready, state, allowed):
         ("bootstrap_lost", "connect again"),
         ("connected", "Install the worker: POST"),
         ("installing", "Wait until"),
-        ("permission_error", "Give the token its rights back"),
+        ("permission_error", "Restore the token's permissions"),
         ("revoked", "Renew the working token"),
         ("resource_drift", "Install the worker again"),
     ],
 )
-async def test_refusal_of_an_account_names_the_remedy_of_its_state(world, ready, state, remedy):
+async def test_error_has_the_remedy_for_the_state_of_the_account(world, ready, state, remedy):
     user, session, _ = ready
     account = await world.account(user, secrets.token_hex(16), state)
     answer = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
@@ -153,7 +153,7 @@ async def test_refusal_of_an_account_names_the_remedy_of_its_state(world, ready,
 
 
 @pytest.mark.rule("S1")
-async def test_a_host_outside_the_zones_and_a_host_twice_are_refused(world):
+async def test_host_outside_the_zones_and_duplicate_host_are_refused(world):
     _, session, account = await world.ready()
     outside = {"account_id": account.id, "host": "example.org"}
     answer = await world.call("POST", "/v1/sites", outside, headers=session)
@@ -188,14 +188,14 @@ async def test_a_host_outside_the_zones_and_a_host_twice_are_refused(world):
         (["/a\n"], 400),
     ],
 )
-async def test_excluded_paths_begin_with_a_slash_and_are_fifty_at_most(world, ready, paths, status):
+async def test_excluded_paths_begin_with_a_slash_and_are_limited_to_fifty(world, ready, paths, status):
     _, session, account = ready
     body = {"account_id": account.id, "host": f"{secrets.token_hex(4)}.example.com", "excluded_paths": paths}
     assert (await world.call("POST", "/v1/sites", body, headers=session)).status == status
 
 
 @pytest.mark.rule("S4")
-async def test_excluded_path_is_stored_and_answered_as_browsers_send_it(world, ready):
+async def test_excluded_path_is_stored_and_returned_as_browsers_send_it(world, ready):
     user, session, account = ready
     wanted = ["/über uns ", "/a%20b|[c]", "/日本"]
     encoded = ["/%C3%BCber%20uns", "/a%20b|[c]", "/%E6%97%A5%E6%9C%AC"]
@@ -209,15 +209,15 @@ async def test_excluded_path_is_stored_and_answered_as_browsers_send_it(world, r
 
 @pytest.mark.rule("S4")
 @pytest.mark.parametrize("path", ["/a?b", "/a#b"])
-async def test_query_and_fragment_in_an_excluded_path_are_explained(world, ready, path):
+async def test_error_explains_query_and_fragment_in_an_excluded_path(world, ready, path):
     _, session, account = ready
     body = {"account_id": account.id, "host": "a.example.com", "excluded_paths": [path]}
     [issue] = (await world.call("POST", "/v1/sites", body, headers=session)).body["error"]["details"]["issues"]
     assert (issue["path"], issue["code"]) == ("excluded_paths.0", "not_path")
-    assert "without the query and the fragment" in issue["message"]
+    assert "without query and fragment" in issue["message"]
 
 
-async def test_a_user_has_only_so_many_sites_and_links(world):
+async def test_sites_and_links_of_a_user_are_limited(world):
     _, session, account = await world.ready()
     sites = [
         await world.call("POST", "/v1/sites", {"account_id": account.id, "host": f"{n}.example.com"}, headers=session)
@@ -231,11 +231,11 @@ async def test_a_user_has_only_so_many_sites_and_links(world):
     assert [answer.code for answer in links] == [None] * 4 + ["limit_reached"]
 
 
-async def test_long_lists_are_read_a_page_at_a_time(world):
+async def test_long_lists_are_paged(world):
     user, session, account = await world.ready()
     other = await world.account(user, OTHER_EDGE_ACCOUNT)
-    for n, of in enumerate((account, account, other)):
-        body = {"account_id": of.id, "host": f"{n}.example.com"}
+    for n, owner in enumerate((account, account, other)):
+        body = {"account_id": owner.id, "host": f"{n}.example.com"}
         assert (await world.call("POST", "/v1/sites", body, headers=session)).status == 202
     whole = (await world.call("GET", "/v1/sites", headers=session)).body
     assert list(whole) == ["sites"]
@@ -264,7 +264,7 @@ async def synced(world, account):
 
 
 @pytest.mark.rule("S4")
-async def test_what_a_site_does_not_count_can_be_changed(world):
+async def test_exclusions_of_a_site_can_be_changed(world):
     _, session, account = await world.ready()
     site = await added(world, session, account, excluded_paths=["/admin"])
     await synced(world, account)
@@ -281,7 +281,7 @@ async def test_what_a_site_does_not_count_can_be_changed(world):
 
 @pytest.mark.rule("S4")
 @pytest.mark.parametrize("body", [{}, {"excluded_paths": None}, {"excluded_paths": ["/admin"], "respect_gpc": False}])
-async def test_a_change_that_changes_nothing_leaves_the_worker_alone(world, body):
+async def test_change_without_effect_triggers_no_sync(world, body):
     _, session, account = await world.ready()
     site = await added(world, session, account, excluded_paths=["/admin"])
     await synced(world, account)
@@ -293,7 +293,7 @@ async def test_a_change_that_changes_nothing_leaves_the_worker_alone(world, body
 
 @pytest.fixture
 async def owned_site(world, ready):
-    """A session, and a site of its user."""
+    """The headers of a session, and a site of its user."""
     _, session, account = ready
     return session, await added(world, session, account)
 
@@ -308,14 +308,14 @@ async def owned_site(world, ready):
         {"host": "a"},
     ],
 )
-async def test_a_wrong_change_is_refused(world, owned_site, body):
+async def test_invalid_change_is_refused(world, owned_site, body):
     session, site = owned_site
     answer = await world.call("PATCH", f"/v1/sites/{site['id']}", body, headers=session)
     assert (answer.status, answer.code) == (400, "invalid_request")
 
 
 @pytest.mark.rule("S6", "S8")
-async def test_a_deleted_site_stays_on_record_and_takes_no_actions(world):
+async def test_deleted_site_can_be_read_but_not_changed(world):
     _, session, account = await world.ready()
     site = await added(world, session, account)
     path = f"/v1/sites/{site['id']}"
@@ -330,8 +330,12 @@ async def test_a_deleted_site_stays_on_record_and_takes_no_actions(world):
     assert (await world.call("GET", f"{path}/report", headers=session)).status == 200
     assert (await world.call("GET", "/v1/sites", headers=session)).body == {"sites": []}
     assert (await world.call("GET", "/v1/me", headers=session)).body["use"]["sites"] == 0
-    for method, of, body in (("PATCH", "", {"excluded_paths": []}), ("DELETE", "", None), ("POST", "/rotate", None)):
-        refused = await world.call(method, f"{path}{of}", body, headers=session)
+    for method, suffix, body in (
+        ("PATCH", "", {"excluded_paths": []}),
+        ("DELETE", "", None),
+        ("POST", "/rotate", None),
+    ):
+        refused = await world.call(method, f"{path}{suffix}", body, headers=session)
         assert (refused.status, refused.code) == (409, "site_not_active")
     again = await added(world, session, account)
     assert again["id"] != site["id"]
@@ -339,7 +343,7 @@ async def test_a_deleted_site_stays_on_record_and_takes_no_actions(world):
 
 
 @pytest.mark.rule("S5")
-async def test_a_rotated_site_has_another_snippet_and_lists_its_old_paths(world):
+async def test_rotated_site_has_a_new_snippet_and_lists_its_old_paths(world):
     _, session, account = await world.ready()
     site = await added(world, session, account)
     path = f"/v1/sites/{site['id']}"
@@ -363,7 +367,7 @@ async def test_a_rotated_site_has_another_snippet_and_lists_its_old_paths(world)
 
 
 @pytest.mark.rule("S5")
-async def test_a_site_has_ten_old_paths_at_most(world):
+async def test_old_paths_of_a_site_are_limited_to_ten(world):
     _, session, account = await world.ready()
     site = await added(world, session, account)
     path = f"/v1/sites/{site['id']}/rotate"
@@ -377,8 +381,8 @@ async def test_a_site_has_ten_old_paths_at_most(world):
 
 
 @pytest.mark.rule("S5", "S6")
-@pytest.mark.parametrize(("method", "of"), [("PATCH", ""), ("DELETE", ""), ("POST", "/rotate")])
-async def test_an_action_that_is_repeated_with_its_key_gets_its_first_answer(world, method, of):
+@pytest.mark.parametrize(("method", "suffix"), [("PATCH", ""), ("DELETE", ""), ("POST", "/rotate")])
+async def test_repeated_action_gets_the_first_answer(world, method, suffix):
     user, session, account = await world.ready()
     site = await added(world, session, account)
     key = await world.key(user, "sites")
@@ -386,7 +390,7 @@ async def test_an_action_that_is_repeated_with_its_key_gets_its_first_answer(wor
     answers = []
 
     async def act() -> None:
-        answers.append(await world.call(method, f"/v1/sites/{site['id']}{of}", body, headers=key))
+        answers.append(await world.call(method, f"/v1/sites/{site['id']}{suffix}", body, headers=key))
 
     async with trio.open_nursery() as nursery:
         for _ in range(5):
@@ -397,14 +401,14 @@ async def test_an_action_that_is_repeated_with_its_key_gets_its_first_answer(wor
 
 
 @pytest.mark.rule("S6", "S8")
-async def test_of_twenty_who_act_at_once_each_is_told_what_became_of_it(world):
+async def test_each_concurrent_action_gets_its_own_outcome(world):
     _, session, account = await world.ready()
     site = await added(world, session, account)
     path = f"/v1/sites/{site['id']}"
     ends = []
 
-    async def act(method, of, body=None) -> None:
-        answer = await world.call(method, f"{path}{of}", body, headers=session)
+    async def act(method, suffix, body=None) -> None:
+        answer = await world.call(method, f"{path}{suffix}", body, headers=session)
         ends.append((method, answer.code))
 
     async with trio.open_nursery() as nursery:
@@ -420,14 +424,14 @@ async def test_of_twenty_who_act_at_once_each_is_told_what_became_of_it(world):
 
 
 @pytest.mark.rule("C3", "G10")
-async def test_acting_on_a_site_needs_its_scope_and_its_user(world):
+async def test_changing_a_site_requires_scope_and_access(world):
     user, session, account = await world.ready()
     site = await added(world, session, account)
     other = await world.session(await world.user())
     links_only = await world.key(user, "links", "reports", "accounts")
     elsewhere = await world.key(user, "sites", allow_accounts=(OTHER_EDGE_ACCOUNT,))
-    for method, of in (("PATCH", ""), ("DELETE", ""), ("POST", "/rotate")):
-        path = f"/v1/sites/{site['id']}{of}"
+    for method, suffix in (("PATCH", ""), ("DELETE", ""), ("POST", "/rotate")):
+        path = f"/v1/sites/{site['id']}{suffix}"
         for headers, code in ((other, "not_found"), (elsewhere, "not_found"), (links_only, "scope_required")):
             assert (await world.call(method, path, headers=headers)).code == code
     assert (await world.call("GET", f"/v1/sites/{site['id']}", headers=session)).body == {"site": site}
@@ -438,7 +442,7 @@ async def test_acting_on_a_site_needs_its_scope_and_its_user(world):
     "state",
     ["pending", "bootstrap_lost", "connected", "installing", "permission_error", "revoked", "resource_drift"],
 )
-async def test_a_site_can_be_changed_rotated_and_deleted_while_its_account_does_not_work(world, ready, state):
+async def test_site_can_be_changed_rotated_and_deleted_in_any_state_of_its_account(world, ready, state):
     _, session, account = ready
     site = await added(world, session, account)
     await world.store.run(states.move(account.id, ("ready",), state, None, START_MS))
@@ -450,7 +454,7 @@ async def test_a_site_can_be_changed_rotated_and_deleted_while_its_account_does_
 
 
 async def listed(world, session, query=""):
-    """The hosts that are listed, all pages of two after each other."""
+    """Return the listed hosts, read in pages of two."""
     page = (await world.call("GET", f"/v1/sites?limit=2{query}", headers=session)).body
     hosts = [site["host"] for site in page["sites"]]
     while "next_cursor" in page:
@@ -461,12 +465,12 @@ async def listed(world, session, query=""):
 
 
 @pytest.mark.rule("X15")
-async def test_sites_are_found_by_a_part_of_their_host_in_each_order(world):
+async def test_search_finds_sites_by_part_of_their_host_in_each_order(world):
     user, session, account = await world.ready()
     other = await world.account(user, OTHER_EDGE_ACCOUNT)
     everything = ["b.shop.example.com", "a.example.com", "c-shop.example.com"]
-    for host, of in zip(everything, (account, account, other), strict=True):
-        await added(world, session, of, host)
+    for host, owner in zip(everything, (account, account, other), strict=True):
+        await added(world, session, owner, host)
         world.clock.advance_s(1)
     assert await listed(world, session) == everything
     assert await listed(world, session, "&order=oldest&state=active&q=") == everything
@@ -481,7 +485,7 @@ async def test_sites_are_found_by_a_part_of_their_host_in_each_order(world):
 
 
 @pytest.mark.rule("X15", "S6")
-async def test_deleted_sites_are_listed_when_they_are_asked_for(world):
+async def test_deleted_sites_are_listed_on_request(world):
     _, session, account = await world.ready()
     old = await added(world, session, account)
     await world.call("DELETE", f"/v1/sites/{old['id']}", headers=session)
@@ -496,14 +500,14 @@ async def test_deleted_sites_are_listed_when_they_are_asked_for(world):
 
 @pytest.mark.rule("X15")
 @pytest.mark.parametrize("order", ["oldest", "newest", "host"])
-async def test_a_list_that_changes_while_it_is_read_shows_each_site_that_stays_once(world, order):
+async def test_list_that_changes_while_it_is_paged_shows_each_remaining_site_once(world, order):
     _, session, account = await world.ready()
     for n in range(3):
         await added(world, session, account, f"{n}.example.com")
         world.clock.advance_s(1)
     first = (await world.call("GET", f"/v1/sites?limit=1&order={order}", headers=session)).body
     [shown] = first["sites"]
-    # The one at the cursor goes and comes back under its host, as another site.
+    # The site at the cursor is deleted, and its host is added again as another site.
     await world.call("DELETE", f"/v1/sites/{shown['id']}", headers=session)
     await added(world, session, account, shown["host"])
     rest = (await world.call("GET", f"/v1/sites?order={order}&cursor={first['next_cursor']}", headers=session)).body
@@ -514,7 +518,7 @@ async def test_a_list_that_changes_while_it_is_read_shows_each_site_that_stays_o
 
 
 @pytest.mark.rule("X15")
-async def test_sites_are_found_by_their_host_as_people_type_it(world):
+async def test_search_finds_international_hosts(world):
     _, session, account = await world.ready()
     for host in ("münchen.example.com", "a.example.com"):
         await added(world, session, account, host)
@@ -527,7 +531,7 @@ async def test_sites_are_found_by_their_host_as_people_type_it(world):
 
 
 @pytest.mark.rule("X15", "G8")
-async def test_a_cursor_that_is_not_of_this_list_is_refused(world):
+async def test_cursor_of_another_list_is_refused(world):
     _, session, account = await world.ready()
     for host in ("a.example.com", "b.example.com"):
         await added(world, session, account, host)
@@ -545,14 +549,14 @@ async def test_a_cursor_that_is_not_of_this_list_is_refused(world):
 
 
 @pytest.mark.parametrize("query", ["order=clicks", "order=", "state=all", "q=%00", "q=" + "x" * 201, "q=a&q=b"])
-async def test_a_wrong_search_is_refused(world, query):
+async def test_invalid_query_is_refused(world, query):
     session = await world.session(await world.user())
     answer = await world.call("GET", f"/v1/sites?{query}", headers=session)
     assert (answer.status, answer.code) == (400, "invalid_request")
 
 
 @pytest.mark.rule("X15", "C2")
-async def test_the_views_of_a_week_are_told_in_lists_to_who_may_read_reports(world):
+async def test_list_has_views_of_a_week_with_scope_reports(world):
     user, session, account = await world.ready()
     site = await added(world, session, account)
     today = day_of(world.clock())
@@ -562,21 +566,21 @@ async def test_the_views_of_a_week_are_told_in_lists_to_who_may_read_reports(wor
         assert (await world.store.run(totals.ingest(account.id, [part], world.clock()))).refused == ()
     world.clock.advance_s(1)
     await added(world, session, account, "idle.example.com")
-    for headers, told in (
+    for headers, has_views in (
         (session, True),
         (await world.key(user, "sites", "reports"), True),
         (await world.key(user, "sites"), False),
     ):
         busy, idle = (await world.call("GET", "/v1/sites", headers=headers)).body["sites"]
         assert (busy.get("views_7d"), busy.get("series_7d")) == (
-            (321, [1, 0, 0, 20, 0, 0, 300]) if told else (None, None)
+            (321, [1, 0, 0, 20, 0, 0, 300]) if has_views else (None, None)
         )
-        assert (idle.get("views_7d"), idle.get("series_7d")) == ((0, [0] * 7) if told else (None, None))
+        assert (idle.get("views_7d"), idle.get("series_7d")) == ((0, [0] * 7) if has_views else (None, None))
     assert "views_7d" not in (await world.call("GET", f"/v1/sites/{site['id']}", headers=session)).body["site"]
 
 
 @pytest.mark.rule("S1", "A19")
-async def test_the_link_host_can_be_no_site_and_a_sites_host_no_link_host(world):
+async def test_host_cannot_be_both_link_host_and_site(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "host": "go.example.com"}
     refused = await world.call("POST", "/v1/sites", body, headers=session)
@@ -591,7 +595,7 @@ async def test_the_link_host_can_be_no_site_and_a_sites_host_no_link_host(world)
 
 
 @pytest.mark.rule("S6", "S8", "A17")
-async def test_the_sites_of_a_disconnected_account_are_among_the_deleted(world):
+async def test_sites_of_a_disconnected_account_are_listed_as_deleted(world):
     user, session, account = await world.ready()
     site = await added(world, session, account)
     assert (await world.call("DELETE", f"/v1/accounts/{account.id}", headers=session)).status == 200
@@ -601,6 +605,6 @@ async def test_the_sites_of_a_disconnected_account_are_among_the_deleted(world):
     for allowed, count in ((EDGE_ACCOUNT, 1), (OTHER_EDGE_ACCOUNT, 0)):
         key = await world.key(user, "sites", allow_accounts=(allowed,))
         assert len((await world.call("GET", "/v1/sites?state=deleted", headers=key)).body["sites"]) == count
-    for method, of in (("PATCH", ""), ("DELETE", ""), ("POST", "/rotate")):
-        refused = await world.call(method, f"/v1/sites/{site['id']}{of}", headers=session)
+    for method, suffix in (("PATCH", ""), ("DELETE", ""), ("POST", "/rotate")):
+        refused = await world.call(method, f"/v1/sites/{site['id']}{suffix}", headers=session)
         assert (refused.status, refused.code) == (409, "site_not_active")

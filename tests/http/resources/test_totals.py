@@ -1,4 +1,4 @@
-"""Everything stored of a site or a link: JSON and CSV, equal to the reports, streamed, whole or visibly broken."""
+"""…/totals: JSON and CSV streams that match the reports, and are either complete or visibly aborted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SMALL_BYTES = 16_384
 
 
 def pushed(account_id: str, day: int, target: str, hourly: dict[int, Counts], *, final: bool = True) -> Any:
-    """A day as the worker sends it: its hours and their sum."""
+    """Ingest a day as the worker pushes it: its hours and their sum."""
     as_of = day * DAY_MS + (24 if final else max(hourly, default=0) + 1) * HOUR_MS
     rows = {at: (target, counts.views, counts.bots, counts.visitors) for at, counts in hourly.items()}
     total = sum(hourly.values(), Counts())
@@ -61,12 +61,12 @@ def pushed(account_id: str, day: int, target: str, hourly: dict[int, Counts], *,
 
 
 def one(statement: Statement) -> Tx[None]:
-    """A transaction of one statement."""
+    """Return a transaction with one statement."""
     yield statement
 
 
 def stored_days(target: str, days: range, imported: int = 0) -> Any:
-    """Rows of a target's days, each with other counts."""
+    """Insert rows of a target's days, each with different counts."""
     yield many(
         "insert into days (target, day, views, bots, visitors, as_of, final, imported)"
         " values ($1, $2, $3, $4, $5, 0, 1, $6)",
@@ -75,7 +75,7 @@ def stored_days(target: str, days: range, imported: int = 0) -> Any:
 
 
 async def counted(world: World) -> tuple[dict[str, str], str, str]:
-    """A session, and a site and a link with some counted days."""
+    """Return a session's headers, and the paths of a site and a link with some counted days."""
     user = await world.user()
     account = await world.account(user, link_host="go.example.com")
     headers = await world.session(user)
@@ -91,7 +91,7 @@ async def counted(world: World) -> tuple[dict[str, str], str, str]:
 
 @pytest.fixture
 async def counted_site(world: World) -> tuple[dict[str, str], str]:
-    """A session, and the path of a site with some counted days."""
+    """The headers of a session, and the path of a site with some counted days."""
     headers, site, _ = await counted(world)
     return headers, site
 
@@ -106,7 +106,7 @@ async def table(world: World, path: str, headers: dict[str, str]) -> list[list[s
 
 
 @pytest.mark.rule("X3", "R1")
-async def test_totals_are_what_the_reports_show(world):
+async def test_totals_match_the_reports(world):
     headers, site, link = await counted(world)
     today = (await world.call("GET", f"{site}/report", headers=headers)).body["report"]["series"]
     hours = (await world.call("GET", f"{site}/totals?by=hour&from={day_text(TODAY)}", headers=headers)).body["totals"]
@@ -116,14 +116,14 @@ async def test_totals_are_what_the_reports_show(world):
         month = (await world.call("GET", f"{target}/report?period=30d", headers=headers)).body["report"]["series"]
         span = f"from={day_text(TODAY - 29)}&to={day_text(TODAY)}"
         days = (await world.call("GET", f"{target}/totals?{span}", headers=headers)).body["totals"]
-        today_of_a_link = [] if target == site else days[-1:]  # its report reads today live
+        today_of_a_link = [] if target == site else days[-1:]  # a link's report reads today live
         assert days == [point for point in month if point["views"] or point["bots"]] + today_of_a_link
         assert len(days) == 5
 
 
 @pytest.mark.rule("X3")
 @pytest.mark.parametrize("by", ["day", "hour"])
-async def test_csv_has_the_same_numbers_and_a_name(world, by):
+async def test_csv_has_the_same_numbers_and_a_file_name(world, by):
     headers, site, link = await counted(world)
     for path, name in ((site, "shop.example.com"), (link, "sale26")):
         answer = await world.call("GET", f"{path}/totals?by={by}", headers=headers | CSV)
@@ -141,7 +141,7 @@ async def test_csv_has_the_same_numbers_and_a_name(world, by):
 
 
 @pytest.mark.rule("X3")
-async def test_what_was_imported_is_marked(world):
+async def test_imported_days_are_marked(world):
     headers, site, _ = await counted(world)
     await world.store.run(stored_days(site.rpartition("/")[2], range(TODAY - 100, TODAY - 98), imported=1))
     answer = await world.call("GET", f"{site}/totals", headers=headers)
@@ -169,7 +169,7 @@ async def test_what_was_imported_is_marked(world):
         ("text/csv;q=much", "application/json"),
     ],
 )
-async def test_the_form_is_the_one_that_the_client_would_rather_have(world, counted_site, accept, kind):
+async def test_format_is_negotiated_by_accept_header(world, counted_site, accept, kind):
     headers, site = counted_site
     for method in ("GET", "HEAD"):
         more = {} if accept is None else {"Accept": accept}
@@ -181,7 +181,7 @@ async def test_the_form_is_the_one_that_the_client_would_rather_have(world, coun
 
 
 @pytest.mark.rule("X3")
-async def test_a_range_has_both_of_its_days(world):
+async def test_range_includes_both_days(world):
     headers, site, _ = await counted(world)
 
     async def days(query: str) -> list[int]:
@@ -215,7 +215,7 @@ async def test_a_range_has_both_of_its_days(world):
         (f"by=hour&to={day_text(TODAY - 40)}", "to"),
     ],
 )
-async def test_a_wrong_range_is_told(world, counted_site, query, path):
+async def test_invalid_range_is_refused(world, counted_site, query, path):
     headers, site = counted_site
     answer = await world.call("GET", f"{site}/totals?{query}", headers=headers)
     is_error(answer, 400, "invalid_request")
@@ -223,7 +223,7 @@ async def test_a_wrong_range_is_told(world, counted_site, query, path):
 
 
 @pytest.mark.rule("X3")
-async def test_hours_begin_with_the_first_day_that_is_kept_whole(world):
+async def test_hours_begin_with_the_first_complete_day(world):
     headers, site, _ = await counted(world)
     rows = [(site.rpartition("/")[2], (TODAY - back) * DAY_MS + 23 * HOUR_MS) for back in (39, 40)]
     text = "insert into hours (target, at, views, bots, visitors, as_of, final) values ($1, $2, 1, 0, 1, 0, 1)"
@@ -235,7 +235,7 @@ async def test_hours_begin_with_the_first_day_that_is_kept_whole(world):
 
 
 @pytest.mark.rule("X3", "C3", "C4", "S6", "L3")
-async def test_they_are_read_by_whom_reports_are_read(world):
+async def test_totals_require_the_same_access_as_reports(world):
     user = await world.user()
     other = await world.session(await world.user())
     account = await world.account(user, link_host="go.example.com")
@@ -248,27 +248,27 @@ async def test_they_are_read_by_whom_reports_are_read(world):
     limited = await world.key(user, "reports", allow_accounts=(OTHER_EDGE_ACCOUNT,))
     unfit = await world.key(user, "accounts", "sites", "links")
 
-    async def seen() -> None:
+    async def check_access() -> None:
         for path in paths:
-            for of in (headers, allowed):
-                points = (await world.call("GET", path, headers=of)).body["totals"]
+            for permitted in (headers, allowed):
+                points = (await world.call("GET", path, headers=permitted)).body["totals"]
                 assert [point["views"] for point in points] == [5]
-            for of in (other, limited):
-                is_error(await world.call("GET", path, headers=of), 404, "not_found")
+            for refused in (other, limited):
+                is_error(await world.call("GET", path, headers=refused), 404, "not_found")
             is_error(await world.call("GET", path, headers=unfit), 403, "scope_required")
             is_error(await world.call("GET", path), 401, "unauthorized")
 
-    await seen()
+    await check_access()
     for path in paths:
         deleting = headers | {"Idempotency-Key": path}
         assert (await world.call("DELETE", path.removesuffix("/totals"), headers=deleting, json={})).status == 200
-    await seen()
+    await check_access()
     assert (await world.call("DELETE", f"/v1/accounts/{account.id}", headers=headers, json={})).status == 200
-    await seen()
+    await check_access()
 
 
 @pytest.mark.rule("X3")
-async def test_many_pages_come_as_one_answer(world):
+async def test_many_pages_are_one_answer(world):
     headers, site, _ = await counted(world)
     days = range(30_000, 30_000 + 5 * PAGE)
     await world.store.run(stored_days(site.rpartition("/")[2], days))
@@ -282,21 +282,21 @@ async def test_many_pages_come_as_one_answer(world):
 
 
 @pytest.mark.rule("X3")
-async def test_pages_meet_each_row_once_whatever_changes_between_them(store):
+async def test_pages_contain_each_row_once_while_rows_change(store):
     account_id = await store.run(an_account())
     targets = [await store.run(a_link(account_id, f"code{n}")) for n in range(3)]
     for target in targets:
         await store.run(stored_days(target, range(0, 20, 2)))
-    met, after, pages = [], None, 0
+    seen, after, pages = [], None, 0
     while page := await store.read(days_page(targets, 0, 19, after, limit=7)):
-        met += page
+        seen += page
         after = page[-1]
         pages += 1
-        # A row in front of the place, one behind it, and other numbers everywhere.
+        # Insert rows before and after the current position, and change counts.
         await store.run(stored_days(after["target"], range(after["at"] + 1, after["at"] + 2)))
         if after["at"]:
             await store.run(one(sql("update days set views = views + 1000 where day = $1", after["at"])))
-    places = [(row["target"], row["at"]) for row in met]
+    places = [(row["target"], row["at"]) for row in seen]
     assert places == sorted(set(places))
     assert {(target, day) for target in targets for day in range(0, 20, 2)} <= set(places)
     assert pages > 4
@@ -306,7 +306,7 @@ async def test_pages_meet_each_row_once_whatever_changes_between_them(store):
 
 @asynccontextmanager
 async def half_read(port: int, headers: dict[str, str], path: str, version: str) -> AsyncIterator[trio.SocketStream]:
-    """A client that has asked, and has read the beginning only."""
+    """Connect a client that has sent its request and read only the beginning of the answer."""
     client = trio.socket.socket()
     client.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_RCVBUF, SMALL_BYTES)
     await client.connect(("127.0.0.1", port))
@@ -318,7 +318,7 @@ async def half_read(port: int, headers: dict[str, str], path: str, version: str)
 
 
 async def the_rest(stream: trio.SocketStream) -> int:
-    """How many bytes come until the end. Raises BrokenResourceError: it is no end, the connection was reset."""
+    """Read to the end and return the number of bytes. Raises BrokenResourceError if the connection was reset."""
     got = 0
     with trio.fail_after(20):
         while data := await stream.receive_some():
@@ -334,8 +334,10 @@ async def a_long_series(world: World) -> tuple[dict[str, str], str]:
 
 @pytest.mark.rule("X3")
 @pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
-async def test_an_answer_whose_store_went_away_does_not_look_whole(server, clock, tmp_path, expected_errors, version):
-    expected_errors.allow("^the store is lost")
+async def test_answer_is_visibly_aborted_if_the_store_becomes_unavailable(
+    server, clock, tmp_path, expected_errors, version
+):
+    expected_errors.allow("^store unavailable")
     with postgres_config(server.url) as config:
         async with open_store(config) as store, open_world(store, clock, tmp_path) as world:
             headers, path = await a_long_series(world)
@@ -353,8 +355,8 @@ async def test_an_answer_whose_store_went_away_does_not_look_whole(server, clock
 
 @pytest.mark.rule("X3", "G8")
 @pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
-async def test_nor_does_one_that_met_a_fault(clock, tmp_path, expected_errors, version):
-    expected_errors.allow("^answer broken off: .*no such table")
+async def test_answer_is_visibly_aborted_after_an_exception(clock, tmp_path, expected_errors, version):
+    expected_errors.allow("^response aborted: .*no such table")
     async with open_store(sqlite_config(tmp_path)) as store, open_world(store, clock, tmp_path) as world:
         headers, path = await a_long_series(world)
         async with served(world, buffer_bytes=SMALL_BYTES) as port, half_read(port, headers, path, version) as stream:
@@ -365,14 +367,14 @@ async def test_nor_does_one_that_met_a_fault(clock, tmp_path, expected_errors, v
 
 @pytest.mark.rule("X3")
 @pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
-async def test_a_slow_reader_gets_all_and_holds_nothing_meanwhile(clock, tmp_path, version):
+async def test_slow_client_gets_everything_without_blocking_the_store(clock, tmp_path, version):
     async with open_store(sqlite_config(tmp_path)) as store, open_world(store, clock, tmp_path) as world:
         headers, path = await a_long_series(world)
         whole = (await world.call("GET", path, headers=headers)).raw
         assert len(json.loads(whole)["totals"]) == 12 * PAGE + 5
         async with served(world, buffer_bytes=SMALL_BYTES) as port, half_read(port, headers, path, version) as stream:
             await world.store.run(one(sql("update users set plan = 'api'")))
-            # SQLite's log can be emptied only while nobody reads.
+            # SQLite can truncate its WAL only while there are no readers.
             with closing(sqlite3.connect(tmp_path / "svc.db")) as connection:
                 busy, _, _ = connection.execute("pragma wal_checkpoint(truncate)").fetchone()
             assert busy == 0
@@ -384,26 +386,26 @@ async def test_a_slow_reader_gets_all_and_holds_nothing_meanwhile(clock, tmp_pat
 
 
 @pytest.mark.rule("X3")
-@pytest.mark.parametrize("pieces_of", [_json, _csv])
-async def test_a_reader_that_takes_its_time_keeps_no_rows_in_memory(tmp_path, pieces_of):
+@pytest.mark.parametrize("render", [_json, _csv])
+async def test_slow_client_keeps_no_rows_in_memory(tmp_path, render):
     async with open_store(sqlite_config(tmp_path)) as store:
         await store.run(stored_days("site_a", range(3 * PAGE)))
         series = _Series(store, "site_a", 0, 3 * PAGE, "day")
-        for traced in (False, True):  # what is made once is made by then
-            async with aclosing(pieces_of(series, await series.page())) as pieces:
-                await anext(pieces)
+        for traced in (False, True):  # the first run excludes one-time allocations
+            async with aclosing(render(series, await series.page())) as chunks:
+                await anext(chunks)
                 tracemalloc.start()
                 try:
-                    piece = await anext(pieces)
-                    await trio.lowlevel.checkpoint()  # Trio keeps what it gave a task until another step
-                    assert not traced or tracemalloc.get_traced_memory()[0] < 2 * len(piece) + 20_000
+                    chunk = await anext(chunks)
+                    await trio.lowlevel.checkpoint()  # Trio references a task's last result until its next step
+                    assert not traced or tracemalloc.get_traced_memory()[0] < 2 * len(chunk) + 20_000
                 finally:
                     tracemalloc.stop()
 
 
 @pytest.mark.rule("X3")
-async def test_a_client_that_goes_away_ends_its_answer(world):
-    """There is one place: the next client gets it, and its whole answer."""
+async def test_disconnecting_client_releases_its_slot(world):
+    """The server has one slot: the next client gets it, and the complete answer."""
     headers, path = await a_long_series(world)
     async with served(world, connections=1, buffer_bytes=SMALL_BYTES) as port:
         for _ in range(3):

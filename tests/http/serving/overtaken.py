@@ -1,4 +1,4 @@
-"""A store in which somebody else is quicker."""
+"""A store with a competing write, to test races."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Overtaken(Passing):
-    """Before the next transaction that writes, `first` is done, once."""
+class RacingStore(Passing):
+    """Runs `first` once, before the next transaction that writes."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

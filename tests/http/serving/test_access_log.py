@@ -1,4 +1,4 @@
-"""A line of the log for each request: what was asked for, what came of it, how long it took; nothing of who asked."""
+"""The access log: one line per request, with route, outcome and duration, and without data about the client."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def requests_of(lines):
 
 
 @pytest.mark.rule("X14")
-async def test_a_request_is_told_by_its_route_and_never_by_what_it_asked_or_who(world):
+async def test_request_is_logged_by_route_without_client_path_or_query(world):
     user = await world.user()
     account = await world.account(user)
     session = await world.session(user)
@@ -33,8 +33,8 @@ async def test_a_request_is_told_by_its_route_and_never_by_what_it_asked_or_who(
     found = requests_of(lines)
     assert found[0]["request"] == shown.headers["X-Request-Id"]
     assert len({one["request"] for one in found}) == 4
-    told = [{name: one.get(name) for name in ("method", "route", "status", "code", "account")} for one in found]
-    assert told == [
+    logged = [{name: one.get(name) for name in ("method", "route", "status", "code", "account")} for one in found]
+    assert logged == [
         {"method": "GET", "route": "/v1/accounts/{account_id}", "status": 200, "code": None, "account": account.id},
         {"method": "GET", "route": "/v1/links", "status": 200, "code": None, "account": None},
         {"method": "GET", "route": "other", "status": 404, "code": "not_found", "account": None},
@@ -44,7 +44,7 @@ async def test_a_request_is_told_by_its_route_and_never_by_what_it_asked_or_who(
 
 
 @pytest.mark.rule("X14")
-async def test_the_lines_of_requests_can_be_switched_off(store, clock, tmp_path):
+async def test_access_log_can_be_turned_off(store, clock, tmp_path):
     config = config_of(tmp_path)
     quiet = config.model_copy(update={"http": config.http.model_copy(update={"access_log": False})})
     async with open_world(store, clock, tmp_path, quiet) as world:

@@ -1,4 +1,4 @@
-"""Any bytes as a body, any text as a header: an answer below 500 with the error object, or success."""
+"""Any bytes as a body and any text as a header get a success or an error object with a status below 500."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MODELS: list[type[Body]] = [NewKey, NewLink, LinkRow, AskedClick, NewSite, PutLi
 
 @st.composite
 def changed(draw: st.DrawFn) -> tuple[tuple[str, str], bytes]:
-    """An endpoint and a body that is nearly right, or anything at all."""
+    """Draw an endpoint, and a body that is almost valid or arbitrary."""
     endpoint = draw(st.sampled_from(ENDPOINTS))
     if draw(st.booleans()):
         return endpoint, draw(st.binary(max_size=60))
@@ -52,7 +52,7 @@ def changed(draw: st.DrawFn) -> tuple[tuple[str, str], bytes]:
 @pytest.mark.rule("G8")
 @settings(max_examples=50 if EVERYTHING else 15)
 @given(st.lists(changed(), min_size=10, max_size=20), st.text(st.characters(max_codepoint=255), max_size=20))
-def test_no_body_makes_the_service_fail(requests, key):
+def test_no_body_causes_an_internal_error(requests, key):
     async def send() -> None:
         with tempfile.TemporaryDirectory() as folder:
             async with (
@@ -75,11 +75,11 @@ def test_no_body_makes_the_service_fail(requests, key):
 
 @pytest.mark.rule("G8")
 @given(values, st.sampled_from(MODELS))
-def test_a_body_is_either_taken_or_invalid_and_what_is_taken_can_be_stored(value, model):
+def test_body_is_refused_or_can_be_stored(value, model):
     raw = json.dumps(value).encode()
     try:
-        taken = parse_body(model, raw)
+        body = parse_body(model, raw)
     except Invalid:
         return
-    assert "\x00" not in taken.model_dump_json()
-    assert parse_body(model, raw) == taken
+    assert "\x00" not in body.model_dump_json()
+    assert parse_body(model, raw) == body

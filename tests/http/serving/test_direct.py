@@ -1,4 +1,4 @@
-"""What is served in front of the framework is answered as everything else is, over real sockets."""
+"""Requests that bypass the framework get the same answers as all others, over real sockets."""
 
 from __future__ import annotations
 
@@ -33,42 +33,45 @@ async def bearer(world):
 
 
 async def exchange(port, *packets, method="POST"):
-    """Send these packets; status, headers and body of the answer."""
+    """Send these packets; return status, headers and body of the answer."""
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
         for packet in packets:
             await stream.send_all(packet)
         return await answer_of(stream, method)
 
 
-def whole(bearer, body=PUSH, path="/edge/push", **headers):
+def push_request(bearer, body=PUSH, path="/edge/push", **headers):
     raw = json.dumps(body).encode()
     more = {"Content_Type": JSON, "Content_Length": len(raw), "Authorization": bearer, **headers}
     return head("POST", path, **more) + raw
 
 
 def names(headers):
-    """The names that do not depend on the request: `connection` comes where an answer is faster than a body."""
+    """Return the header names, without those that depend on the request.
+
+    `connection` is sent if the answer precedes the end of the body.
+    """
     return set(headers) - {"connection", "www-authenticate", "retry-after"}
 
 
 @pytest.mark.rule("G9")
-async def test_a_push_has_the_headers_that_every_answer_has(port, bearer):
-    status, headers, body = await exchange(port, whole(bearer))
+async def test_answer_to_a_push_has_the_usual_headers(port, bearer):
+    status, headers, body = await exchange(port, push_request(bearer))
     assert (status, json.loads(body)["ok"], headers["content-type"]) == (200, True, JSON)
-    _, of_framework, _ = await exchange(port, head("GET", "/healthz"), method="GET")
-    assert names(headers) == names(of_framework)
-    refused, headers, body = await exchange(port, whole("Bearer nobody"))
+    _, other_headers, _ = await exchange(port, head("GET", "/healthz"), method="GET")
+    assert names(headers) == names(other_headers)
+    refused, headers, body = await exchange(port, push_request("Bearer nobody"))
     assert (refused, json.loads(body)["error"]["code"], headers["www-authenticate"]) == (401, "unauthorized", "Bearer")
-    other, of_framework, _ = await exchange(port, whole("Bearer nobody", path="/v1/sites"))
-    assert (other, of_framework["www-authenticate"]) == (401, "Bearer")
-    assert names(headers) == names(of_framework)
+    other, other_headers, _ = await exchange(port, push_request("Bearer nobody", path="/v1/sites"))
+    assert (other, other_headers["www-authenticate"]) == (401, "Bearer")
+    assert names(headers) == names(other_headers)
 
 
-async def test_the_same_address_in_other_words_is_the_same(port, bearer):
+async def test_equivalent_paths_reach_the_push(port, bearer):
     for path in ("/edge/push?x=1", "/edge/%70ush", "//edge/push", "http://x/edge/push"):
-        assert (await exchange(port, whole(bearer, path=path)))[0] == 200, path
+        assert (await exchange(port, push_request(bearer, path=path)))[0] == 200, path
     for path in ("/edge/push/", "/edge//push", "/edge/Push"):
-        assert (await exchange(port, whole(bearer, path=path)))[0] == 404, path
+        assert (await exchange(port, push_request(bearer, path=path)))[0] == 404, path
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
@@ -77,10 +80,10 @@ async def test_other_methods_are_refused(port, bearer, method):
     assert (status, headers["allow"]) == (405, "POST")
 
 
-async def test_many_requests_on_one_connection_are_answered_in_turn(port, bearer):
+async def test_requests_on_one_connection_are_answered_in_order(port, bearer):
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
         for _ in range(3):
-            await stream.send_all(whole(bearer))
+            await stream.send_all(push_request(bearer))
             assert (await answer_of(stream, "POST"))[0] == 200
             await stream.send_all(head("GET", "/healthz"))
             assert (await answer_of(stream))[0] == 200
@@ -88,7 +91,7 @@ async def test_many_requests_on_one_connection_are_answered_in_turn(port, bearer
 
 @pytest.mark.rule("C13")
 @pytest.mark.parametrize("how", ["declared", "in chunks"])
-async def test_a_push_that_is_too_large_is_refused_before_it_is_kept(port, bearer, how):
+async def test_too_large_push_is_refused(port, bearer, how):
     fields = {"Content_Type": JSON, "Authorization": bearer}
     if how == "declared":
         packets = [head("POST", "/edge/push", Content_Length=LARGE_BYTES + 1, **fields)]
@@ -99,39 +102,43 @@ async def test_a_push_that_is_too_large_is_refused_before_it_is_kept(port, beare
     assert (status, json.loads(body)["error"]["code"]) == (413, "payload_too_large")
 
 
-async def test_a_stranger_is_answered_without_its_body(port):
+async def test_request_without_valid_key_is_answered_before_its_body_arrives(port):
     fields = {"Content_Type": JSON, "Authorization": "Bearer nobody", "Content_Length": LARGE_BYTES}
     status, headers, _ = await exchange(port, head("POST", "/edge/push", **fields), b"{" * 200_000)
     assert (status, headers["connection"]) == (401, "close")
 
 
-async def test_what_is_no_json_or_says_it_is_none_is_refused(port, bearer):
-    for packet in (whole(bearer, Content_Type="text/plain"), whole(bearer, "no object"), whole(bearer, [])):
+async def test_push_that_is_not_json_is_refused(port, bearer):
+    for packet in (
+        push_request(bearer, Content_Type="text/plain"),
+        push_request(bearer, "no object"),
+        push_request(bearer, []),
+    ):
         status, _, body = await exchange(port, packet)
         assert (status, json.loads(body)["error"]["code"]) == (400, "invalid_request")
-    assert (await exchange(port, whole(bearer, Content_Type="Application/JSON; charset=utf-8")))[0] == 200
+    assert (await exchange(port, push_request(bearer, Content_Type="Application/JSON; charset=utf-8")))[0] == 200
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for(port, bearer):
+async def test_body_that_does_not_arrive_times_out(port, bearer):
     fields = {"Content_Type": JSON, "Authorization": bearer, "Content_Length": 100}
     status, _, body = await exchange(port, head("POST", "/edge/push", **fields), b"{")
     assert status == 400
     assert "did not arrive in time" in body.decode()
 
 
-async def test_a_worker_that_hangs_up_in_the_middle_of_its_push_leaves_nothing(world, port, bearer):
+async def test_worker_that_disconnects_during_its_push_causes_no_error(world, port, bearer):
     fields = {"Content_Type": JSON, "Authorization": bearer, "Content_Length": 10_000}
     for part in (b"", b'{"v": 1'):
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             await stream.send_all(head("POST", "/edge/push", **fields) + part)
-    assert (await exchange(port, whole(bearer)))[0] == 200  # and no error is logged
+    assert (await exchange(port, push_request(bearer)))[0] == 200  # and no error was logged
 
 
-async def test_a_bug_is_told_with_the_id_under_which_the_log_has_it(world, port, bearer, expected_errors):
+async def test_internal_error_has_the_request_id_of_its_log_line(world, port, bearer, expected_errors):
     expected_errors.allow("request failed")
     await world.store.run(_break())
     with log_lines() as lines:
-        status, headers, body = await exchange(port, whole(bearer))
+        status, headers, body = await exchange(port, push_request(bearer))
     error = json.loads(body)["error"]
     assert (status, error["code"], error["details"]["id"]) == (500, "internal", headers["x-request-id"])
     [line] = [json.loads(text) for text in lines if '"request failed"' in text]

@@ -1,4 +1,4 @@
-"""Bytes that no client sends: the connection ends, and the server goes on. (The forms once ended the process.)"""
+"""Malformed input ends its connection, and the server keeps running. Some of these requests once ended the process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def port(world):
         yield number
 
 
-async def alive(port: int) -> bool:
+async def is_alive(port: int) -> bool:
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(head("GET", "/healthz"))
@@ -30,7 +30,7 @@ async def alive(port: int) -> bool:
 
 
 @cases("number", range(len(http_1_requests())))
-async def test_an_odd_request_is_answered_or_its_connection_ends(world, port, number):
+async def test_unusual_request_is_answered_or_its_connection_ends(world, port, number):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(http_1_requests()[number])
@@ -38,19 +38,19 @@ async def test_an_odd_request_is_answered_or_its_connection_ends(world, port, nu
         with trio.fail_after(10):
             while await stream.receive_some():
                 pass
-    assert await alive(port)
+    assert await is_alive(port)
 
 
 @pytest.mark.rule("G8")
 @cases("number", range(len(http_2_requests())))
-async def test_http_2_is_refused_in_the_words_of_http_1(world, port, number):
+async def test_http_2_is_refused_with_an_http_1_response(world, port, number):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(http_2_requests()[number])
         status, headers, body = await answer_of(stream)
         assert (status, headers["connection"]) == (505, "close")
         assert b'"code":"invalid_request"' in body
-    assert await alive(port)
+    assert await is_alive(port)
 
 
 @pytest.mark.rule("G8")
@@ -72,7 +72,7 @@ async def test_http_2_is_refused_in_the_words_of_http_1(world, port, number):
         (head("GET", "*"), 404),
     ],
 )
-async def test_what_is_refused_before_the_framework_has_the_error_shape_too(world, port, data, status):
+async def test_errors_before_the_framework_have_the_error_format(world, port, data, status):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(data)
@@ -83,11 +83,11 @@ async def test_what_is_refused_before_the_framework_has_the_error_shape_too(worl
         if status != 404:
             assert headers["connection"] == "close"
             assert await closed_by_server(stream)
-    assert await alive(port)
+    assert await is_alive(port)
 
 
-async def test_what_follows_a_refused_request_is_not_served(world, port):
-    """With both lengths, what is left of the body of one reading is the next request of the other."""
+async def test_data_after_a_refused_request_is_not_served(world, port):
+    """With both headers, the rest of the body under one interpretation is the next request under the other."""
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         smuggled = head("GET", "/healthz")
@@ -98,7 +98,7 @@ async def test_what_follows_a_refused_request_is_not_served(world, port):
         assert await closed_by_server(stream)
 
 
-async def test_mutated_requests_leave_the_server_at_work(world, port, caplog):
+async def test_server_survives_mutated_requests(world, port, caplog):
     connections = 2_000 if EVERYTHING else 500
     seen = await fuzz(port, SEED, connections=connections)
     assert sum(seen.values()) == connections
@@ -106,11 +106,11 @@ async def test_mutated_requests_leave_the_server_at_work(world, port, caplog):
     # served.
     assert {200, 400, 401, 404} <= {record.status for record in caplog.records if record.message == "request"}, seen
     assert "connection failed" not in caplog.text
-    assert await alive(port)
+    assert await is_alive(port)
 
 
-class _Cursed:
-    """A stream on which the first read fails in a way that nobody has thought of."""
+class _FailingStream:
+    """A stream on which the first read raises an unexpected exception."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
@@ -119,10 +119,10 @@ class _Cursed:
         return getattr(self._stream, name)
 
     async def receive_some(self, _: int) -> bytes:
-        raise KeyError("nobody thought of it")
+        raise KeyError("unexpected")
 
 
-class _FirstIsCursed(trio.abc.Listener[Any]):
+class _FirstStreamFails(trio.abc.Listener[Any]):
     def __init__(self, listener: trio.SocketListener) -> None:
         self._listener = listener
         self._accepted = 0
@@ -130,23 +130,23 @@ class _FirstIsCursed(trio.abc.Listener[Any]):
     async def accept(self) -> Any:
         stream = await self._listener.accept()
         self._accepted += 1
-        return _Cursed(stream) if self._accepted == 1 else stream
+        return _FailingStream(stream) if self._accepted == 1 else stream
 
     async def aclose(self) -> None:
         await self._listener.aclose()
 
 
-async def test_what_fails_in_one_connection_is_logged_once_and_ends_that_connection(world, caplog):
+async def test_exception_in_a_connection_is_logged_once_and_ends_only_that_connection(world, caplog):
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     done = trio.Event()
     async with trio.open_nursery() as nursery:
-        listeners = [_FirstIsCursed(listener)]
+        listeners = [_FirstStreamFails(listener)]
         nursery.start_soon(partial(serve, world.app, listeners, connections=9, graceful_s=3, until=done.wait))
         stream = await trio.open_tcp_stream("127.0.0.1", port)
         async with stream:
             assert await closed_by_server(stream)
-        assert await alive(port)
+        assert await is_alive(port)
         done.set()
     assert [record.kind for record in caplog.records if record.message == "connection failed"] == ["KeyError"]
 
@@ -154,7 +154,7 @@ async def test_what_fails_in_one_connection_is_logged_once_and_ends_that_connect
 @pytest.mark.parametrize(
     "held", [b"", b"GET / HT", head("POST", "/auth/sign-in", Content_Type="application/json", Content_Length=99) + b"{"]
 )
-async def test_the_last_place_is_given_up_by_who_has_kept_it_waiting_for_longest(world, held):
+async def test_last_slot_is_taken_from_the_longest_waiting_connection(world, held):
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     done = trio.Event()
@@ -174,7 +174,7 @@ async def test_the_last_place_is_given_up_by_who_has_kept_it_waiting_for_longest
         done.set()
 
 
-async def test_who_does_not_read_an_answer_gives_up_the_place_too(world):
+async def test_client_that_does_not_read_its_answer_loses_its_slot(world):
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     done, began = trio.Event(), trio.Event()
@@ -200,14 +200,14 @@ async def test_who_does_not_read_an_answer_gives_up_the_place_too(world):
         done.set()
 
 
-async def test_a_client_whose_request_is_under_way_keeps_its_place_and_the_others_wait(world):
+async def test_client_with_a_running_request_keeps_its_slot(world):
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
-    done, arrived, go_on = trio.Event(), trio.Event(), trio.Event()
+    done, arrived, release = trio.Event(), trio.Event(), trio.Event()
 
     async def slow(scope: Any, receive: Any, send: Any) -> None:
         arrived.set()
-        await go_on.wait()
+        await release.wait()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -218,7 +218,7 @@ async def test_a_client_whose_request_is_under_way_keeps_its_place_and_the_other
         await arrived.wait()
         waiting = await trio.open_tcp_stream("127.0.0.1", port)
         await waiting.send_all(head("GET", "/"))
-        go_on.set()
+        release.set()
         assert (await answer_of(busy))[0] == 200
         await busy.aclose()
         assert (await answer_of(waiting))[0] == 200
@@ -226,7 +226,7 @@ async def test_a_client_whose_request_is_under_way_keeps_its_place_and_the_other
         done.set()
 
 
-async def test_a_client_that_does_not_read_its_answer_does_not_hold_up_the_end(world):
+async def test_client_that_does_not_read_its_answer_does_not_delay_shutdown(world):
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     done = trio.Event()
     began = trio.Event()

@@ -1,4 +1,4 @@
-"""Idempotency-Key: the first answer again, and nothing done twice."""
+"""Idempotency-Key: a repeat gets the first answer, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ async def ready(world: World, **more: Any) -> tuple[User, dict[str, str], dict[s
 
 
 @pytest.mark.rule("G1")
-async def test_each_write_with_an_api_key_requires_an_idempotency_key_and_with_a_session_accepts_one(world):
+async def test_writes_require_an_idempotency_key_with_an_api_key_and_accept_one_with_a_session(world):
     user, session, body = await ready(world)
     key = await world.key(user)
     del key["Idempotency-Key"]
     for endpoint in WRITES:
-        path = re.sub(r"{\w+}", "x", endpoint.path)  # checked after the header, as is the body
+        path = re.sub(r"{\w+}", "x", endpoint.path)  # an invalid id; the header is checked before the path and the body
         if endpoint.access == "user":
             refused = await world.call(endpoint.method, path, headers=key)
             assert (refused.status, refused.code) == (400, "invalid_request"), path
@@ -76,14 +76,14 @@ async def test_an_idempotency_key_has_1_to_200_characters(world, key, status):
 
 @pytest.mark.rule("G2")
 async def test_an_idempotency_key_that_is_not_utf8_is_refused(world):
-    for value in ("\xe9", "a\xff", "\xc3"):  # as the framework reads these bytes
+    for value in ("\xe9", "a\xff", "\xc3"):  # as decoded by the framework
         async with world.app.test_request_context("/", headers={"Idempotency-Key": value}):
             with pytest.raises(Invalid):
                 idempotency_key(required=False)
 
 
 @pytest.mark.rule("G3")
-async def test_a_repeat_gets_the_first_answer_and_does_nothing(world):
+async def test_repeat_gets_the_first_answer_and_has_no_effect(world):
     user, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
     first = await world.call("POST", "/v1/sites", body, headers=headers)
@@ -96,7 +96,7 @@ async def test_a_repeat_gets_the_first_answer_and_does_nothing(world):
 
 
 @pytest.mark.rule("Y3")
-async def test_key_of_refusal_without_effect_works_after_its_remedy(world):
+async def test_after_an_error_without_effect_the_key_works_once_the_cause_is_fixed(world):
     user = await world.user()
     account = await world.account(user)
     headers = {**await world.session(user), "Idempotency-Key": "one"}
@@ -112,7 +112,7 @@ async def test_key_of_refusal_without_effect_works_after_its_remedy(world):
 
 
 @pytest.mark.rule("Y3", "G4")
-async def test_refusal_without_effect_does_not_bind_its_key_to_its_body(world):
+async def test_after_an_error_without_effect_the_key_accepts_another_body(world):
     _, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
     assert (await world.call("POST", "/v1/sites", {**body, "host": "not.ours.example"}, headers=headers)).code == (
@@ -122,7 +122,7 @@ async def test_refusal_without_effect_does_not_bind_its_key_to_its_body(world):
 
 
 @pytest.mark.rule("Y3", "C7")
-async def test_key_of_request_over_a_limit_works_once_there_is_room(world):
+async def test_after_limit_reached_the_key_works_once_the_limit_allows(world):
     session = await world.session(await world.user())
     headers = {**session, "Idempotency-Key": "one"}
     body = {"scopes": ["sites"]}
@@ -137,7 +137,7 @@ async def test_key_of_request_over_a_limit_works_once_there_is_room(world):
 
 @pytest.mark.rule("Y3", "G3")
 @pytest.mark.parametrize("code", ["bootstrap_permission_error", "token_check_failed"])
-async def test_refusal_after_an_effect_is_replayed(world, code):
+async def test_error_after_an_effect_is_replayed(world, code):
     headers = {**await world.session(await world.user()), "Idempotency-Key": "one"}
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "token"}
     world.supervisor.refusal = ServiceError(code, details={"revoke_tokens": ["svc-op"]}, had_effect=True)
@@ -152,7 +152,7 @@ async def test_refusal_after_an_effect_is_replayed(world, code):
 
 
 @pytest.mark.rule("Y3", "G3")
-async def test_two_refused_at_the_same_moment_both_get_the_refusal(world):
+async def test_concurrent_refused_requests_both_get_the_error(world):
     user = await world.user()
     account = await world.account(user, state="connected")
     headers = {**await world.session(user), "Idempotency-Key": "one"}
@@ -169,15 +169,15 @@ async def test_two_refused_at_the_same_moment_both_get_the_refusal(world):
 
 
 @pytest.mark.rule("Y3", "G4")
-async def test_another_body_is_refused_while_a_request_is_under_way(world):
+async def test_another_body_is_refused_while_the_first_request_runs(world):
     _, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
     codes: list[str | None] = []
-    arrived, go_on = trio.Event(), trio.Event()
+    arrived, release = trio.Event(), trio.Event()
 
     async def hold() -> None:
         arrived.set()
-        await go_on.wait()
+        await release.wait()
 
     async def first() -> None:
         codes.append(
@@ -189,7 +189,7 @@ async def test_another_body_is_refused_while_a_request_is_under_way(world):
         nursery.start_soon(first)
         await arrived.wait()
         assert (await world.call("POST", "/v1/sites", body, headers=headers)).code == "idempotency_conflict"
-        go_on.set()
+        release.set()
     assert codes == ["zone_not_found"]
     assert (await world.call("POST", "/v1/sites", body, headers=headers)).status == 202
 
@@ -208,7 +208,7 @@ async def test_users_methods_and_paths_do_not_share_keys(world):
 
 
 @pytest.mark.rule("G3")
-async def test_a_repeat_with_another_credential_of_the_user_is_the_same_repeat(world):
+async def test_repeat_with_another_credential_of_the_user_gets_the_first_answer(world):
     user, session, body = await ready(world)
     first = await world.call("POST", "/v1/sites", body, headers={**await world.key(user), "Idempotency-Key": "one"})
     assert first.status == 202
@@ -220,7 +220,7 @@ async def test_a_repeat_with_another_credential_of_the_user_is_the_same_repeat(w
 
 @pytest.mark.rule("C2")
 @pytest.mark.rule("C4")
-async def test_no_answer_comes_again_to_a_credential_that_could_not_have_got_it(world):
+async def test_answer_is_not_replayed_to_a_credential_without_access(world):
     user, session, body = await ready(world)
     first = await world.call("POST", "/v1/sites", body, headers={**session, "Idempotency-Key": "one"})
     assert first.status == 202
@@ -247,15 +247,15 @@ async def ready_with(world: World, edge_account_id: str) -> tuple[User, dict[str
 
 
 @pytest.mark.rule("G3")
-async def test_two_at_the_same_moment_get_one_answer(world):
+async def test_concurrent_repeats_get_one_answer(world):
     user, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
     answers = []
-    arrived, go_on = trio.Event(), trio.Event()
+    arrived, release = trio.Event(), trio.Event()
 
     async def hold() -> None:
         arrived.set()
-        await go_on.wait()
+        await release.wait()
 
     async def send() -> None:
         answers.append(await world.call("POST", "/v1/sites", body, headers=headers))
@@ -265,7 +265,7 @@ async def test_two_at_the_same_moment_get_one_answer(world):
         for _ in range(5):
             nursery.start_soon(send)
         await arrived.wait()
-        go_on.set()
+        release.set()
     assert [answer.status for answer in answers] == [202] * 5
     assert len({answer.raw for answer in answers}) == 1
     assert sorted("Idempotent-Replayed" in answer.headers for answer in answers) == [False] + [True] * 4
@@ -274,7 +274,7 @@ async def test_two_at_the_same_moment_get_one_answer(world):
 
 
 @pytest.mark.rule("G3")
-async def test_a_repeat_after_a_restart_gets_the_first_answer(world, store, clock, tmp_path):
+async def test_repeat_after_a_restart_gets_the_first_answer(world, store, clock, tmp_path):
     _, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
     first = await world.call("POST", "/v1/sites", body, headers=headers)
@@ -285,21 +285,21 @@ async def test_a_repeat_after_a_restart_gets_the_first_answer(world, store, cloc
 
 
 @pytest.mark.rule("G3")
-async def test_a_repeat_finds_what_an_actor_finishes_after_the_client_hung_up(world):
+async def test_repeat_gets_the_answer_that_an_actor_finished_after_the_client_disconnected(world):
     headers = {**await world.session(await world.user()), "Idempotency-Key": "one"}
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "token"}
-    arrived, go_on = trio.Event(), trio.Event()
+    arrived, release = trio.Event(), trio.Event()
 
     async def hold() -> None:
         arrived.set()
-        await go_on.wait()
+        await release.wait()
 
     world.supervisor.before = hold
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lambda: world.call("POST", "/v1/accounts", body, headers=headers))
         await arrived.wait()
         nursery.cancel_scope.cancel()
-    # The repeat is told by the actor that the account is connected already: by this very request.
+    # For the repeat the actor reports that the account is already connected: by the first request.
     async with trio.open_nursery() as nursery:
         answers = []
 
@@ -307,14 +307,14 @@ async def test_a_repeat_finds_what_an_actor_finishes_after_the_client_hung_up(wo
             answers.append(await world.call("POST", "/v1/accounts", body, headers=headers))
 
         nursery.start_soon(repeat)
-        go_on.set()
+        release.set()
     assert [answer.status for answer in answers] == [202]
     other_key = {**headers, "Idempotency-Key": "two"}
     assert (await world.call("POST", "/v1/accounts", body, headers=other_key)).code == "already_connected"
 
 
 @pytest.mark.rule("G3")
-async def test_a_repeat_gets_the_first_answer_also_when_what_it_names_is_gone(world):
+async def test_repeat_gets_the_first_answer_even_if_its_object_was_deleted(world):
     user = await world.user()
     account = await world.account(user)
     headers = {**await world.session(user), "Idempotency-Key": "one"}
@@ -331,7 +331,7 @@ def _forget(account_id: str) -> Tx[None]:
 
 
 @pytest.mark.rule("G4")
-async def test_another_body_under_the_same_key_is_a_conflict(world):
+async def test_another_body_with_the_same_key_is_a_conflict(world):
     user, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
     await world.call("POST", "/v1/sites", body, headers=headers)
@@ -342,15 +342,15 @@ async def test_another_body_under_the_same_key_is_a_conflict(world):
 
 
 @pytest.mark.rule("G4")
-async def test_another_body_at_the_same_moment_is_a_conflict_too(world):
+async def test_concurrent_request_with_another_body_is_a_conflict(world):
     user, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
     codes: dict[str, str | None] = {}
-    arrived, go_on = trio.Event(), trio.Event()
+    arrived, release = trio.Event(), trio.Event()
 
     async def hold() -> None:
         arrived.set()
-        await go_on.wait()
+        await release.wait()
 
     async def send(host: str) -> None:
         codes[host] = (await world.call("POST", "/v1/sites", {**body, "host": host}, headers=headers)).code
@@ -361,14 +361,14 @@ async def test_another_body_at_the_same_moment_is_a_conflict_too(world):
         await arrived.wait()
         for n in range(3):
             nursery.start_soon(send, f"other{n}.example.com")
-        go_on.set()
+        release.set()
     assert codes.pop("first.example.com") is None
     assert set(codes.values()) == {"idempotency_conflict"}
     assert await world.store.read(sites.count_sites(user.id)) == 1
 
 
 @pytest.mark.rule("G3")
-async def test_a_body_in_another_order_of_fields_is_the_same_body(world):
+async def test_field_order_of_the_body_does_not_matter(world):
     _, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one", "Content-Type": "application/json"}
     in_order = [f'{{"host": "{HOST["host"]}", "account_id": "{body["account_id"]}"}}']
@@ -378,7 +378,7 @@ async def test_a_body_in_another_order_of_fields_is_the_same_body(world):
 
 
 @pytest.mark.rule("G5")
-async def test_a_key_is_forgotten_after_a_day(world):
+async def test_key_expires_after_a_day(world):
     _, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
     first = await world.call("POST", "/v1/sites", body, headers=headers)
@@ -399,7 +399,7 @@ async def test_a_key_is_forgotten_after_a_day(world):
         ServiceError("busy", retry_after_s=2),
     ],
 )
-async def test_what_passes_by_itself_is_not_kept_so_the_same_request_goes_on(world, refusal):
+async def test_transient_error_is_not_stored_so_a_repeat_runs_again(world, refusal):
     headers = {**await world.session(await world.user()), "Idempotency-Key": "one"}
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "token"}
     world.supervisor.refusal = refusal
@@ -411,7 +411,7 @@ async def test_what_passes_by_itself_is_not_kept_so_the_same_request_goes_on(wor
 
 
 @pytest.mark.rule("G3", "A10")
-async def test_a_repeat_that_meets_what_its_first_try_began_gets_the_answer_of_that(world):
+async def test_repeat_refused_because_of_its_first_attempt_gets_that_answer(world):
     user = await world.user()
     idempotency = Idempotency(world.store, world.clock, 1_000_000)
     claim = Claim(user.id, None, "POST", "/v1/accounts/acc_1/install", "one", "digest")
@@ -420,7 +420,7 @@ async def test_a_repeat_that_meets_what_its_first_try_began_gets_the_answer_of_t
         return StoredAnswer(202, b"{}", "application/json", {})
 
     async def too_late() -> StoredAnswer:
-        """An actor answers the first try, whose client has gone, just now."""
+        """Commit the first attempt, whose client has disconnected, just before the repeat is refused."""
         await world.store.run(idempotency.committed(claim, accepted, None)(given(None)))
         raise ServiceError("operation_in_progress")
 
@@ -428,7 +428,7 @@ async def test_a_repeat_that_meets_what_its_first_try_began_gets_the_answer_of_t
     assert (answer.status, answer.headers) == (202, REPLAYED)
 
 
-async def test_a_refusal_of_the_credential_is_not_kept(world):
+async def test_error_of_the_credential_check_is_not_stored(world):
     user = await world.user(confirmed=False)
     headers = {**await world.session(user), "Idempotency-Key": "one"}
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "token"}

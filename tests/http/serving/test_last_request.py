@@ -1,4 +1,4 @@
-"""What a client sends after its last request, or no longer sends, does not change the answer. Over real sockets."""
+"""Data after a client's last request, or a half-closed connection, does not change the answer. Over real sockets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOSE = {"Connection": "close"}
 
 
 class Held:
-    """The application, which holds each answer back once it is known, until `release` is set."""
+    """The application, which holds back each answer until `release` is set."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -32,7 +32,7 @@ class Held:
         self.release = trio.Event()
 
     async def wait_until_held(self) -> None:
-        """Returns when the first answer is known. Fails when there is none."""
+        """Wait until the first answer is held back; fail after 10 s."""
         with trio.fail_after(10):
             await self.held.wait()
 
@@ -54,7 +54,7 @@ class Held:
 
 @asynccontextmanager
 async def holding(world: World) -> AsyncIterator[tuple[Held, trio.SocketStream]]:
-    """A client of an application that holds its answers back."""
+    """Connect a client to an application that holds back its answers."""
     app = Held(world.app)
     async with (
         served(world, app=app) as port,
@@ -65,19 +65,19 @@ async def holding(world: World) -> AsyncIterator[tuple[Held, trio.SocketStream]]
 
 @asynccontextmanager
 async def connected(world: World) -> AsyncIterator[trio.SocketStream]:
-    """A client of the application."""
+    """Connect a client to the application."""
     async with served(world) as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:
         yield stream
 
 
 async def statuses(stream: trio.SocketStream, *methods: str) -> list[int]:
-    """The statuses of the answers to requests that were sent one behind another."""
+    """Return the statuses of the answers to pipelined requests."""
     rest = bytearray()
     return [(await answer_of(stream, method, rest))[0] for method in methods]
 
 
 class Write:
-    """A request that creates something, and what it created."""
+    """A request that creates an object, and a count of the created objects."""
 
     def __init__(self, world: World, path: str, body: object, session: dict[str, str]) -> None:
         self._world = world
@@ -86,12 +86,12 @@ class Write:
         self._session = session
 
     def bytes_of(self, *, version: str = "1.1", **headers: str) -> bytes:
-        """The request."""
+        """Return the request's bytes."""
         fields = {"Content_Type": "application/json", "Content_Length": len(self._body), **self._session, **headers}
         return head("POST", self._path, **fields).replace(b"HTTP/1.1", f"HTTP/{version}".encode(), 1) + self._body
 
     async def created(self) -> int:
-        """How many objects there are."""
+        """Return the number of existing objects."""
         answer = await self._world.call("GET", self._path, headers=self._session)
         return len(answer.body[self._path.rpartition("/")[2]])
 
@@ -109,7 +109,7 @@ async def write(world: World, path: str) -> Write:
 @pytest.mark.parametrize("path", ["/v1/links", "/v1/keys"])
 @pytest.mark.parametrize(("version", "headers"), [("1.1", CLOSE), ("1.0", {})], ids=["connection close", "HTTP 1.0"])
 @pytest.mark.parametrize("behind", [b"\r\n", b"\x00garbage\r\n\r\n", b"x" * 100_000])
-async def test_bytes_behind_a_last_request_do_not_replace_its_answer(world, path, version, headers, behind):
+async def test_bytes_after_the_last_request_do_not_replace_its_answer(world, path, version, headers, behind):
     made = await write(world, path)
     sent = made.bytes_of(version=version, **headers)
     async with connected(world) as stream:
@@ -123,7 +123,7 @@ async def test_bytes_behind_a_last_request_do_not_replace_its_answer(world, path
 @pytest.mark.rule("Y4")
 @pytest.mark.parametrize("path", ["/v1/links", "/v1/keys"])
 @pytest.mark.parametrize(("version", "headers"), [("1.1", CLOSE), ("1.0", {})], ids=["connection close", "HTTP 1.0"])
-async def test_bytes_that_come_while_a_last_request_runs_do_not_replace_its_answer(world, path, version, headers):
+async def test_bytes_during_the_last_request_do_not_replace_its_answer(world, path, version, headers):
     made = await write(world, path)
     async with holding(world) as (app, stream):
         await stream.send_all(made.bytes_of(version=version, **headers))
@@ -138,7 +138,7 @@ async def test_bytes_that_come_while_a_last_request_runs_do_not_replace_its_answ
     assert await made.created() == 1
 
 
-async def test_a_request_behind_the_last_one_is_not_carried_out(world):
+async def test_request_after_the_last_one_is_not_executed(world):
     made = await write(world, "/v1/links")
     async with holding(world) as (app, stream):
         app.release.set()
@@ -153,13 +153,13 @@ async def test_a_request_behind_the_last_one_is_not_carried_out(world):
 async def test_empty_lines_before_a_request_are_ignored(world, empty):
     made = await write(world, "/v1/links")
     async with connected(world) as stream:
-        for _ in range(2):  # the limit counts anew for each request
+        for _ in range(2):  # the limit applies to each request separately
             await stream.send_all(empty + made.bytes_of() + empty + head("GET", "/healthz"))
             assert await statuses(stream, "POST", "GET") == [201, 200]
     assert await made.created() == 2
 
 
-async def test_an_empty_line_that_comes_byte_by_byte_is_ignored(world):
+async def test_empty_line_sent_byte_by_byte_is_ignored(world):
     async with connected(world) as stream:
         for byte in b"\r\n" + head("GET", "/healthz") + b"\r\n" + head("GET", "/healthz"):
             await stream.send_all(bytes([byte]))
@@ -167,7 +167,7 @@ async def test_an_empty_line_that_comes_byte_by_byte_is_ignored(world):
         assert await statuses(stream, "GET", "GET") == [200, 200]
 
 
-async def test_an_empty_line_while_a_kept_connection_works_is_ignored(world):
+async def test_empty_line_during_a_request_is_ignored(world):
     async with holding(world) as (app, stream):
         await stream.send_all(head("GET", "/healthz"))
         await app.wait_until_held()
@@ -179,7 +179,7 @@ async def test_an_empty_line_while_a_kept_connection_works_is_ignored(world):
 
 
 @pytest.mark.rule("G8")
-async def test_more_than_a_few_empty_lines_are_refused(world):
+async def test_too_many_empty_lines_are_refused(world):
     async with connected(world) as stream:
         await stream.send_all(b"\r\n" * 5 + head("GET", "/healthz"))
         status, headers, body = await answer_of(stream)
@@ -188,8 +188,8 @@ async def test_more_than_a_few_empty_lines_are_refused(world):
         assert await closed_by_server(stream)
 
 
-async def test_empty_lines_keep_no_place(world):
-    """The connection that sends only empty lines is the one that makes room for another client."""
+async def test_empty_lines_do_not_keep_a_slot(world):
+    """A connection that sends only empty lines is closed to make a slot available."""
     async with served(world, connections=2) as port, AsyncExitStack() as streams:
         first, second, third = [
             await streams.enter_async_context(await trio.open_tcp_stream("127.0.0.1", port)) for _ in range(3)
@@ -203,7 +203,7 @@ async def test_empty_lines_keep_no_place(world):
 
 @pytest.mark.parametrize("keep", [{}, CLOSE], ids=["kept", "closing"])
 @pytest.mark.parametrize("path", ["/v1/links", "/v1/keys"])
-async def test_a_client_that_half_closes_after_a_write_gets_its_answer(world, path, keep):
+async def test_client_that_half_closes_after_a_write_gets_its_answer(world, path, keep):
     made = await write(world, path)
     async with holding(world) as (app, stream):
         await stream.send_all(made.bytes_of(**keep))
@@ -217,7 +217,7 @@ async def test_a_client_that_half_closes_after_a_write_gets_its_answer(world, pa
     assert await made.created() == 1
 
 
-async def test_a_client_that_half_closes_after_several_requests_gets_all_answers(world):
+async def test_client_that_half_closes_after_several_requests_gets_all_answers(world):
     made = await write(world, "/v1/links")
     async with connected(world) as stream:
         await stream.send_all(made.bytes_of() + b"\r\n" + head("GET", "/healthz"))
@@ -226,8 +226,8 @@ async def test_a_client_that_half_closes_after_several_requests_gets_all_answers
         assert await closed_by_server(stream)
 
 
-async def test_a_client_that_half_closes_while_it_is_answered_gets_the_rest(world):
-    """The head of the answer says nothing of an end by then, and the connection ends all the same."""
+async def test_client_that_half_closes_during_an_answer_gets_the_rest(world):
+    """The head was sent without `Connection: close`, but the connection ends nevertheless."""
     sent, release = trio.Event(), trio.Event()
 
     async def in_two(scope: Any, receive: Any, send: Any) -> None:
@@ -251,7 +251,7 @@ async def test_a_client_that_half_closes_while_it_is_answered_gets_the_rest(worl
 
 
 @pytest.mark.rule("C8")
-async def test_a_client_that_half_closes_in_a_request_ends_it(world):
+async def test_client_that_half_closes_during_a_request_ends_it(world):
     made = await write(world, "/v1/links")
     whole = made.bytes_of()
     for sent in (whole[:40], whole[:-1], head("GET", "/healthz")[:-2]):
@@ -262,8 +262,8 @@ async def test_a_client_that_half_closes_in_a_request_ends_it(world):
     assert await made.created() == 0
 
 
-async def test_a_client_that_is_gone_after_its_half_close_ends_with_its_answer(world):
-    """Its reset is noticed when the answer is sent: no exception leaves the connection, and its place is free again."""
+async def test_client_that_resets_after_its_half_close_releases_its_slot(world):
+    """The reset is noticed when the answer is sent: no exception leaves the connection, and its slot is released."""
     app = Held(world.app)
     async with served(world, connections=1, app=app) as port:
         stream = await trio.open_tcp_stream("127.0.0.1", port)
@@ -279,7 +279,7 @@ async def test_a_client_that_is_gone_after_its_half_close_ends_with_its_answer(w
             assert (await answer_of(another))[0] == 200
 
 
-async def test_a_service_that_stops_answers_a_client_that_has_half_closed(world):
+async def test_stopping_service_answers_a_half_closed_client(world):
     done = trio.Event()
     app = Held(world.app)
     async with served(world, done=done, app=app) as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:

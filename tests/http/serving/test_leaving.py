@@ -1,4 +1,4 @@
-"""DELETE /v1/me: the user goes, with everything; nobody else learns of it, and it cannot be stopped half-way."""
+"""DELETE /v1/me deletes the user with all data, does not affect other users, and always completes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svc.store import user_deletions, users
 from svc.store.tx import sql
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, open_world
 from tests.http.resources.test_auth import read_email
-from tests.http.serving.overtaken import Overtaken
+from tests.http.serving.overtaken import RacingStore
 from tests.store.whole_store import a_whole_life, all_rows
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ HASH, OTHER_HASH = hash_password(PASSWORD), hash_password("another password")
 
 
 async def a_person(world: World, *, confirmed: bool = True) -> tuple[User, dict[str, str]]:
-    """A user whose password is PASSWORD, and the headers of a session."""
+    """Create a user with the password PASSWORD and a session, and return the user and the session's headers."""
     user = await world.user(confirmed=confirmed)
     await world.store.run(users.set_password_hash(user.id, HASH))
     return user, await world.session(user)
@@ -38,27 +38,27 @@ async def leave(world: World, headers: dict[str, str], password: str = PASSWORD)
 
 
 async def waited_for(world: World, user: User, requests: int) -> None:
-    """Until so many requests wait for the end of the user's departure."""
+    """Wait until this many requests wait for the end of the user's deletion."""
     departure = world.supervisor.departures._going_on[user.id]
     while departure.ended.statistics().tasks_waiting < requests:
         await trio.lowlevel.checkpoint()
 
 
 class Held:
-    """Holds up every disconnect until it is let go on."""
+    """Holds every disconnect until `release` is set."""
 
     def __init__(self, world: World) -> None:
         self.reached = trio.Event()
-        self.go_on = trio.Event()
+        self.release = trio.Event()
         world.supervisor.before = self._wait
 
     async def _wait(self) -> None:
         self.reached.set()
-        await self.go_on.wait()
+        await self.release.wait()
 
 
 @pytest.mark.rule("C12")
-async def test_the_answer_tells_what_is_left_of_every_account(world):
+async def test_answer_lists_the_remaining_resources_of_every_account(world):
     user, session = await a_person(world)
     first, second = [await world.account(user, edge) for edge in (EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT)]
     answer = await leave(world, session)
@@ -77,7 +77,7 @@ async def test_the_answer_tells_what_is_left_of_every_account(world):
 
 
 @pytest.mark.rule("C12")
-async def test_nothing_is_left_in_the_store_but_the_last_email(world):
+async def test_store_keeps_nothing_but_the_last_email(world):
     await world.store.run(a_whole_life())
     before = await world.store.read(all_rows())
     user_id = await world.store.run(a_whole_life())
@@ -93,14 +93,14 @@ async def test_nothing_is_left_in_the_store_but_the_last_email(world):
     emails = [read_email(text) for text in await world.inbox()]
     after = await world.store.read(all_rows())
     assert {**after, "outbox": None} == {**before, "outbox": None}
-    assert not after["outbox"]  # that of who stays has left as well
+    assert not after["outbox"]  # the other user's e-mail was sent as well
     [text] = [text for to, subject, text in emails if (to, subject) == (user.email, "Your account was deleted")]
-    for told in (*answer.body["left"], *answer.body["revoke_tokens"]):
-        assert told in " ".join(text.split())
+    for line in (*answer.body["left"], *answer.body["revoke_tokens"]):
+        assert line in " ".join(text.split())
 
 
 @pytest.mark.rule("C12", "C10")
-async def test_without_the_right_password_nothing_happens(world):
+async def test_wrong_password_has_no_effect(world):
     user, session = await a_person(world)
     await world.account(user)
     wrong = await leave(world, {**session, "Idempotency-Key": "one"}, "another password")
@@ -113,24 +113,24 @@ async def test_without_the_right_password_nothing_happens(world):
     assert (await world.call("GET", "/v1/me", headers=session)).status == 200
     assert world.supervisor.asked == []
     [kept] = await world.store.read(_rows("select count(*) as n from idempotency"))
-    assert kept["n"] == 0  # of a body with a password nothing is stored
-    # Whoever mistyped may send it again under the same key.
+    assert kept["n"] == 0  # nothing is stored for a body with a password
+    # After a typo, the same key works with the correct password.
     assert (await leave(world, {**session, "Idempotency-Key": "one"})).status == 200
 
 
 @pytest.mark.rule("C12")
-async def test_a_password_that_is_changed_while_it_is_checked_deletes_nobody(store, clock, tmp_path):
-    overtaken = Overtaken(store)
-    async with open_world(overtaken, clock, tmp_path) as world:
+async def test_password_changed_during_the_check_prevents_the_deletion(store, clock, tmp_path):
+    racing = RacingStore(store)
+    async with open_world(racing, clock, tmp_path) as world:
         user, session = await a_person(world)
-        overtaken.first = lambda: store.run(users.set_password_hash(user.id, OTHER_HASH))
+        racing.first = lambda: store.run(users.set_password_hash(user.id, OTHER_HASH))
         assert (await leave(world, session)).code == "invalid_password"
         assert await store.read(users.get_user(user.id)) == user
         assert (await leave(world, session, "another password")).status == 200
 
 
 @pytest.mark.rule("C12")
-async def test_from_the_first_moment_on_nothing_opens_anything_and_the_address_is_free(world):
+async def test_credentials_are_void_and_the_address_is_free_immediately(world):
     user, session = await a_person(world)
     other, key = await world.session(user), await world.key(user)
     await world.account(user)
@@ -152,15 +152,15 @@ async def test_from_the_first_moment_on_nothing_opens_anything_and_the_address_i
         assert signed_in.status == 401
         body = {"email": user.email, "password": "another long password"}
         assert (await world.call("POST", "/auth/sign-up", body)).status == 202
-        held.go_on.set()
+        held.release.set()
     assert answers[0].status == 200
     subjects = [read_email(text)[1] for text in await world.inbox()]
-    assert sorted(subjects) == ["Confirm your address", "Your account was deleted"]
+    assert sorted(subjects) == ["Confirm your email address", "Your account was deleted"]
     assert (await leave(world, session)).status == 401
 
 
 @pytest.mark.rule("C12")
-async def test_who_hangs_up_may_ask_again_and_gets_the_one_answer(world):
+async def test_client_that_disconnects_can_repeat_the_request_and_gets_the_answer(world):
     user, session = await a_person(world)
     await world.account(user)
     held = Held(world)
@@ -179,7 +179,7 @@ async def test_who_hangs_up_may_ask_again_and_gets_the_one_answer(world):
         for _ in range(2):
             nursery.start_soon(lambda: ask(**{"Idempotency-Key": "one"}))
         await waited_for(world, user, 3)
-        held.go_on.set()
+        held.release.set()
     assert {answer.status for answer in answers} == {200}
     assert len({answer.raw for answer in answers}) == 1
     assert world.supervisor.asked == ["disconnect"]
@@ -187,7 +187,7 @@ async def test_who_hangs_up_may_ask_again_and_gets_the_one_answer(world):
 
 
 @pytest.mark.rule("C12")
-async def test_two_at_once_from_two_sessions_get_one_answer(world):
+async def test_concurrent_requests_of_two_sessions_get_one_answer(world):
     user, session = await a_person(world)
     other = await world.session(user)
     await world.account(user)
@@ -199,13 +199,13 @@ async def test_two_at_once_from_two_sessions_get_one_answer(world):
     async with trio.open_nursery() as nursery:
         for headers in (session, other, session):
             nursery.start_soon(ask, headers)
-    assert {answer.status for answer in answers} <= {200, 401}  # 401: it came when the other had begun
+    assert {answer.status for answer in answers} <= {200, 401}  # 401: the request arrived after the other one had begun
     assert len({answer.raw for answer in answers if answer.status == 200}) == 1
     assert world.supervisor.asked == ["disconnect"]
 
 
 @pytest.mark.rule("C12")
-async def test_eight_accounts_are_disconnected_at_once_and_all_in_the_end(world):
+async def test_at_most_eight_accounts_are_disconnected_at_a_time(world):
     user, session = await a_person(world)
     for number in range(20):
         await world.account(user, f"{number:032x}")
@@ -221,12 +221,12 @@ async def test_eight_accounts_are_disconnected_at_once_and_all_in_the_end(world)
             await trio.lowlevel.checkpoint()
         await trio.testing.wait_all_tasks_blocked()
         assert len(world.supervisor.asked) == 8
-        held.go_on.set()
+        held.release.set()
     assert (answers[0].status, len(answers[0].body["left"])) == (200, 20)
 
 
 @pytest.mark.rule("C12")
-async def test_a_start_goes_on_with_what_was_cut_short(store, clock, tmp_path):
+async def test_interrupted_deletion_continues_after_a_restart(store, clock, tmp_path):
     with trio.CancelScope() as process:
         async with open_world(store, clock, tmp_path) as world, trio.open_nursery() as nursery:
             user, session = await a_person(world)
@@ -248,16 +248,16 @@ async def test_a_start_goes_on_with_what_was_cut_short(store, clock, tmp_path):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask)
             await waited_for(restarted, user, 1)
-            held.go_on.set()
+            held.release.set()
         assert [(answer.status, len(answer.body["left"])) for answer in answers] == [(200, 1)]
     assert await store.read(user_deletions.under_way()) == []
 
 
 @pytest.mark.rule("C12")
-async def test_what_fails_does_not_hold_a_user_back(world, monkeypatch, expected_errors):
-    """The third refusal of one account: from then on it goes without the platform; here even that is refused once."""
+async def test_failing_account_does_not_prevent_the_deletion(world, monkeypatch, expected_errors):
+    """After the third failure of an account the deletion continues without the platform, which fails once here, too."""
     monkeypatch.setattr("svc.actors.service.user_deletions._FIRST_WAIT_S", 0.001)
-    expected_errors.allow("departure crashed")
+    expected_errors.allow("user deletion crashed")
     user, session = await a_person(world)
     await world.account(user)
     refusals = [*[ServiceError("internal")] * 4, ServiceError("busy"), ServiceError("internal"), None]
@@ -274,7 +274,7 @@ async def test_what_fails_does_not_hold_a_user_back(world, monkeypatch, expected
 
 
 @pytest.mark.rule("C12")
-async def test_a_sign_up_without_anything_goes_and_another_of_its_address_stays(world):
+async def test_deleting_an_unconfirmed_sign_up_keeps_another_one_of_the_same_address(world):
     user, session = await a_person(world, confirmed=False)
     other = await world.store.run(users.add_user(user.email, HASH, world.clock()))
     assert other is not None
@@ -286,7 +286,7 @@ async def test_a_sign_up_without_anything_goes_and_another_of_its_address_stays(
 
 
 @pytest.mark.rule("C12", "A9")
-async def test_another_user_may_connect_the_account_right_after(world):
+async def test_another_user_can_connect_the_account_afterwards(world):
     user, session = await a_person(world)
     await world.account(user)
     other = await world.session(await world.user())

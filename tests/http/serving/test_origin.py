@@ -1,4 +1,4 @@
-"""/auth is for the service's own pages and for programs: what a page of another site sends is refused."""
+"""/auth accepts the service's own pages and programs, and refuses requests from pages of other origins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from svc.http.serving.origin import is_from_elsewhere, origin_of
+from svc.http.serving.origin import is_cross_origin, origin_of
 from tests.cases import cases
 from tests.http.conftest import config_of, open_world
 
@@ -14,7 +14,7 @@ FORMS = ["sign-up", "confirm", "confirm/resend", "sign-in", "refresh", "sign-out
 FORMS.append("password-reset/confirm")
 ELSEWHERE = [
     {"Sec-Fetch-Site": "cross-site"},
-    {"Sec-Fetch-Site": "same-site"},  # a neighbour below the same domain
+    {"Sec-Fetch-Site": "same-site"},  # a sibling subdomain
     {"Sec-Fetch-Site": "cross-site", "Origin": "https://svc.example"},
     {"Sec-Fetch-Site": ""},
     {"Origin": "https://evil.example"},
@@ -28,13 +28,13 @@ OURS = [
     {"Origin": "https://svc.example"},
     {"Sec-Fetch-Site": "same-origin", "Origin": "https://svc.example"},
     {"Sec-Fetch-Site": "none"},
-    # Behind a proxy the host is another; the origin is that of base_url.
+    # Behind a proxy the Host header differs; the origin is that of base_url.
     {"Host": "10.0.0.7:8080", "Origin": "https://svc.example"},
 ]
 
 
 @cases("path", FORMS)
-async def test_a_page_of_another_site_is_refused_whatever_it_sends(world, path):
+async def test_requests_of_another_origin_are_refused(world, path):
     for headers in ELSEWHERE:
         answer = await world.call("POST", f"/auth/{path}", {}, headers=headers)
         assert (answer.status, answer.code) == (403, "cross_origin"), headers
@@ -48,7 +48,7 @@ async def test_a_page_of_another_site_is_refused_whatever_it_sends(world, path):
     ("path", "kind"),
     product(FORMS, [None, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]),
 )
-async def test_what_a_plain_form_can_send_is_refused_also_when_it_is_empty(world, path, kind):
+async def test_content_types_of_html_forms_are_refused_even_with_an_empty_body(world, path, kind):
     headers = {} if kind is None else {"Content-Type": kind}
     for body in (b"", b"{}"):
         answer = await world.call("POST", f"/auth/{path}", data=body, headers=headers)
@@ -56,7 +56,7 @@ async def test_what_a_plain_form_can_send_is_refused_also_when_it_is_empty(world
         assert answer.body["error"]["details"]["issues"][0]["path"] == "Content-Type"
 
 
-async def test_a_refused_request_is_not_counted(store, clock, tmp_path):
+async def test_cross_origin_request_does_not_count_as_an_attempt(store, clock, tmp_path):
     config = config_of(tmp_path)
     config = config.model_copy(update={"limits": config.limits.model_copy(update={"sign_ins_per_minute": 1})})
     async with open_world(store, clock, tmp_path, config) as world:
@@ -65,7 +65,7 @@ async def test_a_refused_request_is_not_counted(store, clock, tmp_path):
         assert (await world.call("POST", "/auth/sign-in", {})).status == 400
 
 
-async def test_v1_which_reads_no_cookie_may_be_asked_by_any_page(world):
+async def test_v1_accepts_requests_of_other_origins(world):
     session = await world.session(await world.user())
     assert (await world.call("GET", "/v1/me", headers={**session, "Sec-Fetch-Site": "cross-site"})).status == 200
 
@@ -79,11 +79,11 @@ async def test_v1_which_reads_no_cookie_may_be_asked_by_any_page(world):
         ("http://[::1]:80", "http://[::1]"),
     ],
 )
-def test_the_own_origin_is_written_as_browsers_write_it(url, origin):
+def test_origin_is_serialized_as_by_browsers(url, origin):
     assert origin_of(url) == origin
-    assert not is_from_elsewhere([], [origin], origin_of(url))
+    assert not is_cross_origin([], [origin], origin_of(url))
 
 
-def test_of_a_header_that_comes_twice_each_value_counts():
-    assert is_from_elsewhere(["same-origin", "cross-site"], [], "https://svc.example")
-    assert is_from_elsewhere([], ["https://svc.example", "null"], "https://svc.example")
+def test_each_value_of_a_repeated_header_counts():
+    assert is_cross_origin(["same-origin", "cross-site"], [], "https://svc.example")
+    assert is_cross_origin([], ["https://svc.example", "null"], "https://svc.example")

@@ -1,4 +1,4 @@
-"""Over a real server and real sockets: clients that are slow, rude or gone."""
+"""Slow, misbehaving and disconnecting clients, over a real server and real sockets."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ async def served(
     done: trio.Event | None = None,
     app: Any = None,
 ) -> AsyncIterator[int]:
-    """The application behind our server, which stops with the block or at `done`; gives its port.
+    """Serve the application until `done` or the end of the block; return the port.
 
-    `buffer_bytes`: what the system holds of a sent answer. `app`: another application; None: the world's.
+    `buffer_bytes`: the size of the socket's send buffer. `app`: another application; None: the world's.
     """
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     if buffer_bytes is not None:
@@ -60,7 +60,7 @@ def head(method: str, path: str, **headers: object) -> bytes:
     lines = [
         f"{method} {path} HTTP/1.1",
         "Host: x",
-        *(f"{name.replace('_', '-')}: {of}" for name, of in headers.items()),
+        *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items()),
     ]
     return "\r\n".join([*lines, "", ""]).encode()
 
@@ -68,9 +68,9 @@ def head(method: str, path: str, **headers: object) -> bytes:
 async def answer_of(
     stream: trio.SocketStream, method: str = "GET", rest: bytearray | None = None
 ) -> tuple[int, dict[str, str], bytes]:
-    """Read one answer. Fails when none comes.
+    """Read one answer; fail after 10 s.
 
-    `rest`: bytes that were received behind the answer before, and from now on behind this one. None: there are none.
+    `rest`: the bytes received after the previous answer; replaced by those after this one. None: no pipelining.
     """
     reader = h11.Connection(h11.CLIENT)
     reader.send(h11.Request(method=method, target="/", headers=[("Host", "x")]))
@@ -95,7 +95,7 @@ async def answer_of(
 
 
 async def closed_by_server(stream: trio.SocketStream) -> bool:
-    """Whether the server closes the connection; nothing more may come."""
+    """Return True if the server closes the connection without sending more data."""
     with trio.move_on_after(5):
         try:
             return await stream.receive_some() == b""
@@ -105,19 +105,19 @@ async def closed_by_server(stream: trio.SocketStream) -> bool:
 
 
 @pytest.mark.rule("C8")
-async def test_a_key_that_is_revoked_before_the_body_is_there_writes_nothing(world):
+async def test_key_revoked_before_the_body_arrives_writes_nothing(world):
     user, session, account = await world.ready()
     key = await world.key(user)
     raw = json.dumps({"account_id": account.id, "url": "https://example.org/"}).encode()
     sent = head("POST", "/v1/links", **key, Content_Type="application/json", Content_Length=len(raw))
 
-    async def let_in() -> dict[str, str] | None:
+    async def used_key() -> dict[str, str] | None:
         [shown] = (await world.call("GET", "/v1/keys", headers=session)).body["keys"]
         return shown if shown["last_used"] else None
 
     async with served(world) as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:
         await stream.send_all(sent + raw[:-1])
-        shown = await eventually(let_in, every_s=0.01)
+        shown = await eventually(used_key, every_s=0.01)
         await world.call("DELETE", f"/v1/keys/{shown['id']}", headers=session)
         await stream.send_all(raw[-1:])
         status, _, body = await answer_of(stream)
@@ -126,7 +126,7 @@ async def test_a_key_that_is_revoked_before_the_body_is_there_writes_nothing(wor
 
 
 @pytest.mark.rule("G8")
-async def test_a_body_that_never_ends_gets_an_answer_and_the_socket_is_closed(world, port):
+async def test_body_that_never_ends_gets_an_answer_and_the_connection_is_closed(world, port):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(
@@ -139,7 +139,7 @@ async def test_a_body_that_never_ends_gets_an_answer_and_the_socket_is_closed(wo
 
 
 @pytest.mark.rule("C13")
-async def test_a_body_too_large_gets_its_answer_although_the_client_goes_on_sending(world, port):
+async def test_too_large_body_gets_its_answer_although_the_client_keeps_sending(world, port):
     session = await world.session(await world.user())
     half = b"x" * 1_000_000
     stream = await trio.open_tcp_stream("127.0.0.1", port)
@@ -155,7 +155,7 @@ async def test_a_body_too_large_gets_its_answer_although_the_client_goes_on_send
 
 
 @pytest.mark.rule("C13")
-async def test_a_chunked_body_too_large_is_refused_too(world, port):
+async def test_too_large_chunked_body_is_refused(world, port):
     session = await world.session(await world.user())
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
@@ -167,7 +167,7 @@ async def test_a_chunked_body_too_large_is_refused_too(world, port):
         assert (status, json.loads(body)["error"]["code"]) == (413, "payload_too_large")
 
 
-async def test_a_refusal_before_the_body_was_read_closes_the_connection(world, port):
+async def test_error_before_the_body_was_read_closes_the_connection(world, port):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(head("POST", "/v1/keys", Content_Type="application/json", Content_Length=10))
@@ -176,7 +176,7 @@ async def test_a_refusal_before_the_body_was_read_closes_the_connection(world, p
         assert await closed_by_server(stream)
 
 
-async def test_a_connection_is_kept_when_the_body_was_read(world, port):
+async def test_connection_stays_open_if_the_body_was_read(world, port):
     body = b'{"email": "a@example.com"}'
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
@@ -193,7 +193,7 @@ async def test_a_connection_is_kept_when_the_body_was_read(world, port):
 
 @pytest.mark.rule("G8")
 @pytest.mark.parametrize("target", ["/v1//sites", "/v1/sites%00", "/%ff%fe", "/v1/sites/?a", "http://a/b"])
-async def test_an_odd_address_is_not_found_and_redirects_nowhere(world, port, target):
+async def test_unusual_path_is_not_found_without_a_redirect(world, port, target):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(head("GET", target))
@@ -201,27 +201,27 @@ async def test_an_odd_address_is_not_found_and_redirects_nowhere(world, port, ta
         assert (status, json.loads(body)["error"]["code"]) == (404, "not_found")
 
 
-@pytest.mark.parametrize("wish", ["h2c", "websocket", "something/else"])
-async def test_a_wish_to_change_the_protocol_is_answered_as_if_it_was_not_made(world, port, wish):
+@pytest.mark.parametrize("protocol", ["h2c", "websocket", "something/else"])
+async def test_upgrade_header_is_ignored(world, port, protocol):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         key = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"}
-        upgrade = {"Upgrade": wish, "Connection": "Upgrade, HTTP2-Settings", "HTTP2-Settings": "AAMAAABk", **key}
+        upgrade = {"Upgrade": protocol, "Connection": "Upgrade, HTTP2-Settings", "HTTP2-Settings": "AAMAAABk", **key}
         for _ in range(2):
             await stream.send_all(head("GET", "/healthz", **upgrade))
             assert (await answer_of(stream))[0] == 200
 
 
 @pytest.mark.rule("G3")
-async def test_a_client_that_hangs_up_finds_its_answer_when_it_comes_back(world, port):
+async def test_client_that_disconnects_gets_its_answer_on_repeat(world, port):
     user = await world.user()
     account = await world.account(user)
     headers = {**await world.session(user), "Idempotency-Key": "one"}
-    arrived, go_on = trio.Event(), trio.Event()
+    arrived, release = trio.Event(), trio.Event()
 
     async def hold() -> None:
         arrived.set()
-        await go_on.wait()
+        await release.wait()
 
     world.supervisor.before = hold
     path = f"/v1/accounts/{account.id}/link-host"
@@ -232,7 +232,7 @@ async def test_a_client_that_hangs_up_finds_its_answer_when_it_comes_back(world,
             head("PUT", path, Content_Type="application/json", Content_Length=len(body), **headers) + body
         )
         await arrived.wait()
-    go_on.set()
+    release.set()
     answer = await world.call("PUT", path, json.loads(body), headers=headers)
     assert answer.status == 202
     assert (await world.call("PUT", path, json.loads(body), headers=headers)).headers["Idempotent-Replayed"] == "true"
@@ -240,7 +240,7 @@ async def test_a_client_that_hangs_up_finds_its_answer_when_it_comes_back(world,
     assert shown.body["account"]["link_host"]["host"] == "go.example.com"
 
 
-async def test_a_read_ends_with_a_client_that_resets_its_connection(world, port):
+async def test_read_is_cancelled_if_the_client_resets_its_connection(world, port):
     user = await world.user()
     account = await world.account(user)
     arrived, ended = trio.Event(), trio.Event()
@@ -263,13 +263,13 @@ async def test_a_read_ends_with_a_client_that_resets_its_connection(world, port)
     assert await world.store.read(sites.count_sites(user.id)) == 0
 
 
-async def test_a_service_that_stops_answers_what_was_sent_and_tells_that_the_connection_ends(world):
+async def test_stopping_service_answers_received_requests_and_closes_the_connections(world):
     _, session, account = await world.ready()
-    arrived, go_on, done = trio.Event(), trio.Event(), trio.Event()
+    arrived, release, done = trio.Event(), trio.Event(), trio.Event()
 
     async def hold() -> None:
         arrived.set()
-        await go_on.wait()
+        await release.wait()
 
     async def refuses() -> bool | None:
         try:
@@ -290,14 +290,14 @@ async def test_a_service_that_stops_answers_what_was_sent_and_tells_that_the_con
         await half.send_all(whole[:20])
         await held.send_all(head("GET", f"/v1/accounts/{account.id}/zones", **session))
         await arrived.wait()
-        # All of this lies in the sockets when the server learns that it is to stop, and has not had its turn since.
+        # All of this is unread in the sockets when the server begins to stop.
         for stream, rest in ((kept, whole), (fresh, whole), (half, whole[20:])):
             os.write(stream.socket.fileno(), rest)
         done.set()
         for stream in (kept, fresh, half):
             assert (await answer_of(stream))[0] == 200
         await eventually(refuses, every_s=0.01)
-        go_on.set()
+        release.set()
         status, headers, _ = await answer_of(held)
         assert (status, headers["connection"]) == (200, "close")
         for stream in (held, kept, fresh, half, silent):

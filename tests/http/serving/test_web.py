@@ -1,4 +1,4 @@
-"""The web application as it is served: its headers, what browsers keep of it, and which paths are its own."""
+"""Serving of the web application: headers, caching, and paths."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 def built(folder: Path) -> Path:
-    """An application as the build leaves it, small."""
+    """Write a small built application."""
     dist = folder / "dist"
     (dist / "assets").mkdir(parents=True)
     files = {"assets/app-AB12.js": SCRIPT, "index.html": SHELL, "favicon.svg": b"<svg/>"}
@@ -45,7 +45,7 @@ def built(folder: Path) -> Path:
 
 
 class NoStore:
-    """Fails whatever is asked of it: no page may need the store."""
+    """A store without methods: pages must not use the store."""
 
 
 def deps_of(folder: Path, **more: Any) -> Deps:
@@ -61,14 +61,14 @@ def client_of(app: Any) -> httpx.AsyncClient:
 
 @pytest.fixture(scope="session")
 def deps(tmp_path_factory):
-    """A service with the application, whose store nobody may touch."""
+    """A service with the web application, whose store must not be used."""
     folder = tmp_path_factory.mktemp("web")
     return deps_of(folder, web=load_web("https://svc.example", built(folder)))
 
 
 @pytest.fixture(scope="session")
 def app(deps):
-    """It takes a quarter of a second to make, and keeps nothing."""
+    """The application, shared because it has no state and takes 0.25 s to create."""
     return create_app(deps)
 
 
@@ -79,7 +79,7 @@ async def client(app):
 
 
 @pytest.mark.parametrize("path", [*PAGES[:4], "/sites/site_1", "/sites/site_1/settings"])
-async def test_every_page_is_the_one_shell(client, path):
+async def test_every_page_is_the_shell(client, path):
     answer = await client.get(path, headers=HTML)
     assert (answer.status_code, answer.content) == (200, SHELL)
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -89,13 +89,13 @@ async def test_every_page_is_the_one_shell(client, path):
     assert re.fullmatch(r"req_\w{20}", answer.headers["X-Request-Id"])
 
 
-def test_the_policy_is_the_one_that_is_documented():
-    documented = (Path(__file__).parents[3] / "docs" / "web.md").read_text()
+def test_security_headers_match_the_documentation():
+    documented = (Path(__file__).parents[3] / "docs/operate/tls.md").read_text()
     for name, value in web.HEADERS.items():
         assert f"{name}: {value}\n" in documented
 
 
-async def test_what_a_browser_has_is_not_sent_again(client):
+async def test_cached_file_is_not_sent_again(client):
     first = await client.get("/")
     for known in (first.headers["ETag"], f'"x", {first.headers["ETag"]}', f'{first.headers["ETag"]},"x"'):
         again = await client.get("/sites", headers={"If-None-Match": known})
@@ -116,17 +116,17 @@ async def test_what_a_browser_has_is_not_sent_again(client):
         ("", None),
     ],
 )
-async def test_a_file_comes_in_the_smallest_form_that_is_understood(client, accepted, encoding):
+async def test_file_has_the_smallest_accepted_encoding(client, accepted, encoding):
     answer = await client.get("/assets/app-AB12.js", headers={"Accept-Encoding": accepted})
     assert answer.headers.get("Content-Encoding") == encoding
     assert answer.headers["Vary"] == "Accept-Encoding"
     assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
     assert answer.headers["Content-Type"] == "text/javascript; charset=utf-8"
-    if encoding != "br":  # which is none here, and httpx may not know it
+    if encoding != "br":  # not real Brotli data, and httpx may not support it
         assert answer.content == SCRIPT
 
 
-async def test_the_icon_and_the_word_to_robots(client):
+async def test_icon_and_robots_txt(client):
     icon = await client.get("/favicon.svg", headers={"Accept-Encoding": "br"})
     assert (icon.headers["Content-Type"], icon.content) == ("image/svg+xml", b"<svg/>")
     assert "Vary" not in icon.headers
@@ -134,7 +134,7 @@ async def test_the_icon_and_the_word_to_robots(client):
 
 
 @pytest.mark.parametrize("path", ["/", "/assets/app-AB12.js", "/favicon.svg", "/robots.txt"])
-async def test_head_is_told_all_but_the_body(client, path):
+async def test_head_gets_the_headers_without_the_body(client, path):
     whole, head = await client.get(path), await client.head(path)
     assert (head.status_code, head.content) == (200, b"")
     unlike = {"x-request-id"}
@@ -143,7 +143,7 @@ async def test_head_is_told_all_but_the_body(client, path):
     }
 
 
-async def test_pages_are_only_read(client):
+async def test_pages_refuse_other_methods(client):
     for path in ("/", "/sites/site_1", "/assets/app-AB12.js"):
         answer = await client.post(path)
         assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
@@ -154,7 +154,7 @@ async def test_pages_are_only_read(client):
 @pytest.mark.parametrize(
     "path", ["/nothing", "/sites//", "/sites/", "/sites/a/b", "/assets/../pages.json", "/v1/nothing"]
 )
-async def test_who_asks_for_a_page_that_is_not_there_gets_one_and_a_program_an_error(client, path):
+async def test_unknown_path_gets_a_page_for_browsers_and_an_error_for_programs(client, path):
     shown = await client.get(path, headers={**HTML, "Accept-Encoding": "br"})
     assert (shown.status_code, shown.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
     assert shown.headers["Content-Security-Policy"] == web.POLICY
@@ -177,7 +177,7 @@ async def test_who_asks_for_a_page_that_is_not_there_gets_one_and_a_program_an_e
         ("application/json", "text/html"),
     ],
 )
-async def test_the_reference_is_a_page_or_markdown_for_who_accepts_that(client, accept, kind):
+async def test_reference_is_a_page_or_markdown_by_accept_header(client, accept, kind):
     assert "/reference" in {endpoint.path for endpoint in ENDPOINTS}
     del client.headers["Accept"]
     answer = await client.get("/reference", headers={} if accept is None else {"Accept": accept})
@@ -192,18 +192,18 @@ async def test_the_reference_is_a_page_or_markdown_for_who_accepts_that(client, 
         assert answer.content == (await client.get("/reference.md")).content
 
 
-async def test_the_metrics_tell_pages_by_their_template(tmp_path):
+async def test_metrics_count_pages_by_template(tmp_path):
     deps = deps_of(tmp_path, web=load_web(folder=built(tmp_path / "web")))
     async with client_of(create_app(deps)) as client:
         for path in ("/", "/sites/site_1", "/assets/app-AB12.js", "/sites/site_2/x"):
             answer = await client.get(path, headers=HTML)
-            assert "Strict-Transport-Security" not in answer.headers  # a service without https must not be bound to it
+            assert "Strict-Transport-Security" not in answer.headers  # HSTS would break a service without https
     text = deps.context.metrics.text().decode()
     for route, status in (("/", "2xx"), ("/sites/{id}", "2xx"), ("/assets/{file}", "2xx"), ("other", "4xx")):
         assert f'svc_http_request_seconds_count{{method="GET",route="{route}",status="{status}"}} 1.0' in text
 
 
-async def test_without_the_application_the_api_is_served(tmp_path):
+async def test_api_is_served_without_the_web_application(tmp_path):
     with pytest.raises(ConfigError, match=r"cannot be read .* run: make build"):
         load_web(folder=tmp_path)
     async with client_of(create_app(deps_of(tmp_path))) as client:

@@ -1,4 +1,4 @@
-"""Every endpoint with every kind of credential: one table says what is answered, and it names every endpoint."""
+"""Every endpoint answers every kind of credential as the permission table says, and the table is complete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PASSWORD = "a long enough one"
 HASH = hash_password(PASSWORD)
-# What some requests bring; `{account_id}` and `{edge_account_id}` are those of the place.
+# The bodies of requests; placeholders such as `{account_id}` are replaced by ids of the place.
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/me": {"notify": False},
     "POST /v1/me/password": {"old": PASSWORD, "new": "another long one"},
@@ -52,16 +52,16 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /auth/password-reset": {"email": "somebody@example.com"},
     "POST /auth/password-reset/confirm": {"token": "abc", "password": PASSWORD},
 }
-UNKNOWN_KEY = "svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg"  # its checksum is right
+UNKNOWN_KEY = "svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg"  # with a valid checksum
 MALFORMED = {
     "no token": "Bearer",
     "a token without a prefix": "Bearer unknown",
     "a token that is not ASCII": "Bearer \xe4\xff",
     "a session that is too short": "Bearer svs_unknown",
     "a key that is too short": "Bearer svc_unknown",
-    "a key with a right checksum": f"Bearer {UNKNOWN_KEY}",
-    "a key with a letter more": f"Bearer {UNKNOWN_KEY}x",
-    "a key with a letter less": f"Bearer {UNKNOWN_KEY[:-1]}",
+    "an unknown key with a valid checksum": f"Bearer {UNKNOWN_KEY}",
+    "a key with an extra letter": f"Bearer {UNKNOWN_KEY}x",
+    "a key with a missing letter": f"Bearer {UNKNOWN_KEY[:-1]}",
 }
 # Objects that do not exist.
 ABSENT = {
@@ -76,14 +76,14 @@ PROXY = {"client": ("10.1.2.3", 4711)}
 
 
 class Place(NamedTuple):
-    """A user and one of everything."""
+    """A user with one object of each kind."""
 
     user: User
     ids: dict[str, str]
 
 
 async def new_place(world: World, *, confirmed: bool = True) -> Place:
-    """A user with an account, which has a site and a link, and with a key."""
+    """Create a user with an account, a site, a link, a key and a session."""
     user = await world.user(plan="api")
     account = await world.account(user, f"{user.id:032x}", link_host="go.example.com")
     site, link = makers.new_site(user.id, account.id), makers.new_link(user.id, account.id)
@@ -103,7 +103,7 @@ async def new_place(world: World, *, confirmed: bool = True) -> Place:
 
 
 async def ask(world: World, endpoint: str, ids: dict[str, str], headers: dict[str, str]) -> Answer:
-    """A request that would be right with the right credential."""
+    """Send a request that is valid except, possibly, for its credential."""
     method, path = endpoint.split(" ")
     body = json.dumps(BODIES.get(endpoint, {}))
     for name, value in ids.items():
@@ -116,15 +116,15 @@ async def ask(world: World, endpoint: str, ids: dict[str, str], headers: dict[st
 
 
 def is_as_wanted(answer: Answer, wanted: str, who: str) -> None:
-    """The status, and the code of a refusal."""
+    """Check the status, and the code of an error."""
     code = CODES.get(wanted)
     status = int(wanted) if code is None else CATALOGUE[code].status
     assert (answer.status, answer.code) == (status, code), (who, answer.raw)
 
 
 @pytest.fixture
-async def roomy(store: Store, clock: FrozenClock, tmp_path: Path) -> AsyncIterator[World]:
-    """The application, without limits that such a walk would meet."""
+async def unlimited_world(store: Store, clock: FrozenClock, tmp_path: Path) -> AsyncIterator[World]:
+    """The application with limits that these tests do not reach."""
     config = config_of(tmp_path)
     limits = config.limits.model_copy(update={"sites": 1_000, "links": 1_000, "accounts": 1_000})
     async with open_world(store, clock, tmp_path, config.model_copy(update={"limits": limits})) as world:
@@ -132,46 +132,48 @@ async def roomy(store: Store, clock: FrozenClock, tmp_path: Path) -> AsyncIterat
 
 
 @pytest.mark.rule("C1", "C2", "C3", "C4", "C5", "C8", "G10", "A1")
-def test_the_table_names_every_endpoint():
+def test_table_has_every_endpoint():
     assert sorted([*ROWS, *ALIKE]) == sorted(f"{one.method} {one.path}" for one in ENDPOINTS)
 
 
 @pytest.mark.rule("C1", "C5", "C8")
-async def test_what_is_no_credential_is_unauthorized_everywhere(roomy):
-    place = await new_place(roomy)
+async def test_invalid_credential_is_unauthorized_everywhere(unlimited_world):
+    place = await new_place(unlimited_world)
     malformed = {who: {"Authorization": value} for who, value in MALFORMED.items()}
-    for who, headers in {**await no_credentials(roomy, place.user), **malformed}.items():
+    for who, headers in {**await no_credentials(unlimited_world, place.user), **malformed}.items():
         for endpoint in ROWS:
-            answer = await ask(roomy, endpoint, place.ids, headers)
+            answer = await ask(unlimited_world, endpoint, place.ids, headers)
             is_as_wanted(answer, "401", f"{endpoint}, {who}")
             assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert roomy.supervisor.asked == []
+    assert unlimited_world.supervisor.asked == []
 
 
 @pytest.mark.rule("C1", "W7")
-async def test_what_anybody_may_is_answered_alike_whatever_comes_along(roomy):
-    place = await new_place(roomy)
+async def test_open_endpoints_ignore_the_credential(unlimited_world):
+    place = await new_place(unlimited_world)
     credentials = {
-        **await no_credentials(roomy, place.user),
-        "session": await roomy.session(place.user),
-        "key": await roomy.key(place.user),
+        **await no_credentials(unlimited_world, place.user),
+        "session": await unlimited_world.session(place.user),
+        "key": await unlimited_world.key(place.user),
     }
     for who, headers in credentials.items():
         for endpoint, wanted in ALIKE.items():
-            is_as_wanted(await ask(roomy, endpoint, place.ids, headers), wanted, f"{endpoint}, {who}")
+            is_as_wanted(await ask(unlimited_world, endpoint, place.ids, headers), wanted, f"{endpoint}, {who}")
 
 
 @pytest.mark.rule("C2", "C3", "C4", "G10", "A1")
 @pytest.mark.parametrize("who", ["session", "key", "without", "limited", "stranger", "unconfirmed"])
-async def test_each_credential_may_what_the_table_says(roomy, who):
-    stranger = await new_place(roomy)
+async def test_each_credential_gets_the_answers_of_the_table(unlimited_world, who):
+    stranger = await new_place(unlimited_world)
     place = None
     for endpoint, wanted in sorted(ROWS.items(), key=lambda row: not row[0].startswith("GET ")):
         if place is None or not endpoint.startswith("GET "):  # reads change nothing, so they come first and share one
-            place = await new_place(roomy, confirmed=who != "unconfirmed")
-        await roomy.store.run(users.set_password_hash(stranger.user.id, HASH))  # one of the endpoints changes it
-        for headers in await credentials(roomy, who, place.user, stranger.user, wanted.scopes):
-            answer = await ask(roomy, endpoint, place.ids, headers)
+            place = await new_place(unlimited_world, confirmed=who != "unconfirmed")
+        await unlimited_world.store.run(
+            users.set_password_hash(stranger.user.id, HASH)
+        )  # one of the endpoints changes it
+        for headers in await credentials(unlimited_world, who, place.user, stranger.user, wanted.scopes):
+            answer = await ask(unlimited_world, endpoint, place.ids, headers)
             is_as_wanted(answer, getattr(wanted, who), f"{endpoint}, {who}")
             if who == "without" and answer.code == "scope_required":
                 assert answer.body["error"]["details"]["scopes"] == list(wanted.scopes or SCOPES), endpoint
@@ -179,17 +181,17 @@ async def test_each_credential_may_what_the_table_says(roomy, who):
                 seen = [name for name, value in place.ids.items() if value.encode() in answer.raw]
                 assert seen in ([], ["new_edge_account_id"]), (endpoint, answer.raw)
             if answer.code == "not_found":  # exactly as for objects that do not exist
-                absent = await ask(roomy, endpoint, {**place.ids, **ABSENT}, headers)
+                absent = await ask(unlimited_world, endpoint, {**place.ids, **ABSENT}, headers)
                 assert (answer.status, answer.raw) == (absent.status, absent.raw), endpoint
             if answer.status >= 400:
-                assert roomy.supervisor.asked == [], endpoint
-            roomy.supervisor.asked.clear()
+                assert unlimited_world.supervisor.asked == [], endpoint
+            unlimited_world.supervisor.asked.clear()
 
 
 async def credentials(
     world: World, who: str, user: User, stranger: User, scopes: tuple[Scope, ...]
 ) -> list[dict[str, str]]:
-    """The headers of a column of the table. `scopes`: any one of them is enough for a key."""
+    """Return the headers of a column of the table. `scopes`: one of them is enough for a key."""
     others = tuple(scope for scope in SCOPES if scope not in scopes)
     match who:
         case "key":
@@ -205,7 +207,7 @@ async def credentials(
 
 
 async def no_credentials(world: World, user: User) -> dict[str, dict[str, str]]:
-    """What a request may carry that is no credential, or none any more, or none here."""
+    """Return headers without a valid credential: none, malformed, ended, or not accepted from here."""
     signed_out = await world.session(user)
     await world.store.run(sessions.end_session("", digest(signed_out["Authorization"].split()[1])))
     elsewhere = await world.key(user, allow_ips=ELSEWHERE)
@@ -219,7 +221,7 @@ async def no_credentials(world: World, user: User) -> dict[str, dict[str, str]]:
         "another scheme": {"Authorization": session.replace("Bearer", "Basic")},
         "an unknown session": {"Authorization": f"Bearer {new_secret('svs_')}"},
         "an unknown key": {"Authorization": f"Bearer {new_secret('svc_')}"},
-        "a session with a letter more": {"Authorization": f"{session}a"},
+        "a session with an extra letter": {"Authorization": f"{session}a"},
         "a session that was signed out": signed_out,
         "a key from another address": elsewhere,
         "a revoked key": revoked,

@@ -1,4 +1,4 @@
-"""Imports of links, with the refused rows as a list."""
+"""Run imports of links, with the rejected rows as a list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 async def imported(
     store: Store, account: Account, rows: Iterable[Row], **options: Any
 ) -> tuple[Report, list[tuple[int, str, str]]]:
-    """Import these rows; returns the report, and line, code and reason of each refused row."""
+    """Import rows. Return the report, and line, code and reason of each rejected row."""
     with staging() as staged:
         report = await import_links(store, account, rows, staged, **options)
         refused = list(staged.refused())
@@ -29,5 +29,5 @@ async def imported(
 
 
 def rows_in(raw: bytes, now: int = START_MS) -> list[Row]:
-    """The rows of a table. Raises NotReadable."""
+    """Read the rows of a table. Raises NotReadable."""
     return list(read_table(io.BytesIO(raw), now).rows)

@@ -1,4 +1,4 @@
-"""How much memory `svc import links` needs for a large file, in a process of its own."""
+"""Measure the memory that `svc import links` needs for a large file, in a separate process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS, ADDRESS_CHARACTERS = 24_000, 2_000
-# The kernel's own number: `ru_maxrss` of a child begins with what its parent had.
+# Read /proc, since `ru_maxrss` of a child process starts with the value of its parent.
 AT_THE_END = """
 import atexit, pathlib
 atexit.register(lambda: pathlib.Path("memory").write_text(pathlib.Path("/proc/self/status").read_text()))
@@ -26,8 +26,8 @@ atexit.register(lambda: pathlib.Path("memory").write_text(pathlib.Path("/proc/se
 
 
 @pytest.mark.rule("X2")
-def test_an_import_needs_less_memory_than_its_file_has_bytes(tmp_path):
-    """The cache of the store's writer takes 32 MiB of it, whatever the size of the file; links as objects take more."""
+def test_import_needs_less_memory_than_size_of_file(tmp_path):
+    """The cache of the store's writer takes 32 MiB regardless of the file. Links as objects would take more."""
 
     async def begin() -> str:
         path = tmp_path / "var/svc.db"
@@ -42,7 +42,7 @@ def test_an_import_needs_less_memory_than_its_file_has_bytes(tmp_path):
 
 
 def peak_bytes(folder: Path, account: str, count: int) -> int:
-    """The most memory that a dry run of so many rows had, half of which are refused."""
+    """Return the peak memory of a dry run with this many rows, half of which are invalid."""
     with (folder / "links.csv").open("w") as file:
         file.write("code,url\n")
         schemes = ("http", "https")
@@ -54,6 +54,6 @@ def peak_bytes(folder: Path, account: str, count: int) -> int:
         folder, "import", "links", "links.csv", "--account", account,
         PYTHONPATH=f"{folder}:{ROOT}", SVC_LIMITS_LINKS="1000000",
     )  # fmt: skip
-    assert f"{count} rows: " in answer.stdout, answer.stderr
+    assert f"{count} row" in answer.stdout, answer.stderr
     [kib] = re.findall(r"^VmHWM:\s+([0-9]+) kB$", (folder / "memory").read_text(), re.MULTILINE)
     return int(kib) * 1024

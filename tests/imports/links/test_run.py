@@ -1,11 +1,11 @@
-"""The import on a real store: what is made, left out, and never made twice."""
+"""Tests of the import on a real store."""
 
 from __future__ import annotations
 
 import pytest
 
 from svc.actors.requests.bulk import WantedLink, add_wanted
-from svc.imports.links.run import BATCH, NoAccount, Report, find_account, restrictions_of
+from svc.imports.links.run import BATCH, NoAccount, Report, find_account, restriction_lines
 from svc.imports.links.table import Row
 from svc.model import Rule
 from svc.store import accounts
@@ -31,7 +31,7 @@ async def codes_of(store, account) -> list[str]:
 
 
 @pytest.mark.rule("X2")
-async def test_a_dry_run_says_what_the_import_does_and_makes_nothing(store, account):
+async def test_dry_run_reports_same_result_and_creates_nothing(store, account):
     await store.run(add_wanted(account, [WantedLink(URL, "same"), WantedLink(URL, "other")], 100, 1))
     before = await store.read(accounts.account_by_id(account.id))
     rows = rows_of(
@@ -54,12 +54,12 @@ async def test_a_dry_run_says_what_the_import_does_and_makes_nothing(store, acco
     assert changes == []
     assert await codes_of(store, account) == ["other", "same"]
     assert await store.read(accounts.account_by_id(account.id)) == before
-    assert (tried.made, tried.there) == (1, 2)
+    assert (tried.created, tried.existing) == (1, 2)
     lines = {4: "other", 6: "new", 7: "a/b", 8: "ab", 9: "x" * 33, 10: "", 11: "plain", 12: "loop", 13: "none"}
     assert [(line, code) for line, code, _ in refused] == list(lines.items())
     reasons = {code: reason for _, code, reason in refused}
     assert reasons["other"] == "the account has another link with this code"
-    assert reasons["new"] == "line 2 has the same code with another address"
+    assert reasons["new"] == "line 2 has the same code with another destination"
     assert reasons["loop"] == "url must not be on the link host"
     assert reasons[""] == "code is missing"
     assert "https" in reasons["plain"]
@@ -67,41 +67,41 @@ async def test_a_dry_run_says_what_the_import_does_and_makes_nothing(store, acco
     assert await imported(store, account, rows, limit=100, now=2, apply=True) == (tried, refused)
     assert await codes_of(store, account) == ["new", "other", "same"]
     again, refused_again = await imported(store, account, rows, limit=100, now=3, apply=True)
-    assert (again.made, again.there, refused_again) == (0, 3, refused)
+    assert (again.created, again.existing, refused_again) == (0, 3, refused)
 
 
 @pytest.mark.rule("X2")
-async def test_addresses_of_http_may_be_taken_as_https(store, account):
+async def test_http_destinations_can_be_changed_to_https(store, account):
     report, _ = await imported(
         store, account, rows_of(("abc", "HTTP://a.example/")), limit=9, now=1, apply=True, https=True
     )
-    assert report == Report(rows=1, made=1)
+    assert report == Report(rows=1, created=1)
     [link] = await store.read(list_links(LinkFilter(account.user_id)))
     assert link.url == "https://a.example/"
 
 
 @pytest.mark.rule("X2")
-async def test_an_import_has_a_version_a_batch_and_stops_before_the_limit(store, account):
+async def test_import_adds_one_version_per_batch_and_stops_before_limit(store, account):
     rows = rows_of(*((f"code-{n}", URL) for n in range(2 * BATCH + 10)))
     for apply in (False, True):
         report, _ = await imported(store, account, rows, limit=2 * BATCH + 5, now=1, apply=apply)
-        assert (report.made, report.unreached) == (2 * BATCH, 10)
+        assert (report.created, report.unprocessed) == (2 * BATCH, 10)
         assert report.stopped.startswith(f"line {2 * BATCH + 2}: ")
     after = accounts.present(await store.read(accounts.account_by_id(account.id)))
     assert after.config_version == account.config_version + 2
-    # With more room the repeat makes the rest, and nothing twice.
+    # With a higher limit, a repeated import creates only the remaining links.
     report, _ = await imported(store, account, rows, limit=5 * BATCH, now=2, apply=True)
-    assert (report.made, report.there, report.stopped) == (10, 2 * BATCH, "")
+    assert (report.created, report.existing, report.stopped) == (10, 2 * BATCH, "")
     assert len(await codes_of(store, account)) == 2 * BATCH + 10
 
 
 @pytest.mark.rule("X2")
-async def test_an_import_whose_account_has_gone_meanwhile_tells_how_far_it_came(store, account):
+async def test_import_stops_if_account_was_removed(store, account):
     rows = rows_of(*((f"code-{n}", URL) for n in range(BATCH + 10)))
     await store.run(_one(sql("delete from link_hosts where account_id = $1", account.id)))
     report, _ = await imported(store, account, rows, limit=9_999, now=1, apply=True)
-    assert (report.made, report.unreached) == (0, BATCH + 10)
-    assert report.stopped.startswith("line 2: The account needs a link host first.")
+    assert (report.created, report.unprocessed) == (0, BATCH + 10)
+    assert report.stopped.startswith("line 2: The account has no link host.")
     await store.run(_one(sql("delete from accounts where id = $1", account.id)))
     report, _ = await imported(store, account, rows, limit=9_999, now=1, apply=True)
     assert report.stopped.startswith("line 2: ")
@@ -112,14 +112,14 @@ def _one(statement):
 
 
 @pytest.mark.rule("X2")
-async def test_the_account_is_the_one_named_or_the_only_one_of_its_user(store, account):
+async def test_account_is_selected_by_id_or_only_account_of_user(store, account):
     rows = await store.run(_emails(account.user_id))
     email = rows[0]["email"]
     assert await find_account(store, account.id, None) == account
     assert await find_account(store, None, email.upper()) == account
     assert await find_account(store, account.id, email) == account
     stranger = await store.run(_emails(await store.run(a_user())))
-    for named in ((None, None), ("acc_none", None), (None, "nobody@example.com"), (account.id, stranger[0]["email"])):
+    for named in ((None, None), ("acc_none", None), (None, "unknown@example.com"), (account.id, stranger[0]["email"])):
         with pytest.raises(NoAccount):
             await find_account(store, *named)
     second = await store.run(an_account(account.user_id, link_host=False))
@@ -134,7 +134,7 @@ def _emails(user_id):
 
 
 @pytest.mark.rule("X2", "X4")
-async def test_rules_come_from_a_column_of_json(store, account):
+async def test_rules_are_read_from_json_column(store, account):
     def row(line: int, code: str, rules: str | None) -> Row:
         return Row(line, code, URL, rules)
 
@@ -151,7 +151,7 @@ async def test_rules_come_from_a_column_of_json(store, account):
         row(10, "eleven", str([{"url": URL}] * 11).replace("'", '"')),
     ]
     report, refused = await imported(store, account, rows, limit=100, now=1, apply=True)
-    assert (report.made, report.there) == (3, 1)
+    assert (report.created, report.existing) == (3, 1)
     reasons = {line: reason for line, _, reason in refused}
     assert sorted(reasons) == [6, 7, 8, 9, 10]
     assert reasons[6] == "line 2 has the same code with other rules"
@@ -159,9 +159,9 @@ async def test_rules_come_from_a_column_of_json(store, account):
     assert reasons[9] == "rules.0.url must not be on the link host"
     found = {link.code: link.rules for link in await store.read(list_links(LinkFilter(account.user_id)))}
     assert found == {"phones": (Rule("https://m.example/", None, ("mobile",)),), "none": (), "empty": ()}
-    # A file without the column leaves rules alone; one with it tells of others.
+    # A file without the column does not change rules. Different rules in the column are an error.
     report, refused = await imported(store, account, rows_of(("phones", URL)), limit=100, now=2, apply=True)
-    assert (report.there, refused) == (1, [])
+    assert (report.existing, refused) == (1, [])
     _, refused = await imported(store, account, [row(2, "phones", "[]")], limit=100, now=2, apply=True)
     assert refused == [(2, "phones", "the account has this link with other rules")]
 
@@ -185,24 +185,24 @@ KINDS = ("banned", "deleted", "disabled", "archived", "expired", "scheduled", "v
 
 
 @pytest.mark.rule("X2")
-async def test_links_that_another_product_restricted_are_left_out_and_counted(store, account):
+async def test_restricted_links_are_skipped_and_counted(store, account):
     rows = rows_in(RESTRICTED)
     for apply in (False, True):
         report, refused = await imported(store, account, rows, limit=100, now=1, apply=apply)
         counts = dict(zip(KINDS, (1, 1, 2, 1, 2, 1, 1, 1), strict=True))
-        assert (report.made, report.expiring, dict(report.restricted)) == (2, 1, counts)
+        assert (report.created, report.expiring, dict(report.restricted)) == (2, 1, counts)
         assert [(line, code) for line, code, _ in refused] == [(14, "unclear")]
         assert "expiresAt is `31.12.2099`, which is not a date" in refused[0][2]
     assert await codes_of(store, account) == ["expiring", "live"]
-    sentences = restrictions_of(report)
-    assert "1 row left out: protected by a password in the other product" in sentences
-    assert "2 rows left out: expired in the other product" in sentences
-    assert f"add --include {','.join(KINDS)}: their links then work for everybody." in sentences[len(KINDS)]
-    assert sentences[-1] == "1 row with an expiry date in the future: their links do not expire here"
+    sentences = restriction_lines(report)
+    assert "1 row skipped: password-protected in the other product" in sentences
+    assert "2 rows skipped: expired in the other product" in sentences
+    assert f"add --include {','.join(KINDS)}." in sentences[len(KINDS)]
+    assert sentences[-1] == "1 row with a future expiry date. These links do not expire here"
 
 
 @pytest.mark.rule("X2")
-async def test_restricted_links_are_imported_when_every_restriction_is_included(store, account):
+async def test_restricted_links_are_imported_if_all_restrictions_are_included(store, account):
     rows = rows_in(RESTRICTED)
     report, refused = await imported(
         store, account, rows, limit=100, now=1, apply=True, include=("expired", "password")
@@ -210,8 +210,7 @@ async def test_restricted_links_are_imported_when_every_restriction_is_included(
     assert await codes_of(store, account) == ["expired", "expiring", "live", "secret", "secret-too", "unclear"]
     assert (dict(report.included), refused) == ({"expired": 2, "password": 1}, [])
     assert (
-        "1 row included: protected by a password in the other product."
-        " Their links ask for no password: links here have none"
-    ) in restrictions_of(report)
+        "1 row included: password-protected in the other product. The links work without a password here"
+    ) in restriction_lines(report)
     report, _ = await imported(store, account, rows, limit=100, now=2, apply=True, include=KINDS)
-    assert (report.rows, report.made + report.there, sum(report.restricted.values())) == (13, 13, 0)
+    assert (report.rows, report.created + report.existing, sum(report.restricted.values())) == (13, 13, 0)

@@ -1,4 +1,4 @@
-"""Exports as the products write them, and as spreadsheets spoil them."""
+"""Tests with exports as products write them and as spreadsheets change them."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ EXPORTS = {
 @pytest.mark.rule("X2")
 @pytest.mark.parametrize("text", EXPORTS.values(), ids=list(EXPORTS))
 @pytest.mark.parametrize("written", WRITTEN.values(), ids=list(WRITTEN))
-def test_codes_and_addresses_are_found(text, written):
+def test_codes_and_destinations_are_found(text, written):
     rows = rows_in(written(text))
     assert [(row.code, row.url) for row in rows] == [("one", A), ("two", B)]
 
 
 @pytest.mark.rule("X2")
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_is_found_or_told(delimiter):
+def test_delimiter_is_detected_or_read_from_sep_line(delimiter):
     text = f"code{delimiter}url\nabc{delimiter}https://a.test/\n"
     assert rows_in(text.encode()) == [Row(2, "abc", "https://a.test/")]
     assert rows_in(f"sep={delimiter}\n{text}".encode()) == [Row(3, "abc", "https://a.test/")]
 
 
 @pytest.mark.rule("X2")
-def test_a_column_whose_name_begins_like_excels_first_line_is_a_column():
+def test_column_name_that_starts_like_sep_line_is_a_column():
     assert rows_in(b"sep=;code;url\n1;abc;https://a.test/\n") == [Row(2, "abc", "https://a.test/")]
 
 
-def test_a_row_is_told_by_the_line_on_which_it_begins():
+def test_row_has_number_of_its_first_line():
     text = 'code,url,title\na,b,"two\nlines"\n\nc\nd,e,f,g\n'
     assert rows_in(text.encode()) == [Row(2, "a", "b"), Row(5, "c", ""), Row(6, "d", "e")]
 
@@ -64,7 +64,7 @@ def test_a_row_is_told_by_the_line_on_which_it_begins():
         ("", ""),
     ],
 )
-def test_a_code_is_what_stands_behind_the_host(address, code):
+def test_code_is_path_of_short_url(address, code):
     assert rows_in(f"short url,long url\n{address},x\n".encode())[0].code == code
 
 
@@ -73,28 +73,28 @@ def test_a_code_is_what_stands_behind_the_host(address, code):
     ("raw", "why"),
     [
         (b"", "none"),
-        (b"a,b\n1,2\n", "first line: a, b"),
-        (b"url,title\n", "Rename them to `code` and `url`"),
+        (b"a,b\n1,2\n", "destinations: a, b"),
+        (b"url,title\n", "Name the two columns `code` and `url`"),
         (b'code,url\na,"b', "line 2"),
-        (b'code,url\na,b\nc,"d\ne,f\ng,h\n', "begins in line 3 is no CSV"),
-        (b'code,url\na,b\nc,"d\ne,f\ng,"h"\n', "begins in line 3 is no CSV"),
-        (b'sep=,\ncode,"url\na,b\n', "begins in line 2 is no CSV"),
+        (b'code,url\na,b\nc,"d\ne,f\ng,h\n', "starts in line 3 is not valid CSV"),
+        (b'code,url\na,b\nc,"d\ne,f\ng,"h"\n', "starts in line 3 is not valid CSV"),
+        (b'sep=,\ncode,"url\na,b\n', "starts in line 2 is not valid CSV"),
         (b"sep=;", "column"),
         (b"sep=;\n", "column"),
         (b"sep=;code;urls", "column"),
-        (b"\x00", "line 1 holds a NUL"),
-        (b"code,url\na,b\nc,d\x00\n", "line 3 holds a NUL"),
-        (b"code,url\na,b\n\x00c,d\n", "line 3 holds a NUL"),
-        (b"\x00\x01\x02", "no text"),
-        (b"\x81\x81\x00", "no text"),
-        (b"PK\x03\x04\x00\x00\x81", "a spreadsheet or a compressed file"),
-        (b"\x1f\x8b\x08", "a spreadsheet or a compressed file"),
-        (b' {"links": []}', "it is JSON, and this command reads CSV"),
+        (b"\x00", "line 1 contains a NUL"),
+        (b"code,url\na,b\nc,d\x00\n", "line 3 contains a NUL"),
+        (b"code,url\na,b\n\x00c,d\n", "line 3 contains a NUL"),
+        (b"\x00\x01\x02", "not text"),
+        (b"\x81\x81\x00", "not text"),
+        (b"PK\x03\x04\x00\x00\x81", "a spreadsheet or compressed"),
+        (b"\x1f\x8b\x08", "a spreadsheet or compressed"),
+        (b' {"links": []}', "the file is JSON, but must be CSV"),
         (b'code,url\na,"' + b"x" * MOST_IN_A_ROW, "line 2 belongs to a row of more than 1048576 characters"),
         (b'code,url\na,"b\n' + b"x" * MOST_IN_A_ROW + b'"\n', "line 3 belongs to a row"),
     ],
 )
-def test_what_is_no_export_is_refused_with_the_reason(raw, why):
+def test_invalid_export_is_rejected_with_reason(raw, why):
     with pytest.raises(NotReadable, match=why):
         rows_in(raw)
 
@@ -103,23 +103,21 @@ def test_what_is_no_export_is_refused_with_the_reason(raw, why):
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("quote", ["", '"'])
 @pytest.mark.parametrize("sep", [False, True])
-def test_unknown_columns_are_named_whatever_the_delimiter_and_the_quotes(delimiter, quote, sep):
-    """A name in quotes that another delimiter follows is an error of CSV for each delimiter that is tried before."""
+def test_unknown_columns_are_listed_for_all_delimiters_and_quotes(delimiter, quote, sep):
+    """A quoted name is a CSV error for each delimiter that is tried before the actual one."""
 
     def text(*rows: tuple[str, ...]) -> bytes:
         lines = [delimiter.join(f"{quote}{field}{quote}" for field in row) for row in rows]
         return "".join(f"{line}\n" for line in ([f"sep={delimiter}"] if sep else []) + lines).encode()
 
-    with pytest.raises(NotReadable, match=r"its first line: Slug id, Long link\. Rename them"):
+    with pytest.raises(NotReadable, match=r"destinations: Slug id, Long link\. Name the two columns"):
         rows_in(text(("Slug id", "Long link"), ("abcd", "https://example.com/")))
-    with pytest.raises(
-        NotReadable, match=r"holds a link instead: abcd, https://example\.com/, 3\. Export .*phpMyAdmin"
-    ):
+    with pytest.raises(NotReadable, match=r"contains a link: abcd, https://example\.com/, 3\. Export .*phpMyAdmin"):
         rows_in(text(("abcd", "https://example.com/", "3"), ("efgh", "https://example.org/", "4")))
 
 
 @pytest.mark.rule("X2")
-def test_a_long_field_is_read_and_a_longer_row_refused_alone():
+def test_long_field_is_read_and_too_long_row_is_rejected_alone():
     long, longer = "x" * 200_000, "x" * MOST_IN_A_ROW
     rows = rows_in(f'code,url,title\na,b,{long}\nc,d,"{long}\n{long}"\ne,"f",{longer}\r\ng,h,\n'.encode())
     assert [(row.line, row.code, row.url) for row in rows] == [(2, "a", "b"), (3, "c", "d"), (5, "", ""), (6, "g", "h")]
@@ -145,7 +143,7 @@ def test_a_long_field_is_read_and_a_longer_row_refused_alone():
         ("slug,url,active,status\nabc,b,,301\n", ()),
     ],
 )
-def test_restrictions_are_read_as_the_products_write_them(text, kinds):
+def test_restrictions_are_read_in_formats_of_products(text, kinds):
     [row] = rows_in(text.encode())
     assert row.restricted.kinds == kinds
     assert row.restricted.unreadable is None

@@ -1,4 +1,4 @@
-"""Exports of other products, written by hand after their formats."""
+"""Exports in the formats of other products, written by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from svc.clock import day_number
 from svc.imports.totals.formats import read_totals
-from svc.imports.totals.source import opened
+from svc.imports.totals.source import open_source
 from svc.imports.totals.tally import tally
 from svc.model import Counts
 
@@ -33,12 +33,12 @@ UMAMI = "website_id,session_id,visit_id,event_id,hostname,url_path,page_title,ev
 
 
 def hit(at: str, session: str = "aa", *, path: str = "/", title: str = "T", event: str = "0", bot: str = "0") -> str:
-    """A row of GoatCounter's version 2."""
+    """Return a row of GoatCounter's format, version 2."""
     return f'{path},"{title}",{event},,Firefox 80,Linux,{session},{bot},,o,"1024,0,1",DE,1,{at}\n'
 
 
 def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """A ZIP."""
+    """Create a ZIP archive."""
     raw = io.BytesIO()
     with zipfile.ZipFile(raw, "w", method) as archive:
         for name, text in files.items():
@@ -49,16 +49,16 @@ def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) ->
 def read(
     folder: Path, content: str | bytes, website: str | None = None
 ) -> tuple[Reading, Refused, dict[Name | None, dict[str, Days]]]:
-    """What is read of a file."""
+    """Read a file, and return the reading, the invalid lines and the totals."""
     path = folder / "export"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    with opened(path) as source, tally(TODAY) as found:
+    with open_source(path) as source, tally(TODAY) as found:
         reading = read_totals(source, found, website)
         return reading, found.refused, dict(found.targets())
 
 
 def days_of(folder: Path, content: str | bytes, website: str | None = None) -> dict[str, tuple[int, int, int]]:
-    """The days of a file that names no target and has no wrong line: views, bots, visitors."""
+    """Return views, bots and visitors by day, of a valid file that does not name a target."""
     _, refused, targets = read(folder, content, website)
     assert refused.first == []
     if not targets:

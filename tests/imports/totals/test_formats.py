@@ -1,4 +1,4 @@
-"""What each product's export says, by UTC day."""
+"""Tests of the daily totals read from the export of each product."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ pytestmark = pytest.mark.rule("X4")
 D1, D2 = "2019-06-18", "2019-06-19"
 
 
-def test_goatcounter_has_a_row_a_hit(tmp_path):
+def test_goatcounter_csv_has_one_row_per_hit(tmp_path):
     text = GOATCOUNTER_2 + "".join(
         [
             hit(f"{D1}T00:00:00Z", "aa"),
             hit(f"{D1}T10:00:00Z", "aa", path="/b", title='He said ""no"",\ntwice'),
             hit(f"{D1}T23:59:59Z", "bb"),
-            hit(f"{D2}T00:00:00Z", "bb"),  # a session over midnight is a visitor of both days
+            hit(f"{D2}T00:00:00Z", "bb"),  # a session that spans midnight is a visitor on both days
             hit(f"{D1}T12:00:00Z", "cc", event="1"),
             hit(f"{D1}T12:00:00Z", "cc", event="true"),
             hit(f"{D2} 05:00:00", "dd"),
@@ -53,14 +53,14 @@ def test_goatcounter_has_a_row_a_hit(tmp_path):
     assert "version 2" in read(tmp_path, text)[0].product
 
 
-def test_goatcounters_first_version_has_other_columns_and_bots(tmp_path):
+def test_goatcounter_version_1_has_other_columns_and_bots(tmp_path):
     row = "/,T,{},{},{},true,,o,Firefox,1024,DE,{}T04:00:00Z\n"
     text = GOATCOUNTER_1 + row.format("false", 0, "u1", D1) + row.format("false", 150, "u2", D1)
     text += row.format("true", 0, "u3", D1) + row.format("false", 0, 0, D1)
     assert days_of(tmp_path, text) == {D1: (2, 1, 1)}
 
 
-def test_goatcounters_json_has_visits_by_hour_and_page(tmp_path):
+def test_goatcounter_json_has_visits_by_hour_and_page(tmp_path):
     paths = '{"id":1,"path":"/"}\n{"id":2,"path":"click","event":true}\n{"id":3,"path":"/b","event":false}\n'
     hits = [("00", 1, 5), ("23", 3, 2), ("04", 2, 90)]
     stats = "".join(f'{{"hour":"{D1}T{hour}:00:00Z","path_id":{of},"ref_id":1,"count":{n}}}\n' for hour, of, n in hits)
@@ -71,7 +71,7 @@ def test_goatcounters_json_has_visits_by_hour_and_page(tmp_path):
     assert any("no visitors" in note for note in reading.notes)
 
 
-def test_plausibles_export_has_a_row_a_day(tmp_path):
+def test_plausible_export_has_one_row_per_day(tmp_path):
     text = f'{PLAUSIBLE}"{D1}",5,12,1,6,300\n"{D2}",0,0,0,0,0\n"2019-06-21",\\N,3,0,0,0\n'
     wanted = {D1: (12, 0, 5), D2: (0, 0, 0), "2019-06-21": (3, 0, 0)}
     pages = '"date","hostname","page","visits","visitors","pageviews"\n'
@@ -81,7 +81,7 @@ def test_plausibles_export_has_a_row_a_day(tmp_path):
     assert any("time zone" in note for note in read(tmp_path, text)[0].notes)
 
 
-def test_plausibles_dashboard_is_taken_where_its_rows_are_days(tmp_path):
+def test_plausible_dashboard_is_accepted_if_rows_are_days(tmp_path):
     text = f"{DASHBOARD}{D1},5,12,6,2.0,30,60\r\n{D2},1,1,1,1.0,100,0\r\n"
     assert days_of(tmp_path, zipped({"visitors.csv": text, "pages.csv": "x"})) == {D1: (12, 0, 5), D2: (1, 0, 1)}
     old = f"date,visitors,pageviews,bounce_rate,visit_duration\n{D1},5,12,30,60\n{D2},1,1,100,0\n"
@@ -93,7 +93,7 @@ def test_plausibles_dashboard_is_taken_where_its_rows_are_days(tmp_path):
         f"{D1},5,12,6,2,30,60\r\n",
         "",
     ):
-        with pytest.raises(NotReadable, match="no days in a row"):
+        with pytest.raises(NotReadable, match="not consecutive days"):
             read(tmp_path, DASHBOARD + rows)
 
 
@@ -101,7 +101,7 @@ def umami(at: str, session: str = "s1", kind: str = "1", website: str = "w1") ->
     return f"{website},{session},v,e,example.com,/,Title,{kind},,{at}\n"
 
 
-def test_umamis_events_are_counted_as_its_own_pages_count_them(tmp_path):
+def test_umami_events_are_counted_as_in_umami(tmp_path):
     text = UMAMI + umami(f"{D1} 23:59:59.123+00") + umami(f"{D1} 04:00:00", "s2") + umami(f"{D1}T04:00:00.1Z", "s2")
     text += umami(f"{D1} 04:00:00", "s3", kind="2") + umami(f"{D1} 04:00:00", "s3", kind="5")
     text += umami(f"{D2} 04:00:00", "s4", kind="3") + umami(f"{D2} 01:00:00+02", "s5")
@@ -110,17 +110,17 @@ def test_umamis_events_are_counted_as_its_own_pages_count_them(tmp_path):
     assert days_of(tmp_path, old) == {D1: (1, 0, 1)}
 
 
-def test_of_several_websites_in_umamis_events_one_is_named(tmp_path):
+def test_website_must_be_selected_if_umami_events_have_several(tmp_path):
     text = UMAMI + umami(f"{D1} 04:00:00", website="w1") + umami(f"{D1} 04:00:00", website="w2")
-    with pytest.raises(NotReadable, match="w1 and w2 among them: name one by --website"):
+    with pytest.raises(NotReadable, match=r"\(w1 and w2\); select one with --website"):
         read(tmp_path, text)
     assert days_of(tmp_path, text, "W2") == {D1: (1, 0, 1)}
-    with pytest.raises(NotReadable, match="no event of the website w3"):
+    with pytest.raises(NotReadable, match="no events of the website w3"):
         read(tmp_path, text, "w3")
 
 
 @pytest.mark.parametrize("end", ["", "T00:00:00Z", " 00:00:00"])
-def test_umamis_answer_has_days_of_views_and_sessions(tmp_path, end):
+def test_umami_response_has_days_of_views_and_sessions(tmp_path, end):
     for at in ("x", "t"):
         answer = {
             "pageviews": [{at: f"{D1}{end}", "y": 12}, {at: f"{D2}{end}", "y": "3"}],
@@ -134,21 +134,21 @@ def test_umamis_answer_has_days_of_views_and_sessions(tmp_path, end):
 @pytest.mark.parametrize(
     ("points", "why"),
     [
-        ([{"x": f"{D1}T04:00:00Z", "y": 1}], "is no day: ask with unit=day"),
+        ([{"x": f"{D1}T04:00:00Z", "y": 1}], "is not a day; request unit=day"),
         ([{"x": "2019-06-01", "y": 1}, {"x": "2019-07-01", "y": 1}], "the first of a month"),
-        ([{"x": D1, "y": -1}], "no whole number"),
-        ([{"x": D1, "y": 1.5}], "no whole number"),
-        ([{"y": 1}], "missing is no day"),
-        ([None], "cannot be read"),
-        (None, "no answer of Umami's"),
+        ([{"x": D1, "y": -1}], "must be a whole number"),
+        ([{"x": D1, "y": 1.5}], "must be a whole number"),
+        ([{"y": 1}], "missing is not a date"),
+        ([None], "is not valid"),
+        (None, "not a response of Umami's"),
     ],
 )
-def test_an_answer_of_umami_that_is_no_days_is_refused(tmp_path, points, why):
+def test_umami_response_without_days_is_rejected(tmp_path, points, why):
     with pytest.raises(NotReadable, match=why):
         read(tmp_path, json.dumps({"pageviews": points, "sessions": []}))
 
 
-def test_an_own_export_names_its_targets(tmp_path):
+def test_own_export_names_its_targets(tmp_path):
     edge = "a" * 32
     text = (
         f"{OWN}site_1,site,{edge},shop.example.com,{D1},5,1,4,1,0\nsite_1,site,{edge},shop.example.com,{D2},6,0,5,0,1\n"
@@ -165,7 +165,7 @@ def test_an_own_export_names_its_targets(tmp_path):
     for content in (text, zipped({"README.txt": "x", "daily_totals.csv": text, "hourly_totals.csv": "x"})):
         reading, refused, targets = read(tmp_path, content)
         assert (targets, refused.count) == (wanted, 0)
-        assert reading.notes == ("1 days were not sent to their end when they were exported",)
+        assert reading.notes == ("days that were incomplete when they were exported: 1",)
     wrong = (
         f"x,page,{edge},a.example,{D1},1,1,1,1,0\nx,site,{edge},,{D1},1,1,1,1,0\nx\0,site,,a.example,{D1},1,1,1,1,0\n"
     )
@@ -178,7 +178,7 @@ def test_an_own_export_names_its_targets(tmp_path):
     "text",
     ["day,views\n{},5\n", "Day;Views;Visitors;Bots\n{};5;;\n", "views\tday\n5\t{}\n", "sep=|\nbots|day|views\n|{}|5\n"],
 )
-def test_a_table_of_ones_own(tmp_path, text):
+def test_custom_table(tmp_path, text):
     assert days_of(tmp_path, text.format(D1)) == {D1: (5, 0, 0)}
 
 
@@ -187,26 +187,26 @@ def test_a_table_of_ones_own(tmp_path, text):
     [*WRITTEN.values(), lambda text: gzip.compress(text.encode("utf-16"))],
     ids=[*WRITTEN, "gzip"],
 )
-def test_any_encoding_and_line_end_is_read(tmp_path, written):
+def test_all_encodings_and_line_endings_are_read(tmp_path, written):
     text = f"day,views,bots,visitors,märk\n{D1},5,1,4,ü\n{D2},6,0,5,ß\n"
     assert days_of(tmp_path, written(text)) == {D1: (5, 1, 4), D2: (6, 0, 5)}
 
 
-def test_a_line_that_cannot_be_taken_is_told_and_the_others_are(tmp_path):
+def test_invalid_lines_are_reported_and_others_imported(tmp_path):
     rows = [
         (f"{D1},5", None),
         ("", None),
         (f"{D2},-5", "views is `-5`"),
-        (f"{D2},{LARGEST + 1}", "no whole number"),
-        (f"{D2},{'9' * 5_000}", "no whole number"),
-        (f"{D2},1.5", "no whole number"),
-        (f'{D2},"1,000"', "no whole number"),
-        (f"{D2},\u0665", "no whole number"),
+        (f"{D2},{LARGEST + 1}", "must be a whole number"),
+        (f"{D2},{'9' * 5_000}", "must be a whole number"),
+        (f"{D2},1.5", "must be a whole number"),
+        (f'{D2},"1,000"', "must be a whole number"),
+        (f"{D2},\u0665", "must be a whole number"),
         (f"{D2},", "views is missing"),
-        ("2019-02-29,5", "is no day"),
-        ("20190618,5", "is no day"),
+        ("2019-02-29,5", "is not a date"),
+        ("20190618,5", "is not a date"),
         ("1969-12-31,5", "before 1970"),
-        ("2026-11-22,5", "has not come yet"),
+        ("2026-11-22,5", "is in the future"),
         (f"{D1},5", None),
         (f"{D1},6", "line 2 has the same day with other numbers"),
         (f"{D2},7,9", "bots is `9x`"),
@@ -224,13 +224,13 @@ def test_a_line_that_cannot_be_taken_is_told_and_the_others_are(tmp_path):
     }
 
 
-def test_only_the_first_hundred_wrong_lines_are_kept(tmp_path):
+def test_only_first_hundred_invalid_lines_are_kept(tmp_path):
     _, refused, targets = read(tmp_path, GOATCOUNTER_2 + hit("never") * 5_000 + hit("0001-01-01T00:00:00+05:00"))
     assert (refused.count, len(refused.first), targets) == (5_001, 100, {})
 
 
-def test_the_same_session_on_many_days_and_far_apart_is_counted_once_a_day(tmp_path):
-    """More of them than are kept in memory, in no order."""
+def test_session_is_counted_once_per_day(tmp_path):
+    """With more sessions than the buffer in memory has, unordered."""
     rows = "".join(
         hit(f"2019-{month:02}-18T04:00:00Z", f"s{number}")
         for _ in range(2)

@@ -1,4 +1,4 @@
-"""The import on a real store: what is added, left out, and never written twice."""
+"""Tests of the import on a real store."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from svc.clock import day_number, day_of, day_text
 from svc.imports.totals.formats import read_totals
-from svc.imports.totals.run import Done, NoTarget, Report, import_totals, lines_of
-from svc.imports.totals.source import opened
+from svc.imports.totals.run import Done, NoTarget, Report, import_totals, result_lines
+from svc.imports.totals.source import open_source
 from svc.imports.totals.tally import Name, tally
 from svc.model import Counts
 from svc.store import accounts, sites, totals
@@ -41,24 +41,24 @@ async def site(store, account):
 
 
 @dataclass
-class Brought(Report):
-    """A report, and what was told of each target."""
+class FullReport(Report):
+    """A report with the result of each target."""
 
     done: list[Done] = field(default_factory=list)
 
 
 @pytest.fixture
-def bring_in(store, account, tmp_path):
-    async def run(text: str, named: Name | None = None, **options: object) -> Brought:
+def run_import(store, account, tmp_path):
+    async def run(text: str, named: Name | None = None, **options: object) -> FullReport:
         path = tmp_path / "export"
         path.write_text(text)
-        with opened(path) as source, tally(TODAY) as read:
+        with open_source(path) as source, tally(TODAY) as read:
             read_totals(source, read)
             arguments = {"account_id": account.id, "email": None, "apply": True, "now": START_MS, **options}
             done: list[Done] = []
             report = await import_totals(store, read, named=named, done=done.append, **arguments)
         assert report.added == sum(len(one.compared.added) for one in done)
-        return Brought(**vars(report), done=done)
+        return FullReport(**vars(report), done=done)
 
     return run
 
@@ -68,46 +68,44 @@ async def days_of(store, target: str) -> dict[str, int]:
     return {day_text(number): counts.views for number, (counts, _, _) in sorted(days.items())}
 
 
-async def test_a_dry_run_says_what_the_import_does_and_writes_nothing(store, account, site, bring_in):
+async def test_dry_run_reports_same_result_and_writes_nothing(store, account, site, run_import):
     link = await store.run(a_link(account.id))
     text = f"day,views\n{day(2)},5\n{day(0)},7\n{day(1)},6\n"
     for named, target in ((SITE, site), (LINK, link)):
         changes: list[str] = []
         with store.changes.told_to(changes.append):
-            tried = await bring_in(text, named, apply=False)
+            tried = await run_import(text, named, apply=False)
             assert await days_of(store, target) == {}
-            done = await bring_in(text, named)
+            done = await run_import(text, named)
         assert done == tried
         assert changes == []
         [one] = done.done
         assert (one.target.id, one.compared) == (target, Compared((TODAY - 2, TODAY - 1), own=(TODAY,)))
         assert await days_of(store, target) == {day(2): 5, day(1): 6}
-        again = (await bring_in(text, named)).done[0].compared
+        again = (await run_import(text, named)).done[0].compared
         assert again == Compared(same=(TODAY - 2, TODAY - 1), own=(TODAY,))
-    assert lines_of(one, apply=False, replace=False) == [
-        f"sale26 (link {link}): 2 days would be added, {day(2)} to {day(1)}, with 11 views",
-        f"  1 days ({day(0)}) were left out: it counts here itself, since {day(0)}",
+    assert result_lines(one, apply=False, replace=False) == [
+        f"sale26 (link {link}): 2 days to import, {day(2)} to {day(1)}, with 11 views",
+        f"  1 day ({day(0)}) skipped: counted by this service since {day(0)}",
     ]
 
 
-async def test_other_numbers_need_a_word(store, site, bring_in):
-    await bring_in(f"day,views\n{day(1)},5\n", SITE)
-    kept = await bring_in(f"day,views\n{day(1)},6\n{day(2)},7\n", SITE)
+async def test_different_numbers_are_replaced_only_with_option(store, site, run_import):
+    await run_import(f"day,views\n{day(1)},5\n", SITE)
+    kept = await run_import(f"day,views\n{day(1)},6\n{day(2)},7\n", SITE)
     assert await days_of(store, site) == {day(2): 7, day(1): 5}
-    [_, told] = lines_of(kept.done[0], apply=True, replace=False)
-    assert told.startswith(f"  1 days ({day(1)}) are there with other numbers and were left as they are: --replace ")
-    replaced = await bring_in(f"day,views\n{day(1)},6\n", SITE, replace=True)
+    [_, line] = result_lines(kept.done[0], apply=True, replace=False)
+    assert line == f"  1 day ({day(1)}) with other numbers: not changed; use --replace to overwrite them"
+    replaced = await run_import(f"day,views\n{day(1)},6\n", SITE, replace=True)
     assert await days_of(store, site) == {day(2): 7, day(1): 6}
-    assert lines_of(replaced.done[0], apply=True, replace=True)[1].endswith(
-        "are there with other numbers and were replaced"
-    )
+    assert result_lines(replaced.done[0], apply=True, replace=True)[1].endswith("with other numbers: replaced")
 
 
 def own_row(account, name: str, ago: int, views: int, kind: str = "site", target: str = "site_elsewhere") -> str:
     return f"{target},{kind},{account.edge_account_id},{name},{day(ago)},{views},1,2,1,0\n"
 
 
-async def test_an_own_export_finds_its_targets_by_account_and_name(store, account, site, bring_in):
+async def test_own_export_finds_targets_by_account_and_name(store, account, site, run_import):
     second = accounts.present(
         await store.read(accounts.account_by_id(await store.run(an_account(account.user_id, link_host=False))))
     )
@@ -115,7 +113,7 @@ async def test_an_own_export_finds_its_targets_by_account_and_name(store, accoun
     text = OWN + own_row(account, HOST, 1, 5) + own_row(second, HOST, 1, 6) + own_row(account, "gone.example.com", 1, 9)
     text += own_row(account, "sale26", 3, 7, "link") + own_row(second, "sale26", 3, 8, "link")
     email = (await store.run(_email(account.user_id)))[0]["email"]
-    report = await bring_in(text, account_id=None, email=email)
+    report = await run_import(text, account_id=None, email=email)
     assert await days_of(store, site) == {day(1): 5}
     assert await days_of(store, other_site) == {day(1): 6}
     assert await days_of(store, link) == {day(3): 7}
@@ -128,55 +126,55 @@ async def test_an_own_export_finds_its_targets_by_account_and_name(store, accoun
     assert (await store.read(totals.day_counts(site, 0, TODAY)))[TODAY - 1][0] == Counts(5, 1, 2)
 
 
-async def test_a_host_that_had_several_sites_gets_the_days_of_all_of_them(store, account, site, bring_in):
-    """But not those of a site that this service knows itself: they are stored under its own id."""
+async def test_days_of_several_sites_with_one_host_are_summed(store, account, site, run_import):
+    """Except for days of a site that this service knows, which are stored under that site."""
     deleted = site
     await store.run(sites.delete_site(account.id, deleted))
     again = await store.run(a_site(account.id))
     rows = [("site_a", 3, 5), ("site_a", 2, 1), ("site_b", 2, 4), (deleted, 1, 90), (again, 0, 80)]
     text = OWN + "".join(own_row(account, HOST, ago, views, target=target) for target, ago, views in rows)
-    [done] = (await bring_in(text)).done
+    [done] = (await run_import(text)).done
     assert await days_of(store, again) == {day(3): 5, day(2): 5}
     assert await days_of(store, deleted) == {}
     assert done.compared.own == (TODAY,)
     assert done.elsewhere == 1
-    told = lines_of(done, apply=True, replace=False)
-    assert told[-2].startswith("  1 days of earlier ones of this name were left out")
-    assert told[-1] == "  3 targets of the file had this name; their days were added up"
+    lines = result_lines(done, apply=True, replace=False)
+    assert lines[-2] == "  1 day skipped: stored under earlier sites with this name"
+    assert lines[-1] == "  3 targets in the file have this name; their days were summed"
 
 
-async def test_what_the_days_belong_to_must_be_clear_before_any_is_written(store, account, site, bring_in):
+async def test_ambiguous_target_stops_import_before_any_write(store, account, site, run_import):
     own = OWN + own_row(account, HOST, 1, 5)
     plain = f"day,views\n{day(1)},5\n"
     for text, named, options, why in (
-        (plain, SITE, {"account_id": None}, "name the user by --user"),
+        (plain, SITE, {"account_id": None}, "select the user with --user"),
         (plain, SITE, {"account_id": "acc_none"}, "no such account"),
-        (plain, SITE, {"account_id": None, "email": "nobody@example.com"}, "no such account"),
-        (plain, None, {}, "names no site and no link"),
+        (plain, SITE, {"account_id": None, "email": "unknown@example.com"}, "no such account"),
+        (plain, None, {}, "does not name a site or link"),
         (own, SITE, {}, "leave out --site and --link"),
-        (plain, LINK, {}, "there is no link sale26 in these accounts"),
+        (plain, LINK, {}, "these accounts have no link sale26"),
     ):
         with pytest.raises(NoTarget, match=why):
-            await bring_in(text, named, **options)
+            await run_import(text, named, **options)
     await store.run(a_site(await store.run(an_account(account.user_id))))
     email = (await store.run(_email(await store.run(owner_of(account.id)))))[0]["email"]
-    with pytest.raises(NoTarget, match=f"name one by --account: .*{account.id}"):
-        await bring_in(plain, SITE, account_id=None, email=email)
-    # One name that is not clear keeps the others from being written.
+    with pytest.raises(NoTarget, match=f"select one with --account: .*{account.id}"):
+        await run_import(plain, SITE, account_id=None, email=email)
+    # One ambiguous name stops the import of all others.
     unclear = own_row(account, HOST, 1, 5).replace(account.edge_account_id, "")
     with pytest.raises(NoTarget):
-        await bring_in(own + unclear, account_id=None, email=email)
+        await run_import(own + unclear, account_id=None, email=email)
     assert await days_of(store, site) == {}
-    assert (await bring_in(plain, SITE, account_id=account.id, email=email)).done[0].compared.added == (TODAY - 1,)
+    assert (await run_import(plain, SITE, account_id=account.id, email=email)).done[0].compared.added == (TODAY - 1,)
 
 
-async def test_an_empty_table_adds_nothing(site, bring_in):
-    assert await bring_in("day,views\n", SITE) == Brought()
+async def test_empty_table_adds_nothing(site, run_import):
+    assert await run_import("day,views\n", SITE) == FullReport()
 
 
-async def test_days_of_fifty_years_come_in_at_once(store, site, bring_in):
+async def test_fifty_years_are_imported_in_one_run(store, site, run_import):
     rows = "".join(f"{day(ago)},{ago}\n" for ago in range(1, TODAY - day_number("1976-01-01")))
-    assert len((await bring_in(f"day,views\n{rows}", SITE)).done[0].compared.added) > 18_000
+    assert len((await run_import(f"day,views\n{rows}", SITE)).done[0].compared.added) > 18_000
     assert (await days_of(store, site))[day(18_000)] == 18_000
 
 

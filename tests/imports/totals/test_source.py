@@ -1,4 +1,4 @@
-"""Files that are damaged, too large, or none of an export: a clear message, and no memory filled."""
+"""Damaged, large and unknown files cause a clear error and need little memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def damaged(raw: bytes) -> bytes:
 
 
 def misplaced(raw: bytes) -> bytes:
-    """A ZIP file that says that its table of contents lies before its begin."""
+    """Return a ZIP archive whose central directory has a negative offset."""
     return raw[:-6] + b"\xff\xff\xff\x7f" + raw[-2:]
 
 
@@ -36,49 +36,52 @@ LONG = f"day,views\n{NOISE}"
         (b"", "the file is empty"),
         (b" \n\n", "the file is empty"),
         (b"\xef\xbb\xbf", "the file is empty"),
-        (b"a,b\n1,2\n", "first line: a, b"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "no product is known"),
-        (b"3Path,Title,Date\n", "version 3 of GoatCounter's export is not known; 1 and 2 are"),
-        (b'day,views\n"2019-06-18,5\n', "the row that begins in line 2 is no CSV"),
-        (b'day,views\n2019-06-18,5\n2019-06-19,"5"x\n', "the row that begins in line 3 is no CSV"),
-        (b"[1]", "no answer of Umami's"),
-        (b'{"pageviews": [', "no JSON"),
-        (b"[" * 100_000, "no JSON"),
-        (gzip.compress(LONG.encode())[:-2000], "damaged or was cut short"),
-        (damaged(gzip.compress(LONG.encode())), "damaged or was cut short"),
-        (b"\x1f\x8b", "damaged or was cut short"),
-        (zipped({"daily.csv": LONG})[:-2000], "damaged or was cut short"),
-        (damaged(zipped({"daily.csv": LONG})), "damaged or was cut short"),
-        (b"\0", "first line: \0"),
-        (damaged(zipped({"daily.csv": LONG}, zipfile.ZIP_BZIP2)), "damaged or was cut short"),
-        (damaged(zipped({"daily.csv": LONG}, zipfile.ZIP_LZMA)), "damaged or was cut short"),
-        (zipped({"daily.csv": LONG}).replace(b"PK\x01\x02", b"PK\x01\x03"), "damaged or was cut short"),
-        (misplaced(zipped({"daily.csv": LONG})), "damaged or was cut short"),
-        (zipped({"d.csv": LONG}).replace(b"d.csv", b"\xaa.csv", 1), "damaged or was cut short"),
-        (zipped({}), "no file with days"),
-        (zipped({"a/": "", "__MACOSX/x.csv": DAYS}), "no file with days"),
-        (zipped({"a.csv": DAYS, "b.csv": DAYS}), "no file with days"),
-        (zipped({"events.csv": "x", "pages.csv": "x", "os.csv": "x"}), "Umami's export of a website has no days"),
+        (b"a,b\n1,2\n", "known product: a, b"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "not those of a known product"),
+        (b"3Path,Title,Date\n", "version 3 of GoatCounter's export is not supported"),
+        (b'day,views\n"2019-06-18,5\n', "the row that starts in line 2 is not valid CSV"),
+        (b'day,views\n2019-06-18,5\n2019-06-19,"5"x\n', "the row that starts in line 3 is not valid CSV"),
+        (b"[1]", "not a response of Umami's"),
+        (b'{"pageviews": [', "not valid JSON"),
+        (b"[" * 100_000, "not valid JSON"),
+        (gzip.compress(LONG.encode())[:-2000], "damaged or incomplete"),
+        (damaged(gzip.compress(LONG.encode())), "damaged or incomplete"),
+        (b"\x1f\x8b", "damaged or incomplete"),
+        (zipped({"daily.csv": LONG})[:-2000], "damaged or incomplete"),
+        (damaged(zipped({"daily.csv": LONG})), "damaged or incomplete"),
+        (b"\0", "known product: \0"),
+        (damaged(zipped({"daily.csv": LONG}, zipfile.ZIP_BZIP2)), "damaged or incomplete"),
+        (damaged(zipped({"daily.csv": LONG}, zipfile.ZIP_LZMA)), "damaged or incomplete"),
+        (zipped({"daily.csv": LONG}).replace(b"PK\x01\x02", b"PK\x01\x03"), "damaged or incomplete"),
+        (misplaced(zipped({"daily.csv": LONG})), "damaged or incomplete"),
+        (zipped({"d.csv": LONG}).replace(b"d.csv", b"\xaa.csv", 1), "damaged or incomplete"),
+        (zipped({}), "no known file with daily totals"),
+        (zipped({"a/": "", "__MACOSX/x.csv": DAYS}), "no known file with daily totals"),
+        (zipped({"a.csv": DAYS, "b.csv": DAYS}), "no known file with daily totals"),
+        (
+            zipped({"events.csv": "x", "pages.csv": "x", "os.csv": "x"}),
+            "Umami's export of a website has no daily totals",
+        ),
         (zipped({"imported_visitors_1.csv": PLAUSIBLE, "imported_visitors_2.csv": PLAUSIBLE}), "several files"),
-        (zipped({"hit_stats.jsonl": "{]\n"}), "line 1 is no JSON object"),
-        (zipped({"hit_stats.jsonl": "\n[]\n"}), "line 2 is no JSON object"),
-        (zipped({"hit_stats.jsonl": "{}", "paths.jsonl": '{"id": []}'}), "line 1 is no plain JSON object"),
+        (zipped({"hit_stats.jsonl": "{]\n"}), "line 1 is not a JSON object"),
+        (zipped({"hit_stats.jsonl": "\n[]\n"}), "line 2 is not a JSON object"),
+        (zipped({"hit_stats.jsonl": "{}", "paths.jsonl": '{"id": []}'}), "line 1 contains nested JSON"),
     ],
 )
-def test_what_cannot_be_read_says_why(tmp_path, content, why):
+def test_unreadable_file_is_rejected_with_reason(tmp_path, content, why):
     with pytest.raises(NotReadable, match=why):
         read(tmp_path, content)
 
 
-def test_an_encrypted_zip_says_so(tmp_path):
+def test_encrypted_zip_is_rejected(tmp_path):
     raw = bytearray(zipped({"daily.csv": DAYS}))
     for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         raw[raw.index(mark) + flags] |= 1
-    with pytest.raises(NotReadable, match=r"cannot be unpacked: .*encrypted"):
+    with pytest.raises(NotReadable, match=r"cannot be extracted: .*encrypted"):
         read(tmp_path, bytes(raw))
 
 
-def test_odd_names_in_a_zip_are_only_read(tmp_path):
+def test_unsafe_names_in_zip_are_not_extracted(tmp_path):
     for name in ("../../etc/passwd", "/abs/x.csv", "C:\\x.csv", "a\nb", "ü/daily_totals.csv"):
         content = zipped({name: "target,kind,edge_account_id,name,day,views\n,site,,a.example,2019-06-18,5\n"})
         [(name_of, days)] = read(tmp_path, content)[2].items()
@@ -86,7 +89,7 @@ def test_odd_names_in_a_zip_are_only_read(tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == ["export"]
 
 
-def test_the_sessions_of_a_long_export_fill_no_memory(tmp_path):
+def test_many_sessions_need_little_memory(tmp_path):
     row = hit("2019-06-18T04:00:00Z", "session-{0}")
     content = gzip.compress((GOATCOUNTER_2 + "".join(row.format(number) for number in range(50_000))).encode(), 1)
     tracemalloc.start()
@@ -97,7 +100,7 @@ def test_the_sessions_of_a_long_export_fill_no_memory(tmp_path):
         tracemalloc.stop()
 
 
-def test_nor_do_sessions_without_an_end(tmp_path):
+def test_long_session_ids_need_little_memory(tmp_path):
     rows = "".join(hit("2019-06-18T04:00:00Z", f"{number}{'x' * 100_000}") for number in range(400))
     content = gzip.compress((GOATCOUNTER_2 + rows).encode(), 1)
     del rows
@@ -109,13 +112,13 @@ def test_nor_do_sessions_without_an_end(tmp_path):
         tracemalloc.stop()
 
 
-def test_a_long_field_is_no_reason_to_refuse_a_file(tmp_path):
+def test_long_field_is_accepted(tmp_path):
     content = f"day,views,title\n2019-06-18,5,{'x' * 200_000}\n2019-06-19,6,\n"
     assert days_of(tmp_path, content.encode()) == {"2019-06-18": (5, 0, 0), "2019-06-19": (6, 0, 0)}
 
 
-def test_a_row_without_an_end_fills_no_memory(tmp_path):
-    """As one line, as one row of many lines, and as what would be read at once."""
+def test_endless_row_needs_little_memory(tmp_path):
+    """The row is one line, or many lines, or JSON that is read as a whole."""
     bombs = {
         "day,views\n" + "0" * 30_000_000: "a row of more than",
         'day,views\n"' + '\n","' * 6_000_000: "a row of more than",

@@ -1,4 +1,4 @@
-"""What a transaction changed is told after its commit, and only then, on both engines."""
+"""Listeners are notified of changes after the commit, and only then, on both engines."""
 
 from __future__ import annotations
 
@@ -21,86 +21,86 @@ A, B = "a" * 32, "b" * 32
 
 
 def undone(account_id: str) -> Tx[None]:
-    """A change that its own transaction takes back."""
+    """Change the account, then fail."""
     yield from bump_version(account_id)
     raise Conflict("site_exists")
 
 
-async def test_a_change_is_told_once_when_it_is_committed(store):
+async def test_listener_is_notified_once_after_the_commit(store):
     account_id = await store.run(an_account(edge_account_id=A, link_host=False))
-    told: list[str] = []
+    notified: list[str] = []
 
     def twice() -> Tx[int]:
         yield from bump_version(account_id)
         version = yield from bump_version(account_id)
-        assert told == []
+        assert notified == []
         return version
 
-    with store.changes.told_to(told.append):
+    with store.changes.told_to(notified.append):
         assert await store.run(twice()) == 2
-        assert told == [A]
+        assert notified == [A]
         assert accounts.present(await store.peek(accounts.account_by_id(account_id))).config_version == 2
     await store.run(bump_version(account_id))
-    assert told == [A]
+    assert notified == [A]
 
 
-async def test_a_change_that_is_rolled_back_is_not_told(store):
+async def test_rolled_back_change_does_not_notify_listeners(store):
     account_id = await store.run(an_account(edge_account_id=A, link_host=False))
-    told: list[str] = []
-    with store.changes.told_to(told.append):
+    notified: list[str] = []
+    with store.changes.told_to(notified.append):
         with pytest.raises(Conflict):
             await store.run(undone(account_id))
         with pytest.raises(NotFound):
             await store.run(bump_version("acc_unknown"))
-    assert told == []
+    assert notified == []
 
 
-async def test_of_changes_at_once_only_those_that_are_kept_are_told(store):
+async def test_only_committed_concurrent_changes_notify_listeners(store):
     kept = await store.run(an_account(edge_account_id=A, link_host=False))
     lost = await store.run(an_account(edge_account_id=B, link_host=False))
-    told: list[str] = []
+    notified: list[str] = []
 
     async def fail() -> None:
         with pytest.raises(Conflict):
             await store.run(undone(lost))
 
-    with store.changes.told_to(told.append):
+    with store.changes.told_to(notified.append):
         async with trio.open_nursery() as nursery:
             for _ in range(10):
                 nursery.start_soon(store.run, bump_version(kept))
                 nursery.start_soon(fail)
-    assert told == [A] * 10
+    assert notified == [A] * 10
 
 
-async def test_a_change_is_told_though_its_caller_was_cancelled_meanwhile(store):
+async def test_committed_change_of_a_cancelled_caller_notifies_listeners(store):
     account_id = await store.run(an_account(edge_account_id=A, link_host=False))
-    told: list[str] = []
+    notified: list[str] = []
     late = Late(bump_version(account_id))
-    with store.changes.told_to(told.append), trio.CancelScope() as caller:
+    with store.changes.told_to(notified.append), trio.CancelScope() as caller:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.run, late.tx())
             await late.begun()
             caller.cancel()
             late.go_on()
-    assert told == [A]
+    assert notified == [A]
 
 
-async def test_a_change_that_a_cancel_undid_is_not_told(store):
+async def test_cancelled_change_does_not_notify_listeners(store):
     account_id = await store.run(an_account(edge_account_id=A, link_host=False))
-    told: list[str] = []
-    with store.changes.told_to(told.append), trio.CancelScope() as caller:
+    notified: list[str] = []
+    with store.changes.told_to(notified.append), trio.CancelScope() as caller:
         caller.cancel()
         await store.run(bump_version(account_id))
     assert caller.cancelled_caught
-    assert told == []
+    assert notified == []
 
 
-async def test_what_only_reads_changes_nothing(store):
+async def test_reads_do_not_notify_listeners(store):
     def reads() -> Tx[None]:
         yield Changed(A)
 
-    told: list[str] = []
-    with store.changes.told_to(told.append):
+    notified: list[str] = []
+    with store.changes.told_to(notified.append):
         await store.read(reads())
         await store.peek(reads())
-    assert told == []
+    assert notified == []

@@ -1,4 +1,4 @@
-"""A store that fails says so, loses nothing that it answered, and works again by itself."""
+"""A failing store reports the failure, loses no confirmed writes and recovers automatically."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from tests.databases import OwnPostgres
 
 
-async def healed(store: Store) -> None:
-    """Wait until the store works again; nobody but its own watch writes to it."""
+async def wait_until_healthy(store: Store) -> None:
+    """Wait until the store works again. Only its watch writes to it in the meantime."""
 
-    async def look() -> bool | None:
+    async def healthy() -> bool | None:
         return True if store.condition.trouble is None else None
 
-    await eventually(look)
+    await eventually(healthy)
 
 
 def texts(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -54,14 +54,12 @@ def texts(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def set_to(text: str) -> Tx[None]:
-    """A setting of the writer's connection."""
+    """Run a statement, for example to change a setting of the writer's connection."""
     yield sql(text)
 
 
-async def test_a_file_that_another_program_holds_is_the_stores_trouble_until_it_lets_go(
-    tmp_path, caplog, expected_errors
-):
-    expected_errors.allow("the store is lost")
+async def test_store_is_unavailable_while_another_program_locks_the_file(tmp_path, caplog, expected_errors):
+    expected_errors.allow("store unavailable")
     caplog.set_level(logging.INFO)
     async with open_store(sqlite_config(tmp_path), serving=True) as store:
         await store.run(make_table())
@@ -71,17 +69,17 @@ async def test_a_file_that_another_program_holds_is_the_stores_trouble_until_it_
             for number in range(3):
                 with pytest.raises(StoreUnavailable) as refused:
                     await store.run(put(number))
-            assert refused.value.message == store.condition.trouble == "Another program holds the service's store."
+            assert refused.value.message == store.condition.trouble == "Another program has locked the service's store."
             assert (refused.value.status, refused.value.code, refused.value.retry_after_s) == (503, "busy", 5)
             other.execute("rollback")
-        await healed(store)
+        await wait_until_healthy(store)
         await store.run(put(4))
         assert await store.read(ids()) == [4]
-    assert texts(caplog) == ["the store is lost", "the store is back"]
+    assert texts(caplog) == ["store unavailable", "store available again"]
 
 
-def test_a_disk_without_room_is_waited_for(tmp_path):
-    """A limit on the size of files is what a full disk is to SQLite: its log cannot grow."""
+def test_store_recovers_from_a_full_disk(tmp_path):
+    """A limit on the file size simulates a full disk: SQLite's log cannot grow."""
     program = textwrap.dedent("""
         import resource, sys, trio
         from pathlib import Path
@@ -90,7 +88,7 @@ def test_a_disk_without_room_is_waited_for(tmp_path):
         from svc.errors import StoreUnavailable
         from svc.store import open_store
         from tests.store.table import count, make_table, put
-        from tests.store.engines.test_condition import healed
+        from tests.store.engines.test_condition import wait_until_healthy
 
         async def main():
             async with open_store(StoreConfig(url=SecretStr(f"sqlite:///{sys.argv[1]}")), serving=True) as store:
@@ -105,7 +103,7 @@ def test_a_disk_without_room_is_waited_for(tmp_path):
                     print(error.message, store.condition.trouble == error.message)
                 assert await store.read(count()) == kept
                 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-                await healed(store)
+                await wait_until_healthy(store)
                 await store.run(put(-1))
                 assert await store.read(count()) == kept + 1
                 print("works again")
@@ -122,8 +120,8 @@ def test_a_disk_without_room_is_waited_for(tmp_path):
     assert done.stdout.splitlines() == ["The service's store does not work. True", "works again"], done.stderr
 
 
-async def test_a_failure_that_ends_the_group_is_told_to_all_of_it_and_the_writer_goes_on(tmp_path, expected_errors):
-    expected_errors.allow("the store is lost")
+async def test_failed_group_commit_fails_all_its_transactions_and_the_writer_continues(tmp_path, expected_errors):
+    expected_errors.allow("store unavailable")
     async with open_store(sqlite_config(tmp_path)) as store:
         await store.run(make_table())
         await store.run(set_to("pragma busy_timeout = 1"))
@@ -147,7 +145,7 @@ async def test_a_failure_that_ends_the_group_is_told_to_all_of_it_and_the_writer
 
 
 @pytest.mark.parametrize("other_name", ["link.db", "folder/svc.db"])
-async def test_a_second_service_through_a_symbolic_link_is_refused(tmp_path, other_name):
+async def test_second_service_through_a_symbolic_link_is_refused(tmp_path, other_name):
     home = tmp_path / "home"
     async with open_store(sqlite_config(home), serving=True):
         (tmp_path / "link.db").symlink_to(home / "svc.db")
@@ -158,7 +156,7 @@ async def test_a_second_service_through_a_symbolic_link_is_refused(tmp_path, oth
                 pytest.fail("there are two")
 
 
-async def test_a_database_with_two_names_is_refused(tmp_path):
+async def test_database_with_a_hard_link_is_refused(tmp_path):
     async with open_store(sqlite_config(tmp_path)):
         pass
     os.link(tmp_path / "svc.db", tmp_path / "other.db")
@@ -171,20 +169,18 @@ def _sqlite_url(path):
     return type(sqlite_config(path.parent).url)(f"sqlite:///{path}")
 
 
-async def lost(store: Store) -> None:
-    """Wait until the store's watch has noticed that it is lost."""
+async def wait_until_unavailable(store: Store) -> None:
+    """Wait until the store's watch has detected an outage."""
 
-    async def look() -> bool | None:
+    async def unavailable() -> bool | None:
         return True if store.condition.trouble is not None else None
 
-    await eventually(look)
+    await eventually(unavailable)
 
 
 @pytest.mark.parametrize("how", ["moved", "replaced"])
-async def test_a_store_whose_file_is_moved_away_refuses_writes_until_the_file_is_back(
-    tmp_path, caplog, expected_errors, how
-):
-    expected_errors.allow("the store is lost")
+async def test_store_refuses_writes_while_its_file_is_moved_away(tmp_path, caplog, expected_errors, how):
+    expected_errors.allow("store unavailable")
     caplog.set_level(logging.INFO)
     path, aside = tmp_path / "svc.db", tmp_path / "aside.db"
     async with open_store(sqlite_config(tmp_path), serving=True) as store:
@@ -193,28 +189,28 @@ async def test_a_store_whose_file_is_moved_away_refuses_writes_until_the_file_is
         path.rename(aside)
         if how == "replaced":
             path.write_bytes(b"")
-        await lost(store)
+        await wait_until_unavailable(store)
         with pytest.raises(StoreUnavailable, match="moved, deleted or replaced") as refused:
             await store.run(put(2))
         assert (refused.value.status, refused.value.code) == (503, "busy")
         assert await store.read(ids()) == [1]
         aside.replace(path)
-        await healed(store)
+        await wait_until_healthy(store)
         await store.run(put(3))
         assert await store.read(ids()) == [1, 3]
-    assert texts(caplog) == ["the store is lost", "the store is back"]
-    [line] = [record for record in caplog.records if record.message == "the store is lost"]
+    assert texts(caplog) == ["store unavailable", "store available again"]
+    [line] = [record for record in caplog.records if record.message == "store unavailable"]
     assert line.error.startswith(f"{path} is no longer the file that the service opened")
     assert "restore a backup and start the service again" in line.error
 
 
-async def test_a_store_whose_file_is_deleted_refuses_writes(tmp_path, expected_errors):
-    expected_errors.allow("the store is lost")
+async def test_store_refuses_writes_after_its_file_is_deleted(tmp_path, expected_errors):
+    expected_errors.allow("store unavailable")
     async with open_store(sqlite_config(tmp_path), serving=True) as store:
         await store.run(make_table())
         for name in ("svc.db", "svc.db-wal", "svc.db-shm"):
             (tmp_path / name).unlink()
-        await lost(store)
+        await wait_until_unavailable(store)
         with pytest.raises(StoreUnavailable):
             await store.run(put(1))
 
@@ -228,47 +224,45 @@ def config(server: OwnPostgres) -> Iterator[StoreConfig]:
         yield made
 
 
-async def refused_second(config: StoreConfig) -> None:
+async def check_second_service_is_refused(config: StoreConfig) -> None:
     with pytest.raises(ConfigError, match="Another svc serve uses"):
         async with open_store(config, serving=True):
             pytest.fail("there are two")
 
 
-async def test_after_a_restart_of_the_server_the_store_works_and_is_locked_again(
-    server, config, caplog, expected_errors
-):
-    expected_errors.allow("the store is lost")
+async def test_store_works_and_is_locked_after_a_server_restart(server, config, caplog, expected_errors):
+    expected_errors.allow("store unavailable")
     caplog.set_level(logging.INFO)
     async with open_store(config, serving=True) as store:
         await store.run(make_table())
-        await refused_second(config)
+        await check_second_service_is_refused(config)
         await trio.to_thread.run_sync(server.kill)
-        with pytest.raises(StoreUnavailable, match="does not answer"):
+        with pytest.raises(StoreUnavailable, match="is not responding"):
             await store.run(put(1))
         with pytest.raises(StoreUnavailable):
             await store.read(count())
-        assert store.condition.trouble == "The service's store does not answer; try again."
+        assert store.condition.trouble == "The service's store is not responding; try again."
         await trio.to_thread.run_sync(server.start)
-        await healed(store)
-        await refused_second(config)
+        await wait_until_healthy(store)
+        await check_second_service_is_refused(config)
         await store.run(put(2))
         assert await store.read(ids()) == [2]
-    assert texts(caplog) == ["the store is lost", "the store is back"]
+    assert texts(caplog) == ["store unavailable", "store available again"]
     async with open_store(config, serving=True) as store:
         assert await store.read(ids()) == [2]
 
 
-async def test_a_loss_while_nobody_writes_is_found_out(server, config, expected_errors):
-    expected_errors.allow("the store is lost")
+async def test_outage_without_requests_is_detected(server, config, expected_errors):
+    expected_errors.allow("store unavailable")
     async with open_store(config, serving=True) as store:
         await trio.to_thread.run_sync(server.kill)
-        await lost(store)
+        await wait_until_unavailable(store)
         await trio.to_thread.run_sync(server.start)
-        await healed(store)
+        await wait_until_healthy(store)
 
 
-async def test_writes_through_restarts_are_kept_when_they_were_answered(server, config, expected_errors):
-    expected_errors.allow("the store is lost")
+async def test_confirmed_writes_survive_server_restarts(server, config, expected_errors):
+    expected_errors.allow("store unavailable")
     answered, unknown = set(), set()
     restarts = 0
 
@@ -280,7 +274,7 @@ async def test_writes_through_restarts_are_kept_when_they_were_answered(server, 
                 await store.run(put(number))
                 answered.add(number)
             except StoreUnavailable as error:
-                if "may have been made" in error.message:
+                if "may have been saved" in error.message:
                     unknown.add(number)
 
     async with open_store(config, serving=True) as store:
@@ -295,16 +289,16 @@ async def test_writes_through_restarts_are_kept_when_they_were_answered(server, 
                 await trio.to_thread.run_sync(server.kill)
                 await trio.to_thread.run_sync(server.start)
                 restarts += 1
-        await healed(store)
-        there = set(await store.read(ids()))
-    assert answered <= there <= answered | unknown
+        await wait_until_healthy(store)
+        stored = set(await store.read(ids()))
+    assert answered <= stored <= answered | unknown
 
 
-async def test_a_service_whose_store_was_taken_by_another_writes_nothing_more_and_ends(server, config, expected_errors):
-    expected_errors.allow("another service has taken the store over|the store is lost")
+async def test_service_stops_writing_and_ends_after_another_takes_over(server, config, expected_errors):
+    expected_errors.allow("store taken over by another service|store unavailable")
 
     def take() -> None:
-        """What another service does that is quicker after a loss of the connections."""
+        """Take over the store like another service that reconnects first."""
         execute(
             config.url.get_secret_value(),
             "begin; lock table serving; select pg_terminate_backend(pid, 5000) from pg_stat_activity"
@@ -331,7 +325,7 @@ def the_epoch() -> Tx[int]:
 
 
 def the_locked_session() -> Tx[dict[str, int]]:
-    """The TCP settings in force of the session that asks, which must hold the store's lock."""
+    """Return the effective TCP settings of this session, which must hold the store's lock."""
     held = yield sql("select 1 from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() and granted")
     assert held
     rows = yield sql("select name, cast(setting as bigint) as setting from pg_settings where name like 'tcp_%'")
@@ -339,8 +333,8 @@ def the_locked_session() -> Tx[dict[str, int]]:
 
 
 @pytest.mark.rule("X18")
-async def test_a_machine_that_is_gone_loses_the_lock_within_seconds(server):
-    """At the server the system ends its connection by these; otherwise in two hours. A Unix socket has none of them."""
+async def test_server_drops_the_lock_of_a_lost_machine_within_seconds(server):
+    """With these settings, the server's kernel drops the connection in 10 s. Unix sockets have none of them."""
     host, _, port = free_port().partition(":")
     with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
         async with open_store(config, serving=True) as store:
@@ -357,16 +351,16 @@ SOON_S = 25
 
 
 @asynccontextmanager
-async def networked(server: OwnPostgres) -> AsyncIterator[tuple[Network, StoreConfig]]:
-    """A network that can be cut, and an empty store behind it."""
+async def cuttable_network(server: OwnPostgres) -> AsyncIterator[tuple[Network, StoreConfig]]:
+    """Yield a network that can be cut, and the configuration of an empty store behind it."""
     host, _, port = free_port().partition(":")
     with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
         async with open_network(config.url.get_secret_value()) as (network, through):
             yield network, config.model_copy(update={"url": SecretStr(through)})
 
 
-def many_at_once(store: Store, results: list[str]) -> Callable[[int], Awaitable[None]]:
-    """What writes a number, and notes how it ended."""
+def recording_writer(store: Store, results: list[str]) -> Callable[[int], Awaitable[None]]:
+    """Return a function that writes a number and appends the result to `results`."""
 
     async def write(number: int) -> None:
         try:
@@ -378,69 +372,67 @@ def many_at_once(store: Store, results: list[str]) -> Callable[[int], Awaitable[
     return write
 
 
-SILENT = "The service's store does not answer; try again."
+SILENT = "The service's store is not responding; try again."
 
 
-async def test_a_server_that_is_silently_out_of_reach_is_refused_immediately_and_works_again(
-    server, caplog, expected_errors
-):
-    expected_errors.allow("the store is lost")
+async def test_transactions_fail_immediately_while_the_server_is_silent_and_recover(server, caplog, expected_errors):
+    expected_errors.allow("store unavailable")
     caplog.set_level(logging.INFO)
-    async with networked(server) as (network, config), open_store(config, serving=True) as store:
+    async with cuttable_network(server) as (network, config), open_store(config, serving=True) as store:
         await store.run(make_table())
         before: list[str] = []
         count_of = 3 * config.pool_size
         network.cut()
         with trio.fail_after(SOON_S):
-            async with trio.open_nursery() as nursery:  # more than there are connections: some wait for one
+            async with trio.open_nursery() as nursery:  # more than connections, so some have to wait for one
                 for number in range(count_of):
-                    nursery.start_soon(many_at_once(store, before), number)
+                    nursery.start_soon(recording_writer(store, before), number)
         assert before == [SILENT] * count_of
-        assert texts(caplog) == ["the store is lost"]
+        assert texts(caplog) == ["store unavailable"]
         with trio.fail_after(SOON_S):
             for number in range(100):
-                with pytest.raises(StoreUnavailable, match="does not answer"):
+                with pytest.raises(StoreUnavailable, match="is not responding"):
                     await store.run(put(number))
-                with pytest.raises(StoreUnavailable, match="does not answer"):
+                with pytest.raises(StoreUnavailable, match="is not responding"):
                     await store.peek(count())
         network.restore(forget=True)
-        await healed(store)
+        await wait_until_healthy(store)
         after: list[str] = []
         async with trio.open_nursery() as nursery:
             for number in range(count_of):
-                nursery.start_soon(many_at_once(store, after), number)
+                nursery.start_soon(recording_writer(store, after), number)
         assert after == ["kept"] * count_of
         assert await store.read(ids()) == list(range(count_of))
-    assert texts(caplog) == ["the store is lost", "the store is back"]
+    assert texts(caplog) == ["store unavailable", "store available again"]
 
 
-async def test_a_commit_whose_answer_is_cut_off_may_have_been_made(server, expected_errors):
-    expected_errors.allow("the store is lost")
-    told: list[str] = []
+async def test_commit_without_an_answer_is_reported_as_possibly_saved(server, expected_errors):
+    expected_errors.allow("store unavailable")
+    notified: list[str] = []
 
     def then_cut() -> Tx[None]:
-        """Its statements are answered, and its commit is not."""
+        """Get answers for the statements but not for the commit."""
         yield Changed("edge")
         yield from put(1)
         network.cut_answers()
 
-    async with networked(server) as (network, config), open_store(config, serving=True) as store:
+    async with cuttable_network(server) as (network, config), open_store(config, serving=True) as store:
         await store.run(make_table())
         with (
-            store.changes.told_to(told.append),
+            store.changes.told_to(notified.append),
             trio.fail_after(SOON_S),
-            pytest.raises(StoreUnavailable, match="may have been made"),
+            pytest.raises(StoreUnavailable, match="may have been saved"),
         ):
             await store.run(then_cut())
-        assert told == ["edge"]
+        assert notified == ["edge"]
         network.restore(forget=True)
-        await healed(store)
+        await wait_until_healthy(store)
         assert await store.read(ids()) == [1]
 
 
-async def test_a_client_that_leaves_a_silent_server_is_let_go(server, expected_errors):
-    """To cancel a statement is to ask the server, which does not answer either."""
-    expected_errors.allow("the store is lost")
+async def test_cancelled_caller_does_not_wait_for_a_silent_server(server, expected_errors):
+    """A cancellation asks the server to stop the statement, and the server does not answer."""
+    expected_errors.allow("store unavailable")
     sent = trio.Event()
     token = trio.lowlevel.current_trio_token()
 
@@ -451,10 +443,10 @@ async def test_a_client_that_leaves_a_silent_server_is_let_go(server, expected_e
         yield sql("select 2")
 
     async def run() -> None:
-        with suppress(StoreUnavailable):  # the statement has ended with its connection
+        with suppress(StoreUnavailable):  # the statement ends with its connection
             await store.run(held())
 
-    async with networked(server) as (network, config), open_store(config, serving=True) as store:
+    async with cuttable_network(server) as (network, config), open_store(config, serving=True) as store:
         await store.run(make_table())
         with trio.fail_after(SOON_S):
             async with trio.open_nursery() as nursery:
@@ -462,12 +454,12 @@ async def test_a_client_that_leaves_a_silent_server_is_let_go(server, expected_e
                 await sent.wait()
                 nursery.cancel_scope.cancel()
         network.restore()
-        await healed(store)
+        await wait_until_healthy(store)
 
 
-async def test_a_full_pool_does_not_look_like_a_lost_store(server, config, expected_errors):
-    """The checks have a connection of their own."""
-    expected_errors.allow("the store is lost")
+async def test_full_pool_does_not_count_as_an_outage(server, config, expected_errors):
+    """The checks have their own connection."""
+    expected_errors.allow("store unavailable")
     asleep = "select count(*) from pg_stat_activity where application_name = 'svc' and wait_event = 'PgSleep'"
 
     async def all_asleep() -> bool | None:
@@ -479,13 +471,13 @@ async def test_a_full_pool_does_not_look_like_a_lost_store(server, config, expec
             nursery.start_soon(store.run, set_to("select pg_sleep(60)"))
         await eventually(all_asleep)
         store.condition.failed(StoreUnavailable())
-        await healed(store)
+        await wait_until_healthy(store)
         assert await all_asleep()
         nursery.cancel_scope.cancel()
 
 
 @pytest.mark.rule("X18")
-def test_the_services_own_end_of_a_connection_notices_a_machine_that_is_gone(server):
+def test_client_connections_have_short_tcp_timeouts(server):
     async def options() -> list[int]:
         connection = await connect_alone(url)
         try:
@@ -500,13 +492,13 @@ def test_the_services_own_end_of_a_connection_notices_a_machine_that_is_gone(ser
         assert asyncio.run(options()) == [4, 2, 3, 10_000]
 
 
-async def test_commands_work_beside_a_service(server, config):
+async def test_commands_work_while_a_service_is_running(server, config):
     async with open_store(config, serving=True), open_store(config) as beside:
         await beside.run(make_table())
         assert await beside.read(count()) == 0
 
 
-async def test_two_services_in_two_schemas_of_one_database(server):
+async def test_two_services_can_use_two_schemas_of_one_database(server):
     with postgres_config(server.url) as first, postgres_config(server.url) as second:
         async with open_store(first, serving=True), open_store(second, serving=True) as store:
             assert await store.read(the_epoch()) == 1

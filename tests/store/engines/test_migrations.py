@@ -1,4 +1,4 @@
-"""The schema: the same on both engines, brought up to date at start, never by an older program."""
+"""The schema is the same on both engines, is migrated at start, and is refused if it is newer than the program."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Row, Store, Tx
 
-# A store as each released schema leaves it, with rows in every table, as a script for SQLite.
+# A store of each released schema, with rows in every table, as a SQLite script.
 RELEASED = Path(__file__).parents[1] / "released"
-# The digests of the migrations. One that was committed is never edited; add a line with each new file.
+# The digests of the migrations. Never edit a committed migration; add a line for each new file.
 DIGESTS = {
     "0001-start.sql": "cedc5d9ae8ccbfb63d0d877ae5c81045d25b572f7bb469a7738f7049be688c21",
     "0002-kept-snippets.sql": "1404cd6b3bdd82269ef4ab104ae5a20899427f17c837d0fc403635bdfad72fdd",
@@ -41,7 +41,7 @@ DIGESTS = {
     "0004-rollout-accounts.sql": "4ebb4dc5431149a722fcd00fc8d11ddc4142e4fd81843d3462fca239aad72edc",
 }
 
-# Tables of released schemas whose rows are in other tables now, with a test of their own.
+# Tables of released schemas whose rows are in other tables now. Separate tests cover them.
 REPLACED = ("wave_accounts",)
 SNIPPET_OF_SCHEMA_1 = "e9ca5aea551f60ed28840946c960816295ef38655d1b7325d441ba782ffa12be"
 
@@ -50,7 +50,7 @@ SQL_ERRORS = (sqlite3.OperationalError, asyncpg.UndefinedTableError)
 
 @pytest.fixture
 def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreConfig]:
-    """The configuration of a store that does not exist yet."""
+    """Yield the configuration of a store that does not exist yet."""
     if request.param == "sqlite":
         yield sqlite_config(tmp_path)
     else:
@@ -59,14 +59,14 @@ def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sto
 
 
 def _set_schema(url: str, number: int) -> Tx[None]:
-    """What a program with this schema would have left."""
+    """Set the schema version, like a program with this schema."""
     if url.startswith("sqlite"):
         yield sql(f"pragma user_version = {number}")
     else:
         yield sql("insert into schema_version (number) values ($1)", number)
 
 
-async def test_a_newer_schema_is_refused(store_config):
+async def test_newer_schema_is_refused(store_config):
     async with open_store(store_config) as store:
         await store.run(_set_schema(store_config.url.get_secret_value(), 999))
     with pytest.raises(ConfigError, match=r"schema 999.*newer program"):
@@ -74,7 +74,7 @@ async def test_a_newer_schema_is_refused(store_config):
             pass
 
 
-async def test_where_no_store_is_a_command_that_needs_one_makes_none(tmp_path, store_config):
+async def test_command_with_as_is_creates_no_store(tmp_path, store_config):
     for _ in range(2):
         with pytest.raises(NotReady, match="There is no store"):
             async with open_store(store_config, as_is=True):
@@ -86,8 +86,8 @@ async def test_where_no_store_is_a_command_that_needs_one_makes_none(tmp_path, s
         await store.run(a_user())
 
 
-async def test_a_command_leaves_the_schema_to_the_service(tmp_path, monkeypatch):
-    """The service beside it may be that of the program before."""
+async def test_command_does_not_migrate_the_schema(tmp_path, monkeypatch):
+    """A service of the previous version may be using the store."""
     steps = migrations("sqlite")
     newer = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id integer)",))]
     path = tmp_path / "svc.db"
@@ -95,7 +95,7 @@ async def test_a_command_leaves_the_schema_to_the_service(tmp_path, monkeypatch)
         user_id = await before.run(a_user())
         monkeypatch.setattr("svc.store.engines.sqlite.migrations", lambda _: newer)
         for as_is in (True, False):
-            with pytest.raises(NotReady, match="the next start of the service brings it up to date"):
+            with pytest.raises(NotReady, match="the next start of the service migrates it"):
                 async with open_sqlite(path, as_is=as_is):
                     pass
         assert not list(tmp_path.glob("*.backup"))
@@ -105,14 +105,14 @@ async def test_a_command_leaves_the_schema_to_the_service(tmp_path, monkeypatch)
         await store.run(_one("select count(*) from more"))
 
 
-async def test_opening_again_keeps_everything_and_changes_nothing(store_config):
+async def test_reopening_a_store_keeps_its_data(store_config):
     async with open_store(store_config) as store:
         user_id = await store.run(a_user())
     async with open_store(store_config) as store:
         assert await store.read(users.get_user(user_id)) is not None
 
 
-async def test_two_that_open_an_empty_store_at_once_both_find_it_ready(store_config):
+async def test_empty_store_can_be_opened_concurrently(store_config):
     async def one():
         async with open_store(store_config) as store:
             await store.run(a_user())
@@ -122,7 +122,7 @@ async def test_two_that_open_an_empty_store_at_once_both_find_it_ready(store_con
             nursery.start_soon(one)
 
 
-def test_the_engines_get_the_same_tables():
+def test_engines_have_the_same_tables():
     names = {
         engine: [" ".join(statement.split()[:3]) for step in migrations(engine) for statement in step.statements]
         for engine in ("sqlite", "postgres")
@@ -131,14 +131,14 @@ def test_the_engines_get_the_same_tables():
     assert len(names["sqlite"]) > 15
 
 
-def test_only_what_is_newer_is_pending():
+def test_only_newer_migrations_are_pending():
     known = [Migration(1, "start", ()), Migration(2, "more", ()), Migration(3, "yet-more", ())]
     assert [step.number for step in pending(known, 0)] == [1, 2, 3]
     assert [step.number for step in pending(known, 2)] == [3]
     assert pending(known, 3) == []
 
 
-def test_a_migration_keeps_a_copy_of_what_was_there(tmp_path):
+def test_migration_copies_the_store_first(tmp_path):
     path = tmp_path / "svc.db"
     steps = migrations("sqlite")
     extended = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id integer)",))]
@@ -159,7 +159,7 @@ def test_a_migration_keeps_a_copy_of_what_was_there(tmp_path):
         assert copy.execute("select count(*) from sqlite_master where name = 'more'").fetchone() == (0,)
 
 
-def test_a_migration_that_fails_leaves_the_old_schema(tmp_path):
+def test_failed_migration_keeps_the_old_schema(tmp_path):
     path = tmp_path / "svc.db"
     steps = migrations("sqlite")
     broken = [*steps, Migration(steps[-1].number + 1, "broken", ("create table more (id integer)", "nonsense"))]
@@ -172,13 +172,13 @@ def test_a_migration_that_fails_leaves_the_old_schema(tmp_path):
 
 
 @pytest.mark.parametrize("url", ["mysql://localhost/svc", "sqlite:/svc.db", "var/svc.db"])
-async def test_an_unknown_address_is_refused(url):
+async def test_unsupported_url_is_refused(url):
     with pytest.raises(ConfigError, match="sqlite:///"):
         async with open_store(StoreConfig(url=SecretStr(url))):
             pass
 
 
-async def test_a_file_that_is_no_database_is_refused(tmp_path):
+async def test_file_that_is_not_a_database_is_refused(tmp_path):
     path = tmp_path / "svc.db"
     path.write_text("this is a letter, not a database\n" * 100)
     with pytest.raises(ConfigError, match="not a database"):
@@ -186,7 +186,7 @@ async def test_a_file_that_is_no_database_is_refused(tmp_path):
             pass
 
 
-async def test_a_server_that_does_not_answer_is_refused_without_its_password():
+async def test_error_for_an_unreachable_server_omits_the_password():
     with pytest.raises(ConfigError, match="cannot be opened") as refused:
         async with open_store(StoreConfig(url=SecretStr("postgresql://svc:hunter2@127.0.0.1:1/svc"))):
             pass
@@ -194,7 +194,7 @@ async def test_a_server_that_does_not_answer_is_refused_without_its_password():
 
 
 @pytest.mark.rule("X17")
-def test_a_store_that_is_newer_names_the_copy_of_before(tmp_path):
+def test_error_for_a_newer_schema_names_the_copy(tmp_path):
     path = tmp_path / "svc.db"
     steps = migrations("sqlite")
     newest = steps[-1].number
@@ -206,8 +206,8 @@ def test_a_store_that_is_newer_names_the_copy_of_before(tmp_path):
 
 
 @pytest.mark.rule("X17")
-async def test_a_postgres_store_is_copied_before_its_schema_changes(postgres_url, tmp_path):
-    """And the older program can go back to the copy."""
+async def test_postgres_store_is_copied_before_a_migration(postgres_url, tmp_path):
+    """The older program can restore the copy."""
     with postgres_config(postgres_url) as config:
         url = config.url.get_secret_value()
         steps = migrations("postgres")
@@ -218,11 +218,11 @@ async def test_a_postgres_store_is_copied_before_its_schema_changes(postgres_url
             user_id = await store.run(a_user())
         assert not folder.exists()
         (tmp_path / "file").touch()
-        with pytest.raises(ConfigError, match=r"cannot be copied .* set \[store\] copies"):
+        with pytest.raises(ConfigError, match=r"cannot be copied .* Set \[store\] copies"):
             async with open_postgres(url, 2, serving=True, copies=tmp_path / "file", known=newer):
                 pass
         with pytest.raises(NotReady, match="the next start of the service"):
-            async with open_postgres(url, 2, copies=folder, known=newer):  # a command, beside the older service
+            async with open_postgres(url, 2, copies=folder, known=newer):  # as a command
                 pass
         async with open_postgres(url, 2, serving=True, copies=folder, known=newer) as store:
             await store.run(a_user())
@@ -240,8 +240,8 @@ async def test_a_postgres_store_is_copied_before_its_schema_changes(postgres_url
 
 
 @pytest.mark.rule("X18")
-async def test_nobody_changes_the_schema_of_a_store_that_is_served(store_config, tmp_path):
-    """A standby of the next version waits, and a command of it says no; then the one that serves next changes it."""
+async def test_store_in_use_is_not_migrated(store_config, tmp_path):
+    """A standby and a command of a newer version do not migrate it. The next service does."""
     url = store_config.url.get_secret_value()
     steps = migrations(store_config.engine)
     more = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id bigint)",))]
@@ -270,7 +270,7 @@ def test_committed_migrations_are_never_edited():
 
 
 def released_rows(script: Path, path: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of a released store by table, each table behind those that it refers to; the store is made at `path`."""
+    """Create a released store at `path`. Returns its rows by table, each table after the tables that it references."""
     with closing(sqlite3.connect(path)) as database:
         database.executescript(script.read_text())
         database.row_factory = sqlite3.Row
@@ -281,7 +281,7 @@ def released_rows(script: Path, path: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def insert_all(rows: dict[str, list[dict[str, Any]]]) -> Tx[None]:
-    """Replace everything that is stored."""
+    """Replace all rows of the store."""
     for table in reversed(rows):
         yield sql(f"delete from {table}")
     for table, found in rows.items():
@@ -310,13 +310,13 @@ async def test_released_store_is_migrated_with_every_row(store_config, tmp_path,
                 continue
             after = [dict(row) for row in await store.read(_one(f"select * from {table}"))]
             kept = [{name: row[name] for name in (before[0] if before else ())} for row in after]
-            if table == "serving":  # a start counts itself
+            if table == "serving":  # each start increments the epoch
                 continue
             assert sorted(map(repr, kept)) == sorted(map(repr, before)), table
-        # The pages carry the snippet of that release.
+        # Customers' pages contain the snippet of that release.
         for row in await store.read(_one("select snippet from sites")):
             assert hashlib.sha256(row["snippet"].encode()).hexdigest() == SNIPPET_OF_SCHEMA_1
-        # Their workers keep what they kept, and have no row of it.
+        # The workers keep their days, and have no configuration row for them.
         days = await store.read(_one("select distinct days_kept, days_kept_version from accounts"))
         assert [tuple(row.values()) for row in days] == [(35, 0)]
     async with open_store(store_config, as_is=True):

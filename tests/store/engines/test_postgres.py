@@ -1,4 +1,4 @@
-"""What only PostgreSQL needs: cancellation across two loops, and transactions that really run beside one another."""
+"""Tests for PostgreSQL only: cancellation across two event loops, and truly concurrent transactions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def sleeping() -> Tx[None]:
 _OURS = "usename = current_user and application_name = 'svc' and pid <> pg_backend_pid()"
 
 
-async def test_a_cancel_stops_the_statement_and_undoes_the_transaction(table):
+async def test_cancellation_stops_the_statement_and_rolls_back(table):
     running = value(f"select count(*) as value from pg_stat_activity where {_OURS} and state <> 'idle'")
 
     async def is_sleeping() -> bool | None:
@@ -68,7 +68,7 @@ async def test_a_cancel_stops_the_statement_and_undoes_the_transaction(table):
     assert await table.read(running) == 0
 
 
-async def test_a_cancelled_transaction_gives_its_connection_back(table):
+async def test_cancelled_transaction_releases_its_connection(table):
     async with trio.open_nursery() as nursery:
         with trio.move_on_after(0.3):
             async with trio.open_nursery() as sleepers:
@@ -85,11 +85,11 @@ def _sleep_after(tx: Tx[None]) -> Tx[None]:
 
 
 def ill_typed() -> Tx[None]:
-    yield sql("select $1::bigint", "no number")
+    yield sql("select $1::bigint", "not a number")
 
 
-async def test_a_statement_that_breaks_off_between_its_parts_is_the_next_ones_no_business(table, postgres_url):
-    """The server has the first part of it and waits for the second, within a transaction that the driver knows not."""
+async def test_interrupted_statement_does_not_affect_the_next_one(table, postgres_url):
+    """The server has the first part of the statement and waits for the second, in a transaction unknown to asyncpg."""
     open_ones = f"select count(*) from pg_stat_activity where {_OURS} and xact_start is not null"
     with pytest.raises(asyncpg.DataError):
         await table.peek(ill_typed())
@@ -100,7 +100,7 @@ async def test_a_statement_that_breaks_off_between_its_parts_is_the_next_ones_no
     assert await table.peek(count()) == 0
 
 
-async def test_peeks_that_are_cancelled_at_any_moment_are_the_next_ones_no_business(table):
+async def test_cancelled_peeks_do_not_affect_later_transactions(table):
     chance = random.Random(5)
 
     async def peek_for(seconds: float) -> None:
@@ -114,7 +114,7 @@ async def test_peeks_that_are_cancelled_at_any_moment_are_the_next_ones_no_busin
         assert await table.read(count()) == 0
 
 
-async def test_storms_of_cancels_leak_no_connection_and_leave_nothing_half_done(table):
+async def test_many_cancellations_leak_no_connections_and_leave_no_partial_changes(table):
     chance = random.Random(11)
     answered = set()
 
@@ -126,7 +126,7 @@ async def test_storms_of_cancels_leak_no_connection_and_leave_nothing_half_done(
     for storm in range(5):
         async with trio.open_nursery() as nursery:
             for number in range(storm * 100 + 1, storm * 100 + 101):
-                # Some at once: before the loop's thread has taken a single step.
+                # Cancel some immediately, before the loop's thread has run at all.
                 nursery.start_soon(one, number, chance.choice([0, chance.uniform(0, 0.004), chance.uniform(0, 0.1)]))
     assert {number for number in await table.read(ids()) if number > 0} == answered
     assert await table.read(count()) == 2 * len(answered)
@@ -143,7 +143,7 @@ async def test_storms_of_cancels_leak_no_connection_and_leave_nothing_half_done(
     assert await table.read(value(f"select count(*) as value from pg_stat_activity where {_OURS}")) < POOL_SIZE
 
 
-async def test_more_transactions_than_connections_wait_their_turn(table):
+async def test_transactions_wait_for_a_free_connection(table):
     done = []
 
     async def one(number):
@@ -161,12 +161,12 @@ def _nap(tx: Tx[None]) -> Tx[None]:
     yield sql("select pg_sleep(0.02)")
 
 
-async def test_of_two_that_block_one_another_one_is_kept_and_one_is_to_try_again(table):
+async def test_deadlock_commits_one_transaction_and_asks_the_other_to_retry(table):
     def both(first: int, second: int) -> Tx[None]:
         yield sql("set local deadlock_timeout = '100ms'")
         yield sql("update t set n = n + 1 where id = $1", first)
         yield sql("select pg_advisory_xact_lock_shared(42)")
-        yield sql(  # until the other one has come as far
+        yield sql(  # until the other transaction has come as far
             "do $$ begin while (select count(*) from pg_locks where locktype = 'advisory' and objid = 42"
             " and database = (select oid from pg_database where datname = current_database())) < 2"
             " loop perform pg_sleep(0.01); end loop; end $$"
@@ -191,7 +191,7 @@ async def test_of_two_that_block_one_another_one_is_kept_and_one_is_to_try_again
     assert await table.read(value("select cast(sum(n) as bigint) as value from t")) == 2
 
 
-async def test_a_row_that_is_held_too_long_is_to_be_tried_again(table):
+async def test_lock_timeout_asks_the_caller_to_retry(table):
     def hold() -> Tx[None]:
         yield from _touch(1)
         held.set()
@@ -216,8 +216,8 @@ def _touch(number: int) -> Tx[None]:
     yield sql("update t set n = 1 where id = $1", number)
 
 
-async def test_a_commit_that_is_under_way_is_waited_for(table):
-    """A deferred check holds the commit up: the cancel comes while it runs, and the answer is what was kept."""
+async def test_cancellation_waits_for_a_running_commit(table):
+    """A deferred trigger delays the commit. The cancellation comes during the commit, and the result is returned."""
 
     def slow_commit() -> Tx[None]:
         yield sql(
@@ -261,8 +261,8 @@ async def test_a_commit_that_is_under_way_is_waited_for(table):
 
 
 @pytest.mark.parametrize("engine_method", ["run", "read"])
-async def test_a_lost_connection_is_told_and_replaced(table, engine_method, expected_errors):
-    expected_errors.allow("the store is lost")
+async def test_lost_connection_is_reported_and_replaced(table, engine_method, expected_errors):
+    expected_errors.allow("store unavailable")
     await table.run(put(1))
     with pytest.raises(StoreUnavailable):
         await getattr(table, engine_method)(_cut())
@@ -275,7 +275,7 @@ def _cut() -> Tx[None]:
     yield from count()
 
 
-async def test_a_snapshot_does_not_move_while_it_is_read(table):
+async def test_read_uses_one_snapshot(table):
     inside = threading.Event()
 
     def twice() -> Tx[tuple[int, int]]:
@@ -297,8 +297,8 @@ async def test_a_snapshot_does_not_move_while_it_is_read(table):
     assert seen == [(0, 0)]
 
 
-async def test_a_transaction_after_a_cancelled_one_is_committed(table):
-    """A cancel may meet the statement that begins a transaction, whose connection is used again."""
+async def test_transaction_after_a_cancelled_one_is_committed(table):
+    """A cancellation can hit the BEGIN statement of a connection that is then reused."""
     chance = random.Random(SEED)
     numbers = range(1, 301)
 
@@ -314,8 +314,8 @@ async def test_a_transaction_after_a_cancelled_one_is_committed(table):
     assert [number for number in await table.read(ids()) if number > 0] == list(numbers)
 
 
-async def test_a_cancel_before_the_first_step_is_heard():
-    """asyncio drops a task that is cancelled before it began without running any of its code."""
+async def test_cancellation_before_the_first_step_ends_the_call():
+    """A task that is cancelled before it starts runs none of its code in asyncio."""
     loop_thread = LoopThread()
     ran = []
 
@@ -333,8 +333,8 @@ async def test_a_cancel_before_the_first_step_is_heard():
         await trio.to_thread.run_sync(loop_thread.close)
 
 
-async def test_an_answer_that_takes_the_place_of_an_expired_one_is_not_swept_with_it(table):
-    """Both find the expired row; the one that deletes has to wait for the other, and looks again."""
+async def test_response_that_replaces_an_expired_one_is_not_deleted(table):
+    """Both find the expired row. The deletion waits for the other transaction and evaluates its condition again."""
     claim = Claim(await table.run(a_user()), None, "POST", "/v1/sites", "key", "digest")
     first, second = StoredAnswer(201, b"1", "", {}), StoredAnswer(201, b"2", "", {})
     begun = threading.Event()

@@ -1,4 +1,4 @@
-"""What only the embedded engine does: one commit for many, and what happens when that commit fails."""
+"""Tests for SQLite only: group commit, and failures of the commit."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ async def table(tmp_path):
         yield store
 
 
-async def test_transactions_that_wait_share_one_commit(table, path):
-    """The write-ahead log's frames are counted: a commit each would write a page each."""
+async def test_waiting_transactions_share_one_commit(table, path):
+    """Checked by the size of the write-ahead log: separate commits would write a page each."""
     async with trio.open_nursery() as nursery:
         before = path.with_name("svc.db-wal").stat().st_size
         for number in range(100):
@@ -46,7 +46,7 @@ async def test_transactions_that_wait_share_one_commit(table, path):
     assert grown_bytes < 50 * 4_096
 
 
-async def test_an_answer_comes_after_the_commit(table, path):
+async def test_result_is_returned_after_the_commit(table, path):
     async def one(number):
         await table.run(put(number))
         with closing(sqlite3.connect(path)) as beside:
@@ -57,7 +57,7 @@ async def test_an_answer_comes_after_the_commit(table, path):
             nursery.start_soon(one, number)
 
 
-def test_every_answer_survives_a_kill(path):
+def test_confirmed_writes_survive_a_kill(path):
     program = textwrap.dedent("""
         import sys, trio
         from pathlib import Path
@@ -84,11 +84,11 @@ def test_every_answer_survives_a_kill(path):
     with closing(sqlite3.connect(path)) as store:
         kept = {row[0] for row in store.execute("select id from t")}
     assert set(answered) <= kept
-    assert len(kept - set(answered)) <= 8  # at most what each lane was waiting for
+    assert len(kept - set(answered)) <= 8  # at most the write that each lane was waiting for
 
 
-async def test_an_error_that_ends_the_whole_group_is_told_to_all_of_it(table):
-    """`or rollback` does what SQLite does by itself when a disk fails: it ends the transaction of the group."""
+async def test_error_that_rolls_back_the_group_fails_all_its_transactions(table):
+    """`or rollback` ends the group's transaction, like SQLite does when a disk fails."""
 
     def ending() -> Tx[None]:
         yield sql("insert or rollback into t (id, n) values (1, 0)")
@@ -114,8 +114,8 @@ async def test_an_error_that_ends_the_whole_group_is_told_to_all_of_it(table):
     assert 4 in await table.read(ids())
 
 
-async def test_a_full_disk_is_an_error_and_leaves_what_was_there(table, expected_errors):
-    expected_errors.allow("the store is lost")
+async def test_full_disk_is_reported_and_keeps_existing_data(table, expected_errors):
+    expected_errors.allow("store unavailable")
     pages = (await table.run(_all("pragma page_count")))[0]["page_count"]
     await table.run(_all(f"pragma max_page_count = {pages + 2}"))
 
@@ -134,8 +134,8 @@ def _all(text: str) -> Tx[list[dict[str, int]]]:
     return [dict(row) for row in (yield sql(text))]
 
 
-async def test_a_lock_that_another_program_keeps_is_waited_for(table, path):
-    """A command beside the service, for example: its short transaction only delays ours."""
+async def test_writer_waits_for_another_programs_lock(table, path):
+    """A short transaction, for example of a command, only delays the service's."""
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("begin immediate")
         other.execute("insert into t (id, n) values (1, 0)")
@@ -147,19 +147,19 @@ async def test_a_lock_that_another_program_keeps_is_waited_for(table, path):
     assert await table.read(ids()) == [1, 2]
 
 
-async def test_the_file_is_its_owners_alone(table, path):
+async def test_store_files_are_private_to_their_owner(table, path):
     await table.run(put(1))
     modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.glob("svc.db*")}
     assert modes == {"svc.db": 0o600, "svc.db-wal": 0o600, "svc.db-shm": 0o600}
 
 
-async def test_commits_are_flushed_to_the_disk_and_foreign_keys_are_held(table):
+async def test_commits_are_durable_and_foreign_keys_are_enforced(table):
     assert (await table.run(_all("pragma synchronous"))) == [{"synchronous": 2}]
     assert (await table.run(_all("pragma foreign_keys"))) == [{"foreign_keys": 1}]
     assert (await table.read(_all("pragma journal_mode"))) == [{"journal_mode": "wal"}]
 
 
-async def test_a_folder_that_is_not_there_is_made(tmp_path):
+async def test_missing_folder_is_created(tmp_path):
     async with open_store(sqlite_config(tmp_path / "new" / "deep")):
         pass
     assert (tmp_path / "new" / "deep" / "svc.db").exists()
