@@ -60,6 +60,7 @@ lint: build ## ruff, mypy, prettier, eslint and type checks of JavaScript
 	$(EACH_CORE) $(LINTS)
 
 python-lint: build
+	$(PY) -m tools.prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
@@ -117,7 +118,7 @@ svc/bundle/manifest.json: $(WORKER) edge_worker/node_modules/.made
 svc/web/dist/manifest.json: $(WEB) $(WIRE) svc/web/node_modules/.made
 	$(NODE) svc/web/build.js svc/web/dist
 
-$(WIRE): svc/web/wire.py svc/errors.py svc/finding.py svc/leftover.py svc/model.py svc/security/token_page.py \
+$(WIRE): svc/web/wire.py svc/errors.py svc/finding.py svc/remaining_resource.py svc/model.py svc/security/token_page.py \
 		$(wildcard svc/api/*.py) $(addprefix svc/imports/,reader.py links/table.py links/restrictions.py) .venv/.made
 	$(PY) -m svc.web.wire svc/web/src
 

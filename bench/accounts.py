@@ -31,7 +31,7 @@ from pydantic import SecretStr
 
 from bench.figures import Row
 from bench.load import cpu_s, paced, request
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import open_service
 from edge_worker.tools.next_bundle import build_next_bundle
 from svc.clock import system_clock
@@ -132,7 +132,7 @@ async def update_round() -> AsyncIterator[Row]:
         await trio.to_thread.run_sync(build_next_bundle, next_bundle)
         _copy_as_broken(next_bundle, broken)
         store = StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
-        async with open_emulator(no_runtime=True, **POLITE) as emulator:
+        async with open_emulator(no_runtime=True, **LENIENT) as emulator:
             settings = {
                 **_SETTINGS,
                 "SVC_EDGE_API_BASE_URL": emulator.api,
@@ -148,7 +148,7 @@ async def update_round() -> AsyncIterator[Row]:
                 connected = await _connect_all(service, emulator, workers, values)
             await emulator.forget_requests()
             _lower_priority(emulator.pid)
-            await emulator.set_rudeness(slow_one_in=50, refuse_one_in=200)  # the default values
+            await emulator.set_failure_settings(slow_one_in=50, refuse_one_in=200)  # the default values
             workers.broken = load_bundle(broken).sha256
             with_failures = {**settings, "SVC_TIMING_SELFCHECK_WINDOW_S": str(_SELF_CHECK_S)}
             async with open_service(folder / "svc", with_failures, broken):

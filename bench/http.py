@@ -19,7 +19,7 @@ from bench.accounts import Workers
 from bench.figures import Row
 from bench.load import load, request
 from bench.service import ENGINES, NOW, add_account, add_counted, add_links, add_user, new_config
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import open_service
 from svc.clock import DAY_MS, HOUR_MS, day_text
 from svc.ids import digest, new_id, new_secret
@@ -221,7 +221,7 @@ async def live_reports() -> AsyncIterator[Row]:
     """Measure reports that read the account's own database on the emulated platform, without caching."""
     for engine in ENGINES:
         async with (
-            open_emulator(no_runtime=True, **POLITE) as emulator,
+            open_emulator(no_runtime=True, **LENIENT) as emulator,
             new_config(engine) as config,
         ):
             settings = {

@@ -25,7 +25,7 @@ from bench.load import load, request
 from bench.plan import MAX_WRITTEN
 from bench.runtime import open_bare
 from edge_worker.emulator.client import proxied_zone
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.installed import CHROME, LINK_HOST
 from edge_worker.harness.service import eventually, open_service
 from svc.clock import system_clock
@@ -99,7 +99,7 @@ async def open_place() -> AsyncIterator[Place]:
                 raise AssertionError("the address is already in use")
             key = Key(new_id("key"), user.id, None, value[:8], get_args(Scope), None, None, system_clock(), None)
             await opened.run(keys.add_key(key, digest(value), 5))
-        async with open_emulator(local_egress=True, **POLITE) as emulator:
+        async with open_emulator(local_egress=True, **LENIENT) as emulator:
             settings = {
                 **_SETTINGS,
                 "SVC_EDGE_API_BASE_URL": emulator.api,

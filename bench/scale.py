@@ -29,7 +29,7 @@ from bench.accounts import Workers
 from bench.figures import Row
 from bench.load import ConnectionClosed, cpu_s, exchange, request
 from bench.service import ENGINES, add_user, new_config
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import open_service
 from svc.actors.operations.install import push_second
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
@@ -220,7 +220,7 @@ async def _at_work(engine: str, service: Service, numbers: Sequence[int], starte
 async def health_checks() -> AsyncIterator[Row]:
     """Measure the calls and CPU of a health check."""
     async with (
-        open_emulator(no_runtime=True, **POLITE) as emulator,
+        open_emulator(no_runtime=True, **LENIENT) as emulator,
         new_config("SQLite") as config,
     ):
         value = new_api_key()

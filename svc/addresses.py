@@ -38,7 +38,7 @@ def standby_name(bind: str) -> str:
     return f"\0svc-standby-{bind}"[:_NAME_BYTES]
 
 
-def url_to_ask(bind: str) -> str:
+def local_url(bind: str) -> str:
     """Return the local URL of a service with this bind address. Raises ValueError, also for port 0."""
     host, port = parse_bind(bind)
     if not port:

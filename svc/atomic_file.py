@@ -31,7 +31,7 @@ def put(path: Path, content: bytes, *, owner: os.stat_result, mode: int = 0o600)
     sync(path.parent)
 
 
-def check_can_be_made(path: Path) -> None:
+def check_creatable(path: Path) -> None:
     """Check that a missing file or folder could be created, without creating it. Raises OSError."""
     check_writable(next(each for each in path.parents if each.exists()))
 
@@ -54,7 +54,7 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def holding(folder: Path, *, wait: bool) -> Iterator[None]:
+def locked_file(folder: Path, *, wait: bool) -> Iterator[None]:
     """Hold an exclusive lock on the folder. The kernel releases the lock if the process dies.
 
     Raises OSError; BlockingIOError if another process holds the lock and `wait` is false.

@@ -293,7 +293,7 @@ class Config(_Section):
         """Return the URL to which workers push: [worker] push_url, else below `base_url`, else "" if both are empty."""
         return self.worker.push_url or (base_url and f"{base_url}/edge/push")
 
-    def push_trouble(self, push_url: str) -> str | None:
+    def push_url_problem(self, push_url: str) -> str | None:
         """Return why workers cannot push to `push_url`, or None if no reason is known.
 
         Workers can fetch only names in public DNS, no IP addresses

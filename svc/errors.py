@@ -412,13 +412,13 @@ class ServiceError(Exception):
 
         A code that responses do not carry is replaced by its `shown_as`, and moves to `details.reason`.
         """
-        shown = with_remedy(self.note())
+        shown = with_remedy(self.to_note())
         shown_as = CATALOGUE[self.code].shown_as
         if shown_as is not None:
             shown |= {"code": shown_as, "details": {"reason": self.code, **shown.get("details", {})}}
         return {"error": shown}
 
-    def note(self) -> ErrorNote:
+    def to_note(self) -> ErrorNote:
         """Return the error to store, under its own code."""
         return ErrorNote(self.code, self.message, self.details)
 

@@ -35,12 +35,12 @@ def about() -> Mapping[str, str]:
     return _about.get() or {}
 
 
-def begin_lines(**fields: str) -> None:
+def reset_log_context(**fields: str) -> None:
     """Replace the context fields of this task and of tasks that it starts from now on."""
     _about.set(fields)
 
 
-def tell_lines(**fields: str) -> None:
+def add_log_context(**fields: str) -> None:
     """Add fields to the current context, for values that become known later."""
     found = _about.get()
     if found is not None:
@@ -48,7 +48,7 @@ def tell_lines(**fields: str) -> None:
 
 
 @contextmanager
-def lines_about(**fields: str) -> Iterator[None]:
+def log_context(**fields: str) -> Iterator[None]:
     """Add context fields while the block runs. Fields added inside the block end with it."""
     token = _about.set({**about(), **fields})
     try:

@@ -92,7 +92,7 @@ async def run(
         listeners, host, port = _systemd_listeners(systemd) or await _listen("http", config.http.bind)
         base_url = config.http.base_url or f"http://{host}:{port}"
         push_url = config.push_url(base_url)
-        problem = config.push_trouble(push_url)
+        problem = config.push_url_problem(push_url)
         if problem is not None:
             log.warning("workers cannot be installed", extra={"why": problem})
         context = Context(
@@ -112,14 +112,14 @@ async def run(
             trio.open_nursery() as beside,
         ):
             web = _web(base_url)
-            first = await store.read(users.nobody_yet())
+            first = await store.read(users.has_no_users())
             app = create_app(Deps(context, supervisor, base_url, web))
             _freeze_startup_objects()
             with trio.open_signal_receiver(*_shutdown_signals()) as signals:
                 announce(f"http://{host}:{port}")
                 greet(Started(f"http://{host}:{port}", base_url, web is not None, first))
                 await systemd.tell("READY=1", "STATUS=serving")
-                beside.start_soon(systemd.keep_told, lambda: store.condition.trouble)
+                beside.start_soon(systemd.keep_notified, lambda: store.condition.problem)
                 await serve(
                     app,
                     listeners,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from svc.errors import ErrorNote
-    from svc.leftover import Leftover
+    from svc.remaining_resource import RemainingResource
 
 AccountState = Literal[
     "pending",
@@ -116,7 +116,7 @@ JsonObject = dict[str, object]
 class Event:
     """An entry of a user's audit log, stored in the same transaction as the change.
 
-    `via`: "session", the id of an API key, "service", "operator", "mail" (a link in an e-mail), or "nobody" (no
+    `via`: "session", the id of an API key, "service", "operator", "mail" (a link in an e-mail), or `nobody` (no
     credential).
     `ip`: the client's IP address.
     `outcome`: "done", "accepted" (work at Cloudflare follows), a state, or an error code.
@@ -285,7 +285,7 @@ class DaysKept:
 
 
 @dataclass(frozen=True)
-class LinkHostWish:
+class LinkHostRequest:
     """A request to set the link host, with the user's confirmations.
 
     `replace_website`: the host may be used although it serves a website. `has_certificate`: the zone has a certificate
@@ -309,13 +309,13 @@ class LinkHost:
     version: int  # the account's configuration version that set it
     live_at: int | None = None  # when all isolates serve the version synced last
 
-    def route(self, account_id: str) -> UnwantedRoute:
+    def route(self, account_id: str) -> ObsoleteRoute:
         """Return its route for removal."""
-        return UnwantedRoute(account_id, self.zone_id, self.host, link_pattern(self.host), self.route_id)
+        return ObsoleteRoute(account_id, self.zone_id, self.host, link_pattern(self.host), self.route_id)
 
 
 @dataclass(frozen=True)
-class UnwantedRoute:
+class ObsoleteRoute:
     """A route to remove at Cloudflare. `site_id`: the site it belonged to; None: it belonged to the link host.
 
     `again_at`: when to search again for a route that was not found although it may have been created (epoch ms).
@@ -404,7 +404,7 @@ class FormerAccount:
     disconnected_at: int
     counted_until: int | None  # end of the stored totals; None: it never counted
     revoke_token: str | None  # the name of the working token, if it may still be valid
-    left: tuple[Leftover, ...]  # resources that could not be removed from Cloudflare
+    left: tuple[RemainingResource, ...]  # resources that could not be removed from Cloudflare
 
     @property
     def title(self) -> str:
@@ -428,13 +428,13 @@ class FormerAccount:
 
 
 @dataclass(frozen=True)
-class Farewell:
+class DeletionResult:
     """The result of a user's deletion, collected from the accounts that it disconnected."""
 
     accounts: tuple[FormerAccount, ...]
 
     @property
-    def left(self) -> tuple[Leftover, ...]:
+    def left(self) -> tuple[RemainingResource, ...]:
         """The resources that could not be removed from Cloudflare, with their accounts."""
         return tuple(thing.of(account.title) for account in self.accounts for thing in account.left)
 
@@ -488,17 +488,17 @@ class Site:
     first_view_at: int | None = None  # first hour with views, no earlier than created_at; None: no views pushed yet
 
     @property
-    def routes(self) -> list[UnwantedRoute]:
+    def routes(self) -> list[ObsoleteRoute]:
         """The routes of its current and old paths, for removal. Empty for a deleted site."""
         if self.state == "deleted":
             return []
         old_routes = [self.route(old.path, old.route_id) for old in self.retiring]
         return [self.route(self.path, self.route_id), *old_routes]
 
-    def route(self, path: str, route_id: str | None) -> UnwantedRoute:
+    def route(self, path: str, route_id: str | None) -> ObsoleteRoute:
         """Return the route of one of its paths, for removal."""
         pattern = site_pattern(self.host, path)
-        return UnwantedRoute(self.account_id, self.zone_id, self.host, pattern, route_id, self.id)
+        return ObsoleteRoute(self.account_id, self.zone_id, self.host, pattern, route_id, self.id)
 
 
 def url_host(url: str) -> str:
@@ -519,7 +519,7 @@ class Rule:
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Rule:
+    def from_fields(cls, fields: Mapping[str, Any]) -> Rule:
         """Return the rule stored as JSON. Conditions of newer versions are ignored."""
         conditions = {name: tuple(fields[name]) for name in ("countries", "devices") if name in fields}
         return cls(fields["url"], **conditions)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from edge_worker.programs import Fork
 
 ROOT = Path(__file__).parents[1]
-POLITE: dict[str, float | str] = {
+LENIENT: dict[str, float | str] = {
     "token_delay_ms": 0, "token_spread_ms": 0, "slow_one_in": 0, "refuse_one_in": 0,
     "minting": "all_zones", "zone_gone": "refused", "inactive_zone": "refuses", "rate_limit": 1200,
-    "rate_window_s": 300, "firewall_also": "", "renamed_right": "",
+    "rate_window_s": 300, "firewall_also": "", "renamed_permission": "",
 }  # fmt: skip
 # The first line of the emulator's output, and its process id.
 Running = tuple[dict[str, str], int]
@@ -65,5 +65,5 @@ async def fresh(running: Running) -> AsyncIterator[Emulator]:
     ready, pid = running
     async with httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=30) as client:
         emulator = Emulator(ready, client, pid)
-        await emulator.reset(**POLITE)  # accounts of earlier tests would slow down every call
+        await emulator.reset(**LENIENT)  # accounts of earlier tests would slow down every call
         yield emulator

@@ -36,7 +36,7 @@ def test_stored_codes_are_shown_under_their_response_code():
 
 
 def test_stored_error_keeps_its_code_and_gets_the_remedy_when_shown():
-    note = EdgeRefused("revoked", "The working token has expired.").note()
+    note = EdgeRefused("revoked", "The working token has expired.").to_note()
     assert note == ErrorNote("revoked", "The working token has expired.")
     assert with_remedy(note)["details"] == {"remedy": CATALOGUE["revoked"].remedy}
     assert with_remedy(ErrorNote("site_not_active", "m")) == {"code": "site_not_active", "message": "m"}

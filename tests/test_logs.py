@@ -14,7 +14,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.logs import JsonFormatter, begin_lines, is_journal, lines_about, tell_lines
+from svc.logs import JsonFormatter, add_log_context, is_journal, log_context, reset_log_context
 
 
 def line_of(message: str, *arguments: object, **extras: Any) -> dict[str, Any]:
@@ -81,21 +81,21 @@ async def test_lines_have_the_context_of_their_task_only():
     lines = {}
 
     async def account():
-        begin_lines(edge_account="e")
-        with lines_about(operation="op"):
+        reset_log_context(edge_account="e")
+        with log_context(operation="op"):
             await trio.lowlevel.checkpoint()
             lines["account"] = line_of("said")
         lines["after"] = line_of("said")
 
     async def part_of_a_request():
-        tell_lines(account="acc")
+        add_log_context(account="acc")
 
-    with lines_about(request="req_1"):
+    with log_context(request="req_1"):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(account)
             nursery.start_soon(part_of_a_request)
         lines["request"] = line_of("said", request="its own")
-    tell_lines(account="of nothing")
+    add_log_context(account="of nothing")
     common = {"at": "2026-11-21T04:00:00.250Z", "level": "warning", "logger": "svc.test", "message": "said"}
     assert lines == {
         "account": {**common, "edge_account": "e", "operation": "op"},

@@ -195,7 +195,7 @@ def test_compose_file_has_valid_settings():
 
     config = load(None, {name: filled(text) for name, text in compose["services"]["svc"]["environment"].items()})
     assert config.store.url.get_secret_value() == "postgresql://svc:secret@db/svc"
-    assert config.push_trouble(config.push_url(config.http.base_url)) is None
+    assert config.push_url_problem(config.push_url(config.http.base_url)) is None
     # Only the web server is a trusted proxy, and no other container can get its address.
     [network] = compose["networks"]["default"]["ipam"]["config"]
     caddy = compose["services"]["caddy"]["networks"]["default"]["ipv4_address"]

@@ -174,9 +174,9 @@ def test_push_url_is_the_setting_or_below_the_base_url(environ, base_url, push_u
     ],
 )
 def test_push_url_must_be_public_https_unless_local_push_is_allowed(push_url, problem):
-    found = load(None, {}).push_trouble(push_url)
+    found = load(None, {}).push_url_problem(push_url)
     assert found is None if problem is None else problem in (found or "")
-    assert load(None, {"SVC_WORKER_ALLOW_LOCAL_PUSH": "true"}).push_trouble(push_url) is None
+    assert load(None, {"SVC_WORKER_ALLOW_LOCAL_PUSH": "true"}).push_url_problem(push_url) is None
 
 
 def test_file_with_byte_order_mark_is_read_and_other_encodings_are_rejected(tmp_path):

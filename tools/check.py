@@ -116,7 +116,7 @@ def lint_commands(changed: Sequence[str]) -> list[list[str]]:
     """Return the commands that check style and types of the changed files."""
     there = [path for path in changed if (ROOT / path).exists()]
     python = [path for path in there if path.endswith(".py")]
-    commands = []
+    commands = [[sys.executable, "-m", "tools.prose", *there]] if there else []
     if python:
         commands += [["ruff", "check", *python], ["ruff", "format", "--check", *python], ["mypy"]]
     for folder in _JS_FOLDERS:

@@ -88,7 +88,18 @@ def python_texts(source: str) -> Iterator[Text]:
     """Yield the comments and string literals of a Python source, including docstrings."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in {tokenize.COMMENT, tokenize.STRING} or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
-            yield Text(token.start[0], token.string)
+            yield Text(token.start[0], _without_names(token.string))
+
+
+# Names of columns, keys and fields are not prose: SQL, a literal that is one word, a path, and code in backquotes.
+_SQL = re.compile(r"""^[bfrt]*["'\s]*(?:select|insert|update|delete|create|set|from|where|and|on|, ?[a-z_]+ =)\b""")
+_ONE_WORD = re.compile(r"""^[bfrt]*(["'`])[\w.@/*:-]*\1$""")
+
+
+def _without_names(text: str) -> str:
+    if _SQL.match(text) or _ONE_WORD.match(text):
+        return ""
+    return re.sub(r"`[^`\n]*`", "``", text)
 
 
 _JS_TEXT = re.compile(
@@ -99,7 +110,8 @@ _JS_TEXT = re.compile(
 def javascript_texts(source: str) -> Iterator[Text]:
     """Yield the comments and strings of a JavaScript source, as far as a regular expression can find them."""
     for match in _JS_TEXT.finditer(source):
-        yield Text(source.count("\n", 0, match.start()) + 1, match.group())
+        text = match.group()
+        yield Text(source.count("\n", 0, match.start()) + 1, "" if _ONE_WORD.match(text) else text)
 
 
 def prose_texts(source: str) -> Iterator[Text]:

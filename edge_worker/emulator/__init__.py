@@ -17,7 +17,7 @@ Behaviour that is strict by default, as far as it does not break correct clients
     … and then by a decreasing share of its calls              2 s      --token-spread-ms, `token_spread_ms`
     a token above this number of calls in five minutes is      1,200    --rate-limit, `rate_limit`, `rate_window_s`
     blocked (429)
-    a permission is listed under another name                  none     `renamed_right`
+    a permission is listed under another name                  none     `renamed_permission`
     error for a call on a zone outside the account             403      `zone_gone` (refused, invalid, unroutable)
     error for a new or changed route in an inactive zone       400      `inactive_zone` (refuses, forbids, accepts)
     permissions that a token can grant; on a single zone       its own  --minting, `minting` (all_zones, held, silent,
@@ -44,9 +44,9 @@ Behaviour that is strict by default, as far as it does not break correct clients
     a worker's fetch cannot reach this machine                 1003     --local-egress
     a route stores and shows its behaviour above the limit     shown    `ignores_fail_open`
 
-The settings in backquotes can be changed at run time (POST /_control/rudeness); those of an account or a zone are set
-with POST /_control/accounts. Slow and rejected calls are drawn with a fixed seed. Tests that measure something else
-switch all of these off.
+The settings in backquotes can be changed at run time (POST /_control/failure-settings); those of an account or a zone
+are set with POST /_control/accounts. Slow and rejected calls are drawn with a fixed seed. Tests that measure something
+else switch all of these off.
 
 Failures on demand (POST /_control/faults): the n-th matching call is rejected (with any status, code and text: the
 router's 404/7003, D1's transient errors), throttled, delayed or answered with an HTML page, or its connection is

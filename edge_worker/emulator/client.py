@@ -101,9 +101,9 @@ class Emulator:
         answer = await self.call("POST", f"/accounts/{account_id}/zones", {"name": name, **wanted})
         return str(answer["zone_id"])
 
-    async def reset(self, **rudeness: float | str) -> None:
-        """Delete all accounts, faults and logs, and set the failure settings: see control.RudenessCall."""
-        await self.call("POST", "/reset", rudeness)
+    async def reset(self, **settings: float | str) -> None:
+        """Delete all accounts, faults and logs, and set the failure settings: see control.FailureSettingsCall."""
+        await self.call("POST", "/reset", settings)
 
     async def delete_zone(self, account_id: str, name: str) -> None:
         """Remove a zone."""
@@ -230,6 +230,6 @@ class Emulator:
         """Return once no worker invocation is running, including waitUntil work."""
         await self.call("POST", "/settled", {})
 
-    async def set_rudeness(self, **rudeness: float | str) -> None:
-        """Change the failure settings: see control.RudenessCall."""
-        await self.call("POST", "/rudeness", rudeness)
+    async def set_failure_settings(self, **settings: float | str) -> None:
+        """Change the failure settings: see control.FailureSettingsCall."""
+        await self.call("POST", "/failure-settings", settings)

@@ -433,12 +433,12 @@ async def new_isolates() -> Response:
     return as_json({"place": here.runtime.place})
 
 
-class RudenessCall(Body):
+class FailureSettingsCall(Body):
     """Failure settings of the API: delay and spread of a new token; one in N responses is slow and one in N calls is
     rejected (0: none); the other fields are described in platform.Platform.
 
     `firewall`: whether bodies that resemble an attack are rejected; `firewall_also`: an additional pattern ("": none).
-    `renamed_right`: a permission that the platform lists under another name ("": none).
+    `renamed_permission`: a permission that the platform lists under another name ("": none).
     `ignores_fail_open`: routes neither store nor show `request_limit_fail_open`.
     """
 
@@ -454,30 +454,30 @@ class RudenessCall(Body):
     rate_window_s: float | None = None
     firewall: bool | None = None
     firewall_also: str | None = None
-    renamed_right: str | None = None
+    renamed_permission: str | None = None
     ignores_fail_open: bool | None = None
     cron_delay_s: float | None = None
     cron_missed_one_in: int | None = None
 
 
-def _set_rudeness(here: Platform, call: RudenessCall) -> None:
+def _set_failure_settings(here: Platform, call: FailureSettingsCall) -> None:
     for name, value in call.model_dump(exclude_none=True).items():
         setattr(here, name, value)
 
 
-@routes.post("/rudeness")
-async def set_rudeness() -> Response:
+@routes.post("/failure-settings")
+async def set_failure_settings() -> Response:
     """Change the failure settings."""
-    call, here = await read(RudenessCall), platform()
-    _set_rudeness(here, call)
-    return as_json({name: getattr(here, name) for name in RudenessCall.model_fields})
+    call, here = await read(FailureSettingsCall), platform()
+    _set_failure_settings(here, call)
+    return as_json({name: getattr(here, name) for name in FailureSettingsCall.model_fields})
 
 
 @routes.post("/reset")
 async def reset() -> Response:
     """Delete all accounts, faults and logs, and set the failure settings. Running workers end with the next upload."""
-    call, here = await read(RudenessCall), platform()
-    _set_rudeness(here, call)
+    call, here = await read(FailureSettingsCall), platform()
+    _set_failure_settings(here, call)
     databases = [uuid for account in here.world.accounts.values() for uuid in account.databases]
     for emptied in (
         here.world.accounts, here.windows, here.uploads, here.cron_runs, here.requests, here.egress, here.faults,

@@ -17,7 +17,7 @@ from edge_worker.emulator.state import FREE, PAID, Account, Limits, Zone, new_he
 
 routes = Blueprint("customers", __name__, url_prefix="/_control")
 # The permissions that the product asks its users for: to read the account and create another token, for one day.
-BOOTSTRAP_RIGHTS = ("Account Settings Read", "Account API Tokens Write")
+BOOTSTRAP_PERMISSIONS = ("Account Settings Read", "Account API Tokens Write")
 DAY_S = 86_400
 
 
@@ -44,7 +44,7 @@ class NewAccount(Body):
 class NewToken(Body):
     """A token to create, with names of permission groups. `zones`: names of zones; default: all of the account's."""
 
-    rights: list[str] = Field(default_factory=lambda: list(BOOTSTRAP_RIGHTS))
+    rights: list[str] = Field(default_factory=lambda: list(BOOTSTRAP_PERMISSIONS))
     zones: list[str] | None = None
     name: str = "bootstrap"
     expires_in_s: float | None = DAY_S

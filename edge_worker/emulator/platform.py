@@ -55,7 +55,7 @@ class Platform:
     refuse_one_in: int  # one in N calls is rejected as if its token were invalid; 0: none
     firewall: bool  # whether bodies are checked
     firewall_also: str = ""  # additional pattern to reject
-    renamed_right: str = ""  # the permission with this name is listed under another one
+    renamed_permission: str = ""  # the permission with this name is listed under another one
     ignores_fail_open: bool = False  # request_limit_fail_open is neither stored nor shown
     cron_delay_s: float = 900  # a new cron starts within this time (platform docs: cron-triggers)
     cron_missed_one_in: int = 200  # one in N cron runs is skipped; 0: none

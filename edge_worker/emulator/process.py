@@ -20,7 +20,7 @@ START_S = 30
 STOP_S = 10
 ROOT = Path(__file__).parents[2]
 # Arguments of `open_emulator` for a platform that accepts tokens immediately and rejects nothing at random.
-POLITE: dict[str, Any] = {"token_delay_ms": 0, "token_spread_ms": 0, "slow_one_in": 0, "refuse_one_in": 0}
+LENIENT: dict[str, Any] = {"token_delay_ms": 0, "token_spread_ms": 0, "slow_one_in": 0, "refuse_one_in": 0}
 
 
 @asynccontextmanager

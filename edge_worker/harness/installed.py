@@ -17,7 +17,7 @@ from quart import Response, request
 from quart_trio import QuartTrio
 
 from edge_worker.emulator.client import NO_TLS, proxied_zone
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.visitors import DESKTOP_CHROME
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
     """Run an emulator with one account in which the worker is installed, until the block ends."""
     async with (
         open_receiver() as receiver,
-        open_emulator(rate_limit=0, local_egress=True, **POLITE) as emulator,
+        open_emulator(rate_limit=0, local_egress=True, **LENIENT) as emulator,
     ):
         zone = proxied_zone("example.com")
         zone["dns"].append({"name": "shop", "proxied": True})  # there is a website behind the site's host
@@ -251,5 +251,5 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
             worker = InstalledWorker(emulator, receiver, customer, client)
             await emulator.begin_at_noon()
             await worker.install(bundle)
-            await emulator.set_rudeness(firewall=False)  # the tests send unusual bodies
+            await emulator.set_failure_settings(firewall=False)  # the tests send unusual bodies
             yield worker

@@ -21,7 +21,7 @@ from svc.actors.operations import bootstrap, connect, disconnect, renew
 from svc.actors.service import advice, notifications
 from svc.actors.sync import configuration, routes
 from svc.errors import ServiceError, Stopping
-from svc.logs import lines_about
+from svc.logs import log_context
 from svc.metrics import ASK_SECONDS, DUTY_SECONDS, MAILBOX_WAIT
 from svc.store import accounts
 from svc.store import operations as operation_rows
@@ -242,7 +242,7 @@ class AccountActor:
                 return math.inf
             self._check_scope = trio.CancelScope()
             began_at = time.monotonic()
-            with self._check_scope if duty in _INTERRUPTIBLE else nullcontext(), lines_about(account=account.id):
+            with self._check_scope if duty in _INTERRUPTIBLE else nullcontext(), log_context(account=account.id):
                 next_due = min(next_due, await duty(self._context, account, self.timers))
             self._context.metrics.observe(DUTY_SECONDS, time.monotonic() - began_at, duty_label(duty))
             if len(self.mailbox):
@@ -255,7 +255,7 @@ class AccountActor:
         self._context.metrics.observe(MAILBOX_WAIT, began_at - ask.asked_at)
         result = "cancelled"
         try:
-            with lines_about(**ask.about):
+            with log_context(**ask.about):
                 ask.resolve(outcome.Value(await ask.work()))
             result = "done"
         except ServiceError as error:

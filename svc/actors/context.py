@@ -58,7 +58,7 @@ class Context:
 
     def check_push_url(self) -> None:
         """Check that an installed worker could reach the service. Raises ServiceError not_configured."""
-        problem = self.config.push_trouble(self.push_url)
+        problem = self.config.push_url_problem(self.push_url)
         if problem is not None:
             raise ServiceError("not_configured", f"No worker can be installed: {problem}.")
 

@@ -25,10 +25,10 @@ from svc.actors.checks.worker_database import STOPPED_MS
 from svc.actors.duty import Timers, spread
 from svc.actors.requests.live_reads import LiveReads
 from svc.actors.service import housekeeping, rollout
-from svc.actors.service.user_deletions import Departures
+from svc.actors.service.user_deletions import UserDeletions
 from svc.errors import ServiceError, StoreUnavailable
 from svc.faults import contained
-from svc.logs import begin_lines
+from svc.logs import reset_log_context
 from svc.metrics import ACTOR_CRASHES, ACTORS, DUE_LATE, MAILBOX_DEPTH, MAILBOX_WAITING, SYNC_BEHIND
 from svc.store import accounts
 
@@ -67,7 +67,7 @@ class Supervisor:
         self._nursery = nursery
         self._duties = duties
         self.live_reads = LiveReads(context, nursery)
-        self.departures = Departures(context, nursery, self.account)
+        self.departures = UserDeletions(context, nursery, self.account)
         # An actor exists as long as something references it: a waiting caller, or its task.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
         self._timers: dict[str, Timers] = {}
@@ -175,7 +175,7 @@ class Supervisor:
             await trio.sleep(self._context.config.timing.recheck_s)
             after, until_now = until, self._context.clock() - STOPPED_MS
             try:
-                silent = await self._context.store.read(accounts.fell_silent(after, until_now))
+                silent = await self._context.store.read(accounts.newly_silent(after, until_now))
             except StoreUnavailable:
                 continue
             until = until_now
@@ -212,7 +212,7 @@ class Supervisor:
     async def _run_contained(self, actor: AccountActor) -> None:
         """Run the actor until it is idle, then schedule it again. Failures end here and are logged."""
         edge_account_id = actor.edge_account_id
-        begin_lines(edge_account=edge_account_id)  # do not inherit the log context of the task that woke it
+        reset_log_context(edge_account=edge_account_id)  # do not inherit the log context of the task that woke it
         next_due = math.inf
         try:
             crashes = self._failures.get(edge_account_id, _Failures()).crashes + 1
@@ -236,7 +236,7 @@ class Supervisor:
             next_due = await actor.run()
             failures = self._failures.get(edge_account_id)
             if failures is not None and failures.shown:
-                await self._context.store.run(accounts.forget_crash(edge_account_id))
+                await self._context.store.run(accounts.clear_crash(edge_account_id))
         except StoreUnavailable:
             failures = self._failures.setdefault(edge_account_id, _Failures())
             failures.without_store += 1
@@ -252,7 +252,7 @@ class Supervisor:
         self._context.metrics.count(ACTOR_CRASHES)
         if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
             with contained(log, "crash not shown", level=logging.WARNING) as recording:
-                await self._context.store.run(accounts.note_crash(edge_account_id, _CRASH.note()))
+                await self._context.store.run(accounts.record_crash(edge_account_id, _CRASH.to_note()))
             failures.shown = not recording.failed  # otherwise the next crash tries again
         return self._wait_s(failures.crashes, _LONGEST_BACKOFF_S)
 
@@ -285,7 +285,7 @@ async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> 
                 loop.start_soon(rollout.run_rollout, context)
                 for chore in housekeeping.chores(context.config.timing):
                     loop.start_soon(housekeeping.run_periodically, context, chore)
-                with context.store.changes.told_to(supervisor.wake):
+                with context.store.changes.subscribe(supervisor.wake):
                     yield supervisor
                 loop.cancel_scope.cancel()
             supervisor.close()

@@ -10,10 +10,9 @@ from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Host, Moment, Name
-from svc.api.shape import Answer, Body, NoBody, may_be_absent
+from svc.api.shape import Answer, Body, NoBody, optional_field
 from svc.errors import Code, with_remedy
 from svc.finding import FindingKind
-from svc.leftover import LeftKind, LeftWhy
 from svc.model import (
     DROP_REASONS,
     LEAST_DAYS_KEPT,
@@ -31,12 +30,13 @@ from svc.model import (
     Suggestion,
     Unread,
 )
+from svc.remaining_resource import LeftKind, LeftWhy
 from svc.security.token_page import TOKEN_PAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc import leftover
+    from svc import remaining_resource
     from svc.errors import ErrorNote
 
 
@@ -102,20 +102,20 @@ class PutLinkHost(Body):
         " besides the free one. Default: `false`.",
     )
 
-    def wish(self) -> model.LinkHostWish:
+    def wish(self) -> model.LinkHostRequest:
         """Return the request as a model for the actors."""
-        return model.LinkHostWish(self.host, self.replace_website, self.has_certificate)
+        return model.LinkHostRequest(self.host, self.replace_website, self.has_certificate)
 
 
-class AccountTrouble(Answer):
+class AccountError(Answer):
     """An account's error, its warnings, or both. A working account can have warnings that need attention."""
 
-    code: str | None = may_be_absent()
-    message: str | None = may_be_absent()
-    details: dict[str, Any] | None = may_be_absent(
+    code: str | None = optional_field()
+    message: str | None = optional_field()
+    details: dict[str, Any] | None = optional_field(
         "`remedy`; `revoke_tokens`: names of tokens to delete; further details depend on the code."
     )
-    warnings: tuple[AccountWarning, ...] | None = may_be_absent()
+    warnings: tuple[AccountWarning, ...] | None = optional_field()
 
 
 class WorkingToken(Answer):
@@ -184,7 +184,7 @@ class Advice(Answer):
     at: Moment
 
     @classmethod
-    def of(cls, advice: model.Advice, suggestion: Suggestion | None) -> Advice:
+    def from_model(cls, advice: model.Advice, suggestion: Suggestion | None) -> Advice:
         """Return the response for an advice; `suggestion` is for the account's user."""
         return cls(
             level=advice.level,
@@ -215,14 +215,14 @@ class Account(Answer):
     days_kept: DaysKept = Field(description="The number of days whose breakdowns the worker's database keeps.")
     state: AccountState
     token: WorkingToken | None
-    error: AccountTrouble | None
+    error: AccountError | None
     edge: Edge | None
     push: LastPush | None
     advice: Advice | None = Field(description="Computed once a day; null until then.")
     created_at: Moment
 
     @classmethod
-    def of(cls, account: model.Account, bundle: str) -> Account:
+    def from_model(cls, account: model.Account, bundle: str) -> Account:
         """Return the account as in lists. `bundle` is the SHA-256 of the worker that an install would upload."""
         return cls(**_fields(account, bundle))
 
@@ -237,13 +237,13 @@ class Operation(Answer):
     updated_at: Moment
 
     @classmethod
-    def of(cls, operation: model.Operation) -> Operation:
+    def from_model(cls, operation: model.Operation) -> Operation:
         """Return the response for an operation."""
         return cls(
             kind=operation.kind,
             state=operation.state,
             step=operation.step,
-            error=ErrorObject.of(operation.error),
+            error=ErrorObject.from_model(operation.error),
             updated_at=operation.updated_at,
         )
 
@@ -260,7 +260,7 @@ class LinkHost(Answer):
     error: ErrorObject | None
 
     @classmethod
-    def of(cls, host: model.LinkHost, synced_version: int) -> LinkHost:
+    def from_model(cls, host: model.LinkHost, synced_version: int) -> LinkHost:
         """Return the response for a link host; `synced_version` is the configuration version that the worker has."""
         config = config_state(host.version, synced_version)
         return cls(
@@ -268,7 +268,7 @@ class LinkHost(Answer):
             state=host.state,
             config=config,
             live_at=host.live_at if config == "synced" else None,
-            error=ErrorObject.of(host.error),
+            error=ErrorObject.from_model(host.error),
         )
 
 
@@ -283,8 +283,10 @@ class FullAccount(Account):
         """Return the account as in GET /v1/accounts/{id}."""
         return cls(
             **_fields(account, bundle),
-            operation=None if latest is None else Operation.of(latest),
-            link_host=None if account.link_host is None else LinkHost.of(account.link_host, account.synced_version),
+            operation=None if latest is None else Operation.from_model(latest),
+            link_host=None
+            if account.link_host is None
+            else LinkHost.from_model(account.link_host, account.synced_version),
         )
 
 
@@ -312,7 +314,7 @@ class OneLinkHost(Answer):
     link_host: LinkHost
 
 
-class Leftover(Answer):
+class RemainingResource(Answer):
     """A resource that a disconnect could not remove from Cloudflare. `left` has the same as a sentence."""
 
     kind: LeftKind = Field(
@@ -327,7 +329,7 @@ class Leftover(Answer):
     )
 
     @classmethod
-    def each(cls, left: Sequence[leftover.Leftover]) -> tuple[Leftover, ...]:
+    def each(cls, left: Sequence[remaining_resource.RemainingResource]) -> tuple[RemainingResource, ...]:
         """Return the responses for remaining resources, in the same order."""
         return tuple(cls(kind=one.kind, why=one.why, facts=dict(one.facts)) for one in left)
 
@@ -343,18 +345,18 @@ class Disconnected(Answer):
     left: tuple[str, ...] = Field(
         description="The resources that could not be removed from Cloudflare, each with the reason in a sentence."
     )
-    leftovers: tuple[Leftover, ...] = Field(
+    leftovers: tuple[RemainingResource, ...] = Field(
         description="An addition to the specification: the resources in `left`, in the same order, as codes for"
         " programs and translations."
     )
 
     @classmethod
-    def of(cls, former: model.FormerAccount) -> Disconnected:
+    def from_model(cls, former: model.FormerAccount) -> Disconnected:
         """Return the response for a disconnected account."""
         return cls(
             revoke_token=former.revoke_token,
             left=tuple(one.words for one in former.left),
-            leftovers=Leftover.each(former.left),
+            leftovers=RemainingResource.each(former.left),
         )
 
 
@@ -427,19 +429,19 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
             error=account.push.error,
             dropped={reason: account.push.dropped.get(reason, 0) for reason in DROP_REASONS},
         ),
-        "advice": None if account.advice is None else Advice.of(account.advice, account.suggestion),
+        "advice": None if account.advice is None else Advice.from_model(account.advice, account.suggestion),
         "created_at": account.created_at,
     }
 
 
-def _account_error(account: model.Account) -> AccountTrouble | None:
+def _account_error(account: model.Account) -> AccountError | None:
     """Return the account's error and warnings with the names of tokens to revoke, or None if there are none."""
     shown: dict[str, Any] = {} if account.error is None else with_remedy(account.error)
     if account.warnings:
         shown["warnings"] = account.warnings
     if account.revoke_tokens:
         shown["details"] = {**shown.get("details", {}), "revoke_tokens": list(account.revoke_tokens)}
-    return AccountTrouble(**shown) if shown else None
+    return AccountError(**shown) if shown else None
 
 
 # Errors of requests with a bootstrap token.

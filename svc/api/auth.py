@@ -8,7 +8,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.fields import Email, MailToken, Moment, NewPassword, Password, Wrong
 from svc.api.me import User
 from svc.api.shape import Answer, Body, NoBody, Ok
-from svc.security.password_policy import fault_for
+from svc.security.password_policy import password_problem_for_user
 
 REFRESH_COOKIE = "svc_refresh"
 
@@ -27,7 +27,7 @@ class SignUp(Body):
     @field_validator("password")
     @classmethod
     def _differs_from_email(cls, password: SecretStr, info: ValidationInfo) -> SecretStr:
-        fault = fault_for(info.data.get("email", ""), password.get_secret_value())
+        fault = password_problem_for_user(info.data.get("email", ""), password.get_secret_value())
         if fault is not None:
             raise Wrong(fault, "weak_password")
         return password

@@ -11,7 +11,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import HttpsUrl, Id, LinkCode
 from svc.api.links import CODE, Link, Rules
-from svc.api.shape import Answer, Body, may_be_absent, parse_body
+from svc.api.shape import Answer, Body, optional_field, parse_body
 from svc.errors import Invalid
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class NewLinks(Body):
 class Result(Answer):
     """The result for one link: the created link or an error."""
 
-    link: Link | None = may_be_absent("The created link.")
-    error: ErrorObject | None = may_be_absent(
+    link: Link | None = optional_field("The created link.")
+    error: ErrorObject | None = optional_field(
         "The reason why the link was not created: `invalid_request` with `details.issues`, as from POST /v1/links, or"
         " `link_exists`."
     )

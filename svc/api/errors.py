@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.api.shape import Answer, may_be_absent
+from svc.api.shape import Answer, optional_field
 from svc.errors import ErrorNote, with_remedy
 
 
@@ -13,13 +13,13 @@ class ErrorObject(Answer):
 
     code: str
     message: str
-    details: dict[str, Any] | None = may_be_absent(
+    details: dict[str, Any] | None = optional_field(
         "`remedy`: what the user can do, if anything. `issues` (only for `invalid_request`): for each invalid field its"
         " `path`, a stable `code`, a `message`, and the `limit` in the message. Other details depend on the code.",
     )
 
     @classmethod
-    def of(cls, note: ErrorNote | None) -> ErrorObject | None:
+    def from_model(cls, note: ErrorNote | None) -> ErrorObject | None:
         """Return the response for a stored error, with its remedy, or None if there is no error."""
         return None if note is None else cls(**with_remedy(note))
 

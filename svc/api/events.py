@@ -8,7 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import DIGITS, Count, Id, Moment
-from svc.api.shape import Answer, Query, may_be_absent
+from svc.api.shape import Answer, Query, optional_field
 from svc.errors import Invalid, Issue
 from svc.ids import ID_CHARS, in_base32, is_id, number_of_base32
 from svc.model import Action, EventOrder
@@ -24,7 +24,7 @@ _NUMBERS: int = 1 << (5 * ID_CHARS // 2)
 class EventQuery(Query):
     """Order and page of the list of events."""
 
-    after: Id | None = may_be_absent(
+    after: Id | None = optional_field(
         "The id of the last event received, or `next_cursor`. Returns the events that follow it in this order."
     )
     order: EventOrder = Field("newest", description="Sort order. Use `oldest` to poll for new events.")
@@ -53,7 +53,7 @@ class Event(Answer):
     count: Count = Field(description="The number of changes: for `POST /v1/links/bulk` the number of links, else 1.")
 
     @classmethod
-    def of(cls, event: model.Event) -> Event:
+    def from_model(cls, event: model.Event) -> Event:
         """Return the response for an event."""
         return cls(
             id=id_of(event.user_id, event.number),
@@ -72,7 +72,9 @@ class EventList(Answer):
     """Events in the requested order. A page can have fewer than `limit` events even if more follow."""
 
     events: tuple[Event, ...] = Field(json_schema_extra={"maxItems": 1000})
-    next_cursor: str | None = may_be_absent("Present if there are more events: the value of `after` for the next page.")
+    next_cursor: str | None = optional_field(
+        "Present if there are more events: the value of `after` for the next page."
+    )
 
 
 def id_of(user_id: int, number: int) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import EdgeCountry, HeaderText, QueryText
-from svc.api.shape import LARGE_BYTES, Answer, Body, may_be_absent
+from svc.api.shape import LARGE_BYTES, Answer, Body, optional_field
 
 if TYPE_CHECKING:
     from svc.worker import explain
@@ -35,7 +35,7 @@ class CountedAs(Answer):
     """The category in which the worker counts a click."""
 
     kind: Literal["view", "bot"]
-    reason: str | None = may_be_absent("Only for bots: the reason, a key of the breakdown `bots`.")
+    reason: str | None = optional_field("Only for bots: the reason, a key of the breakdown `bots`.")
     source: str = Field(description="The key in the breakdown `sources`; empty for direct visits and bots.")
     device: str
     browser: str
@@ -52,7 +52,7 @@ class ExplainedClick(Answer):
     counted_as: CountedAs
 
     @classmethod
-    def of(cls, found: explain.Explanation) -> ExplainedClick:
+    def from_model(cls, found: explain.Explanation) -> ExplainedClick:
         """Return the response for an explanation."""
         counted_as = CountedAs(
             kind="bot" if found.reason else "view",

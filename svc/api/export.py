@@ -11,7 +11,7 @@ from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Moment
 from svc.api.links import Rule
-from svc.api.shape import Answer, may_be_absent
+from svc.api.shape import Answer, optional_field
 from svc.model import AccountState, EdgePlan, LinkState, Location, Plan, SiteState
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class User(Answer):
     exported_at: Moment
 
     @classmethod
-    def of(cls, user: model.User, exported_at: int) -> User:
+    def from_model(cls, user: model.User, exported_at: int) -> User:
         """Return the user with the time of the export (epoch ms)."""
         return cls(**vars(user), exported_at=exported_at)
 
@@ -60,16 +60,16 @@ class Account(Answer):
     id: str
     edge_account_id: str
     name: str
-    plan: EdgePlan | None = may_be_absent()
-    days_kept: int | None = may_be_absent()
-    state: AccountState | None = may_be_absent()
-    location: Location | None = may_be_absent()
-    link_host: str | None = may_be_absent()
-    created_at: Moment | None = may_be_absent()
-    disconnected_at: Moment | None = may_be_absent()
+    plan: EdgePlan | None = optional_field()
+    days_kept: int | None = optional_field()
+    state: AccountState | None = optional_field()
+    location: Location | None = optional_field()
+    link_host: str | None = optional_field()
+    created_at: Moment | None = optional_field()
+    disconnected_at: Moment | None = optional_field()
 
     @classmethod
-    def of(cls, account: model.Account | model.FormerAccount) -> Account:
+    def from_model(cls, account: model.Account | model.FormerAccount) -> Account:
         """Return the item for a connected or disconnected account, without its token."""
         if isinstance(account, model.FormerAccount):
             return cls(
@@ -106,7 +106,7 @@ class Site(Answer):
     first_view_at: Moment | None
 
     @classmethod
-    def of(cls, site: model.Site, edge_account_id: str) -> Site:
+    def from_model(cls, site: model.Site, edge_account_id: str) -> Site:
         """Return the item for a site."""
         return cls(
             id=site.id,
@@ -135,7 +135,7 @@ class Link(Answer):
     created_at: Moment
 
     @classmethod
-    def of(cls, link: model.Link, edge_account_id: str) -> Link:
+    def from_model(cls, link: model.Link, edge_account_id: str) -> Link:
         """Return the item for a link."""
         return cls(
             id=link.id,

@@ -191,7 +191,7 @@ def _day(value: object) -> int:
 
 
 def _new_password(value: SecretStr) -> SecretStr:
-    fault = password_policy.fault_of(_password(value).get_secret_value())
+    fault = password_policy.password_problem(_password(value).get_secret_value())
     if fault is not None:
         raise Wrong(fault, "weak_password")
     return value

@@ -70,7 +70,7 @@ class IssuedKey(Key):
     )
 
     @classmethod
-    def of(cls, key: model.Key, value: str) -> IssuedKey:
+    def from_model(cls, key: model.Key, value: str) -> IssuedKey:
         """Return the response for a new key with its value."""
         return cls(**Key.model_validate(key).__dict__, key=value)
 

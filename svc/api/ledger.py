@@ -8,7 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Count, Day, Moment, QueryDay
-from svc.api.shape import Answer, Query, may_be_absent
+from svc.api.shape import Answer, Query, optional_field
 from svc.model import UnavailableReason
 from svc.worker.ledger import DropReason, Fault
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class LedgerQuery(Query):
     """The day of the statement."""
 
-    day: QueryDay | None = may_be_absent("A day in UTC, not after today. Default: today.")
+    day: QueryDay | None = optional_field("A day in UTC, not after today. Default: today.")
 
 
 class EventCounts(Answer):
@@ -29,7 +29,7 @@ class EventCounts(Answer):
     bots: Count
 
     @classmethod
-    def of(cls, events: Events | None) -> EventCounts | None:
+    def from_model(cls, events: Events | None) -> EventCounts | None:
         """Return the response for event counts, or None."""
         return None if events is None else cls(views=events.views, bots=events.bots)
 
@@ -61,16 +61,16 @@ class LedgerTarget(Answer):
     off_by: Difference | None = Field(description="The difference at that step.")
 
     @classmethod
-    def of(cls, found: TargetDay) -> LedgerTarget:
+    def from_model(cls, found: TargetDay) -> LedgerTarget:
         """Return the response for one target."""
         return cls(
             id=found.target,
-            accepted=EventCounts.of(found.accepted),
+            accepted=EventCounts.from_model(found.accepted),
             dropped=None if found.agrees is None else dict(found.dropped),
-            waiting=EventCounts.of(found.waiting),
-            counted=EventCounts.of(found.counted),
-            queued=EventCounts.of(found.queued),
-            pushed=EventCounts.of(found.pushed),
+            waiting=EventCounts.from_model(found.waiting),
+            counted=EventCounts.from_model(found.counted),
+            queued=EventCounts.from_model(found.queued),
+            pushed=EventCounts.from_model(found.pushed),
             stored=EventCounts(views=found.stored.views, bots=found.stored.bots),
             agrees=found.agrees,
             fault=found.fault,

@@ -12,7 +12,7 @@ from svc.api.ascii_forms import search_forms
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Country, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch
-from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, may_be_absent
+from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, optional_field
 from svc.model import ConfigState, LinkOrder, LinkState
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class LinkChange(Body):
 class LinkQuery(Query):
     """Filters, order and page of a list of links. A page has at most 1,000 links."""
 
-    account_id: Id | None = may_be_absent("Only links of this account.")
+    account_id: Id | None = optional_field("Only links of this account.")
     q: ShortSearch = Field("", description="Only links whose code or URL contains this text, ignoring case.")
     order: LinkOrder = Field(
         "oldest",
@@ -83,7 +83,7 @@ class LinkQuery(Query):
     )
     state: LinkState = Field("active", description="Only active links, or only deleted links.")
     limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="Maximum number of links.")
-    cursor: Cursor | None = may_be_absent("`next_cursor` of the previous page. All other parameters must be the same.")
+    cursor: Cursor | None = optional_field("`next_cursor` of the previous page. All other parameters must be the same.")
 
     @property
     def listing(self) -> tuple[str | None, ...]:
@@ -99,7 +99,7 @@ class LinkQuery(Query):
 class QrQuery(Query):
     """The size of the image."""
 
-    size: Annotated[int, Field(ge=64, le=9999), DIGITS] | None = may_be_absent(
+    size: Annotated[int, Field(ge=64, le=9999), DIGITS] | None = optional_field(
         "Width and height in pixels. By default the image scales to its container."
     )
 
@@ -108,8 +108,8 @@ class Rule(Answer):
     """A rule of a link. A condition that is absent matches all clicks."""
 
     url: str
-    countries: tuple[str, ...] | None = may_be_absent()
-    devices: tuple[str, ...] | None = may_be_absent()
+    countries: tuple[str, ...] | None = optional_field()
+    devices: tuple[str, ...] | None = optional_field()
 
 
 class Link(Answer):
@@ -128,12 +128,14 @@ class Link(Answer):
     )
     error: ErrorObject | None = Field(description="The reason why the worker could not get the link.")
     created_at: Moment
-    clicks_7d: Count | None = may_be_absent(
+    clicks_7d: Count | None = optional_field(
         "Clicks by people in the last seven days. Only in lists, and only with the scope `reports`."
     )
 
     @classmethod
-    def of(cls, link: model.Link, account: model.Account | model.FormerAccount, clicks_7d: int | None = None) -> Link:
+    def from_model(
+        cls, link: model.Link, account: model.Account | model.FormerAccount, clicks_7d: int | None = None
+    ) -> Link:
         """Return the response for a link of this account, with `clicks_7d` if given."""
         config = config_state(link.version, account.synced_version, link.config_error)
         return cls(
@@ -146,7 +148,7 @@ class Link(Answer):
             state=link.state,
             config=config,
             live_at=link.live_at if config == "synced" else None,
-            error=ErrorObject.of(link.config_error),
+            error=ErrorObject.from_model(link.config_error),
             created_at=link.created_at,
             clicks_7d=clicks_7d,
         )
@@ -156,7 +158,7 @@ class LinkList(Answer):
     """A page of links. Across pages, a link that exists throughout appears exactly once."""
 
     links: tuple[Link, ...] = Field(json_schema_extra={"maxItems": 1000})
-    next_cursor: str | None = may_be_absent("Present if there may be more links; the next page can be empty.")
+    next_cursor: str | None = optional_field("Present if there may be more links; the next page can be empty.")
 
 
 class OneLink(Answer):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from svc.api.accounts import Leftover
+from svc.api.accounts import RemainingResource
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Count, Moment, Password
 from svc.api.shape import Answer, Body
@@ -85,7 +85,7 @@ class Left(Answer):
         description="The resources that could not be removed from Cloudflare, each with the account's name and id and"
         " the reason, in a sentence. See the response of DELETE /v1/accounts/{id}."
     )
-    leftovers: tuple[Leftover, ...] = Field(
+    leftovers: tuple[RemainingResource, ...] = Field(
         description="An addition to the specification: the resources in `left`, in the same order, as codes for"
         " programs. `facts.account` is the account's name and id."
     )
@@ -95,11 +95,11 @@ class Left(Answer):
     )
 
     @classmethod
-    def of(cls, farewell: model.Farewell) -> Left:
+    def from_model(cls, farewell: model.DeletionResult) -> Left:
         """Return the response for a user's deletion."""
         return cls(
             left=tuple(one.words for one in farewell.left),
-            leftovers=Leftover.each(farewell.left),
+            leftovers=RemainingResource.each(farewell.left),
             revoke_tokens=farewell.revoke_tokens,
         )
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Count, Day, Moment
-from svc.api.shape import Answer, Query, may_be_absent
+from svc.api.shape import Answer, Query, optional_field
 from svc.model import Period, UnavailableReason
 
 
@@ -16,7 +16,7 @@ class ReportQuery(Query):
     """Period and content of a report."""
 
     period: Period = "today"
-    breakdowns: Literal["1"] | None = may_be_absent(
+    breakdowns: Literal["1"] | None = optional_field(
         "Include the top pages, sources, countries, devices, browsers, operating systems and bots."
     )
 

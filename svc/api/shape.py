@@ -82,10 +82,10 @@ class Ok(Answer):
     ok: bool = True
 
 
-def may_be_absent(description: str | None = None, alias: str | None = None) -> Any:
+def optional_field(description: str | None = None, alias: str | None = None) -> Any:
     """Declare a field of a query or response that may be absent but is never null.
 
-    Example: `cursor: str | None = may_be_absent()`. Pass `alias` if the field's name is a Python keyword. Fields of
+    Example: `cursor: str | None = optional_field()`. Pass `alias` if the field's name is a Python keyword. Fields of
     request bodies do not need this function: there null means absent.
     """
     return Field(None, exclude_if=_is_none, json_schema_extra=_never_null, description=description, alias=alias)

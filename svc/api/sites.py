@@ -11,7 +11,7 @@ from svc.api.ascii_forms import search_forms
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Cursor, ExcludedPaths, Host, Id, Moment, Search
-from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, may_be_absent
+from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, optional_field
 from svc.errors import with_remedy
 from svc.model import ConfigState, SiteOrder, SiteState
 from svc.worker import snippet
@@ -52,14 +52,14 @@ class SiteChange(Body):
 class SiteQuery(Query):
     """Filters, order and page of a list of sites. A page has at most 1,000 sites."""
 
-    account_id: Id | None = may_be_absent("Only sites of this account.")
+    account_id: Id | None = optional_field("Only sites of this account.")
     q: Search = Field("", description="Only sites whose host contains this text, ignoring case.")
     order: SiteOrder = Field("oldest", description="Sort order: by the time they were added, or by `host`.")
     state: Literal["active", "deleted"] = Field(
         "active", description="`active`: all sites that are not deleted, whatever the state of their routes."
     )
     limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="Maximum number of sites.")
-    cursor: Cursor | None = may_be_absent("`next_cursor` of the previous page. All other parameters must be the same.")
+    cursor: Cursor | None = optional_field("`next_cursor` of the previous page. All other parameters must be the same.")
 
     @property
     def listing(self) -> tuple[str | None, ...]:
@@ -115,13 +115,13 @@ class Site(Answer):
     first_view_at: Moment | None = Field(
         description="The hour of the first view in the worker's pushes, no earlier than `created_at`."
     )
-    views_7d: Count | None = may_be_absent(
+    views_7d: Count | None = optional_field(
         "Views by people in the last seven closed days (UTC). Only in lists, and only with the scope `reports`."
     )
-    series_7d: tuple[Count, ...] | None = may_be_absent("The seven days of `views_7d`, oldest first.")
+    series_7d: tuple[Count, ...] | None = optional_field("The seven days of `views_7d`, oldest first.")
 
     @classmethod
-    def of(cls, site: model.Site, synced_version: int, series_7d: tuple[int, ...] | None = None) -> Site:
+    def from_model(cls, site: model.Site, synced_version: int, series_7d: tuple[int, ...] | None = None) -> Site:
         """Return the response for a site; `synced_version` is the configuration version that the worker has.
 
         `series_7d`: the views of the last seven closed days, or None to omit them.
@@ -145,7 +145,7 @@ class Site(Answer):
             config=config,
             live_at=site.live_at if config == "synced" else None,
             retiring=tuple(Retiring(path=old.path, until=old.until) for old in site.retiring),
-            error=ErrorObject.of(site.error or site.config_error),
+            error=ErrorObject.from_model(site.error or site.config_error),
             warnings=tuple(ErrorObject(**with_remedy(warning)) for warning in site.warnings),
             created_at=site.created_at,
             first_view_at=site.first_view_at,
@@ -158,7 +158,7 @@ class SiteList(Answer):
     """A page of sites, in the requested order."""
 
     sites: tuple[Site, ...] = Field(json_schema_extra={"maxItems": 1000})
-    next_cursor: str | None = may_be_absent("Present if there are more sites.")
+    next_cursor: str | None = optional_field("Present if there are more sites.")
 
 
 class OneSite(Answer):

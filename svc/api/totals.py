@@ -6,7 +6,7 @@ from typing import Literal
 
 from svc.api.endpoint import JSON_TYPE, Endpoint
 from svc.api.fields import Count, Moment, QueryDay
-from svc.api.shape import Answer, Query, may_be_absent
+from svc.api.shape import Answer, Query, optional_field
 
 CSV_TYPE = "text/csv"
 
@@ -14,8 +14,8 @@ CSV_TYPE = "text/csv"
 class TotalsQuery(Query):
     """Days and resolution of the totals."""
 
-    from_: QueryDay | None = may_be_absent("The first day. Default: the first stored day.", "from")
-    to: QueryDay | None = may_be_absent("The last day, inclusive. Default: the last stored day.")
+    from_: QueryDay | None = optional_field("The first day. Default: the first stored day.", "from")
+    to: QueryDay | None = optional_field("The last day, inclusive. Default: the last stored day.")
     by: Literal["day", "hour"] = "day"
 
 
@@ -26,7 +26,7 @@ class Total(Answer):
     views: Count
     bots: Count
     visitors: Count
-    imported: Literal[True] | None = may_be_absent("Present if the counts were imported from another product.")
+    imported: Literal[True] | None = optional_field("Present if the counts were imported from another product.")
 
 
 class Totals(Answer):

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING
 
-from svc.atomic_file import holding, sync
+from svc.atomic_file import locked_file, sync
 from svc.backup import archive
 from svc.backup.archive import BadBackup, Manifest
 from svc.clock import iso
@@ -41,7 +41,7 @@ _PACKED_FORMATS = {
 
 
 @dataclass(frozen=True)
-class Looked:
+class VerifiedBackup:
     """A verified backup.
 
     `manifest` is None for a plain copy of a store, `keys` is None for a backup without a key file. `opened`: how many
@@ -94,7 +94,7 @@ def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manif
         raise ConfigError(f"The backup cannot be written: {error}") from error
 
 
-def verify(source: Path | IO[bytes], folder: Path | None = None) -> Looked:
+def verify(source: Path | IO[bytes], folder: Path | None = None) -> VerifiedBackup:
     """Verify a backup: digests, database pages, references between rows, and sealed tokens.
 
     A file is unpacked in its own folder, a stream is copied to `folder`. If the folder is not writable, the system's
@@ -109,7 +109,7 @@ def verify(source: Path | IO[bytes], folder: Path | None = None) -> Looked:
         raise ConfigError(f"The backup {_display_name(source)} cannot be read: {error}") from error
 
 
-def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool) -> tuple[Looked, str | None]:
+def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool) -> tuple[VerifiedBackup, str | None]:
     """Replace the store with a backup and add the backup's key to the key file. No service may be running.
 
     `source`: a file, or a stream, which is first copied beside the store. The backup is verified before anything
@@ -154,7 +154,7 @@ def _work_folder(file: Path) -> Iterator[Path]:
     folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as held:
         try:
-            held.enter_context(holding(folder, wait=False))
+            held.enter_context(locked_file(folder, wait=False))
         except BlockingIOError:
             raise ConfigError(f"Another backup to {file} is in progress.") from None
         try:
@@ -201,7 +201,7 @@ def _write(config: Config, work: Path, out: IO[bytes], now: int, *, with_key: bo
     return manifest
 
 
-def _unpack_and_verify(file: Path, store: Path) -> Looked:
+def _unpack_and_verify(file: Path, store: Path) -> VerifiedBackup:
     """Unpack a backup's store into the new file `store` and verify it."""
     with file.open("rb") as begin:
         start = begin.read(max(map(len, (_SQLITE, *_PACKED_FORMATS))))
@@ -227,7 +227,7 @@ def _unpack_and_verify(file: Path, store: Path) -> Looked:
             raise BadBackup("its rows do not match its manifest")
         if keys is not None and opened < manifest.opened:
             raise BadBackup(f"its key opens {opened} tokens, but its manifest lists {manifest.opened}")
-    return Looked(manifest, contents, keys, opened)
+    return VerifiedBackup(manifest, contents, keys, opened)
 
 
 def _existing_keys(config: Config) -> list[bytes]:
@@ -240,7 +240,7 @@ def _count_opened(contents: Contents, keys: list[bytes]) -> int:
     return sum(vault.opens(box, owner_id) for owner_id, box in contents.sealed.items())
 
 
-def _add_keys(config: Config, verified: Looked) -> None:
+def _add_keys(config: Config, verified: VerifiedBackup) -> None:
     """Add the backup's keys to the end of the key file. New tokens are still sealed with its first key."""
     with changing(config.vault.key_file):
         existing = _existing_keys(config)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from svc.backup.archive import Manifest
-    from svc.backup.run import Looked
+    from svc.backup.run import VerifiedBackup
     from svc.commands.arguments import Commands
     from svc.config import Config
 
@@ -76,7 +76,7 @@ def _record(config: Config, manifest: Manifest, now: int) -> None:
 
     async def record() -> None:
         async with open_store(config.store) as store:
-            await store.run(service_state.note_backup(now))
+            await store.run(service_state.record_backup(now))
 
     if manifest.schema_number == migrations("sqlite")[-1].number:
         try:
@@ -130,7 +130,7 @@ def _describe_source(file: str) -> str:
     return "the backup on standard input" if file == "-" else file
 
 
-def _verification_summary(result: Looked) -> str:
+def _verification_summary(result: VerifiedBackup) -> str:
     if result.manifest is None:
         rows = result.contents.rows
         users, accounts = plural(rows["users"], "user"), plural(rows["accounts"], "account")

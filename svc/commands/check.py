@@ -180,9 +180,9 @@ def _waiting(found: Backlog) -> Finding:
     text = "none queued"
     if found.queue.since is not None:
         text = f"{found.queue.waiting} queued, the oldest since {iso(found.queue.since)}"
-        if found.troubles:
+        if found.errors:
             verdict = "warn"
-            text += f"; failed attempts: {', '.join(found.troubles)}"
+            text += f"; failed attempts: {', '.join(found.errors)}"
     if found.refused_addresses:
         verdict = "warn"
         text += f"; mail servers reject the addresses of {plural(found.refused_addresses, 'user')}"
@@ -201,7 +201,7 @@ async def check_mail_transport(config: Config) -> Finding:
 def _address(config: Config) -> Finding:
     """Check that workers can reach the service. Only a push can prove that the host name resolves to this service."""
     push_url = config.push_url(config.http.base_url)
-    problem = config.push_trouble(push_url)
+    problem = config.push_url_problem(push_url)
     if problem is not None:
         return Finding("address", "FAIL", problem)
     if config.worker.allow_local_push:

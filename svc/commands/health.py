@@ -45,7 +45,7 @@ def _health(_: object, arguments: argparse.Namespace) -> int:
     try:
         if url is None:
             here = _bind(arguments.config, arguments.environ)
-            url = addresses.url_to_ask(here)
+            url = addresses.local_url(here)
             standby = addresses.standby_name(here)
         _ask(url)
     except (OSError, HTTPException, ValueError) as error:

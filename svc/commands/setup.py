@@ -122,7 +122,7 @@ class _Dialogue:
     def _address(self) -> None:
         def check(url: str) -> None:
             config = self._with({("http", "base_url"): url} if url else {})
-            problem = config.push_trouble(config.push_url(url)) if url else None
+            problem = config.push_url_problem(config.push_url(url)) if url else None
             if problem is not None:
                 print(f"  Note: {problem}.")
 

@@ -19,7 +19,7 @@ def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str =
     """
     key_file = config.vault.key_file.absolute()
     missing = []
-    problem = config.push_trouble(config.push_url(base_url))
+    problem = config.push_url_problem(config.push_url(base_url))
     if problem is not None:
         missing.append("a public https URL to which workers push ([http] base_url)")
     if config.mail.transport == "file":

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
 
 # Four full weeks. Cloudflare keeps figures for 31 days (docs: d1/observability/metrics-analytics).
-DAYS_TOLD = 28
+DAYS_AVAILABLE = 28
 # Usually one row per day, but datasets may split a day into several. The API allows up to 10,000.
 _ROWS = 1_000
 _FILTER = f"limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last"

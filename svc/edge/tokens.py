@@ -41,7 +41,7 @@ class Right:
 
 
 # All permissions of the working token.
-WORKING_RIGHTS = (
+WORKING_PERMISSIONS = (
     Right("Workers Scripts Write", _ACCOUNT),
     Right("D1 Write", _ACCOUNT),
     Right("Account Analytics Read", _ACCOUNT),
@@ -153,23 +153,23 @@ def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> lis
     Raises ServiceError permission_catalog if Cloudflare's list lacks permissions, with their names in details.missing.
     """
     ids: dict[Right, str] = {}
-    for right in WORKING_RIGHTS:
+    for right in WORKING_PERMISSIONS:
         for group in groups:
             if right.fits(group.name, group.scopes):
                 ids[right] = group.id
-    missing = [right.name for right in WORKING_RIGHTS if right not in ids]
+    missing = [right.name for right in WORKING_PERMISSIONS if right not in ids]
     if missing:
         raise ServiceError("permission_catalog", details={"missing": missing})
     account = f"{_ACCOUNT}.{edge_account_id}"
-    of_account = frozenset(ids[right] for right in WORKING_RIGHTS if right.scope == _ACCOUNT)
-    of_zones = frozenset(ids[right] for right in WORKING_RIGHTS if right.scope == _ZONE)
+    of_account = frozenset(ids[right] for right in WORKING_PERMISSIONS if right.scope == _ACCOUNT)
+    of_zones = frozenset(ids[right] for right in WORKING_PERMISSIONS if right.scope == _ZONE)
     return [
         Policy("allow", of_account, frozenset({account})),
         Policy("allow", of_zones, frozenset({f"{account}/{_ZONE}.*"})),
     ]
 
 
-def rights_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]]:
+def permissions_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]]:
     """Return the permissions in these policies, independent of grouping, as (effect, group id, resource)."""
     return frozenset(
         (policy.effect, group_id, resource)
@@ -205,11 +205,11 @@ async def create(access: Access, name: str, policies: Sequence[Policy], expires_
     return NewToken(made.id, made.name, made.value, got, made.expires_on or expires_at)
 
 
-def cannot_give(refused: EdgeRefused, groups: Sequence[PermissionGroup]) -> bool:
+def cannot_grant(refused: EdgeRefused, groups: Sequence[PermissionGroup]) -> bool:
     """Return True if creation was refused because the calling token cannot grant the working token's permissions."""
     if refused.remote_code == _COMMON_PERMISSION_CHECK:
         return True
-    needed = [group for group in groups for right in WORKING_RIGHTS if right.fits(group.name, group.scopes)]
+    needed = [group for group in groups for right in WORKING_PERMISSIONS if right.fits(group.name, group.scopes)]
     return not all(group.selectable for group in needed)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 from pydantic import JsonValue, SecretStr
 
-from svc.actors.sync.script import upload_of
+from svc.actors.sync.script import build_upload
 from svc.clock import DAY_MS, day_of, system_clock
 from svc.edge import analytics, d1, routes, tokens, visits, workers, zones
 from svc.edge.access import Bearer, Exchange
@@ -202,7 +202,7 @@ class _Run:
         except EdgeRefused as error:
             self.found.record("0.1", _refusal(error), error.message)
             return False
-        same = tokens.rights_of(policies) == tokens.rights_of(made.policies)
+        same = tokens.permissions_of(policies) == tokens.permissions_of(made.policies)
         self.found.record("0.1", "with all permissions" if same else "with fewer permissions")
         self.found.record("job token", "yes" if same else "no")
         self.working_token = made.value
@@ -309,7 +309,7 @@ class _Run:
             self.found.record("0.4", "reported and stable" if before == after else "reported but changes")
 
     def _content(self) -> workers.Upload:
-        return upload_of(
+        return build_upload(
             self.bundle,
             self.database_id,
             push_url=_PUSH_URL,
@@ -335,7 +335,7 @@ class _Run:
     async def _ask_analytics(self) -> None:
         self.show("read four weeks of usage from the analytics (0.10)")
         access, today = self._works(), day_of(self.clock())
-        first, last = today - analytics.DAYS_TOLD, today - 1
+        first, last = today - analytics.DAYS_AVAILABLE, today - 1
         try:
             requests = await analytics.request_days(access, first, last)
             databases = await analytics.database_days(access, self.database_id, first, last)

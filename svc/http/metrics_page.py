@@ -164,7 +164,7 @@ class MetricsPage:
         async with self._making:
             if trio.current_time() - self._made_at >= self._fresh_s:
                 await self._poller.poll()
-                self._metrics.set(table.STORE_UP, int(self._store.condition.trouble is None))
+                self._metrics.set(table.STORE_UP, int(self._store.condition.problem is None))
                 self._metrics.set(table.TASKS, trio.lowlevel.current_statistics().tasks_living)
                 self._metrics.read_sources()
                 self._text = await trio.to_thread.run_sync(self._metrics.text, limiter=self._threads)

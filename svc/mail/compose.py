@@ -87,7 +87,7 @@ def _sign_up(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """Compose the confirmation of a sign-up, or, if the address already has a user, a notice to that user."""
     user = yield from _get_user(row)
     unconfirmed = user is not None and not user.email_confirmed
-    yield from _token(row, "confirm", user.id if unconfirmed and user else users.NOBODY, draft)
+    yield from _token(row, "confirm", user.id if unconfirmed and user else users.UNKNOWN_USER, draft)
     found = yield from users.find_user(
         row.address
     )  # in both cases, so that the timing does not reveal whether the address is known
@@ -155,7 +155,7 @@ def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _get_user(row: Waiting) -> Tx[User | None]:
-    return (yield from users.get_user(users.NOBODY if row.user_id is None else row.user_id))
+    return (yield from users.get_user(users.UNKNOWN_USER if row.user_id is None else row.user_id))
 
 
 def _token(row: Waiting, purpose: users.MailPurpose, user_id: int, draft: Draft) -> Tx[None]:

@@ -19,7 +19,7 @@ from svc.errors import StoreUnavailable
 from svc.faults import contained
 from svc.ids import new_secret
 from svc.mail.compose import Draft, Terms, compose
-from svc.mail.smtp import AddressRefused, NotAccepted, OutcomeUnknown, ServerAway
+from svc.mail.smtp import AddressRefused, NotAccepted, OutcomeUnknown, ServerUnavailable
 from svc.mail.transport import new_sender
 from svc.metrics import MAIL_AWAY, MAIL_EXPIRED, MAIL_TRIES, Metrics
 from svc.store import notifications, outbox
@@ -191,16 +191,16 @@ class Outbox:
                 composed = await self._store.run(compose(row.id, draft, again_at))
                 if composed is not None:
                     await self._hand_over(row, composed, sender, again_at)
-            except ServerAway as error:
+            except ServerUnavailable as error:
                 self._server_is_away(error)
 
     async def _hand_over(self, row: Waiting, composed: Composed, sender: Sender, again_at: int) -> None:
-        """Send a composed email and record the outcome. Raises ServerAway."""
+        """Send a composed email and record the outcome. Raises ServerUnavailable."""
         user, now = composed.user, self._clock()
         try:
             await sender.send(composed.email)
-        except ServerAway:
-            await self._store.run(outbox.not_begun(row.id, now))
+        except ServerUnavailable:
+            await self._store.run(outbox.retry_uncounted(row.id, now))
             raise
         except AddressRefused as error:
             log.warning("email address refused", extra=self._failure("refused", row, error))
@@ -243,7 +243,7 @@ class Outbox:
         # If the clock was set back, `_away_until` may be far in the future and is ignored.
         return self._clock() < self._away_until <= self._clock() + 2 * _LONGEST_AWAY_MS
 
-    def _server_is_away(self, error: ServerAway) -> None:
+    def _server_is_away(self, error: ServerUnavailable) -> None:
         if not self._away():  # if several senders fail at the same time, only the first one counts
             self._away_ms = min(_LONGEST_AWAY_MS, max(_FIRST_AWAY_MS, 2 * self._away_ms))
             self._away_until = self._clock() + _about(self._away_ms)
@@ -282,7 +282,7 @@ async def open_outbox(
     box = Outbox(store, config.mail, clock, terms, patience, metrics or Metrics())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(box.run)
-        with store.changes.told_of_posts(box.wake):
+        with store.changes.on_email_posted(box.wake):
             yield box
         with trio.move_on_after(_DRAIN_S):
             await box.drain()

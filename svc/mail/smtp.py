@@ -38,7 +38,7 @@ class MailError(Exception):
 _Error = TypeVar("_Error", bound=MailError)
 
 
-class ServerAway(MailError):
+class ServerUnavailable(MailError):
     """The server cannot be reached, or rejects our sign-in or sender, so no emails can be sent now."""
 
 
@@ -87,7 +87,7 @@ class Connection:
     def connect(self) -> None:
         """Connect and sign in. smtp:// upgrades to TLS if the server offers it; smtps:// starts with TLS.
 
-        Raises ServerAway.
+        Raises ServerUnavailable.
         """
         host = self._url.hostname or ""
         try:
@@ -96,11 +96,11 @@ class Connection:
             server.connect_to(host, self._url.port or (465 if tls else 587))
             self._sign_in(server, tls=tls)
         except smtplib.SMTPResponseException as error:
-            raise ServerAway(f"{self._step} {_codes(error.smtp_code, _bytes(error.smtp_error))}") from None
+            raise ServerUnavailable(f"{self._step} {_codes(error.smtp_code, _bytes(error.smtp_error))}") from None
         except smtplib.SMTPNotSupportedError as error:
-            raise ServerAway(f"{self._step} {error}") from None
+            raise ServerUnavailable(f"{self._step} {error}") from None
         except (OSError, smtplib.SMTPException, UnicodeError) as error:
-            raise ServerAway(f"{self._step} {type(error).__name__}") from None
+            raise ServerUnavailable(f"{self._step} {type(error).__name__}") from None
         finally:
             if self._step != "MAIL":
                 self.close()
@@ -126,8 +126,8 @@ class Connection:
     def send(self, sender: str, address: str, message: bytes) -> None:
         """Send one email. `message` consists of lines of ASCII that end with CRLF.
 
-        Raises ServerAway, NotAccepted, AddressRefused, OutcomeUnknown. Afterwards, `usable` says whether the connection
-        can send another email.
+        Raises ServerUnavailable, NotAccepted, AddressRefused, OutcomeUnknown. Afterwards, `usable` says whether the
+        connection can send another email.
         """
         server = self._server
         assert server is not None, "call connect first"
@@ -158,17 +158,20 @@ class Connection:
         self.used = True
 
     def offer(self, sender: str, size_bytes: int = 0) -> None:
-        """Send the MAIL command. Raises ServerAway: the sender is rejected; OSError, SMTPException: connection lost."""
+        """Send the MAIL command.
+
+        Raises ServerUnavailable: the sender is rejected; OSError, SMTPException: connection lost.
+        """
         assert self._server is not None, "call connect first"
         options = [f"size={size_bytes}"] if size_bytes and self._server.has_extn("size") else []
         code, text = self._server.mail(sender, options)
         if code != 250:
-            error = self._refusal(ServerAway, code, text)
+            error = self._refusal(ServerUnavailable, code, text)
             self.close()
             raise error
 
     def try_sender(self, sender: str) -> None:
-        """Check that the server accepts the sender, and close the connection. Raises ServerAway."""
+        """Check that the server accepts the sender, and close the connection. Raises ServerUnavailable."""
         try:
             self.offer(sender)
         except (OSError, smtplib.SMTPException):
@@ -181,7 +184,7 @@ class Connection:
         text = f"{self._step} {'timed out' if slow else 'connection lost'}"
         if self._step in ("RCPT", "DATA"):
             return NotAccepted(text, slow=slow)
-        return OutcomeUnknown(text) if self._step == "after DATA" else ServerAway(text)
+        return OutcomeUnknown(text) if self._step == "after DATA" else ServerUnavailable(text)
 
     @property
     def usable(self) -> bool:

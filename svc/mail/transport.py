@@ -21,7 +21,7 @@ from svc import atomic_file
 from svc.clock import system_clock
 from svc.ids import new_id
 from svc.mail.body import as_html, as_plain
-from svc.mail.smtp import Connection, MailError, Patience, ServerAway
+from svc.mail.smtp import Connection, MailError, Patience, ServerUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,7 @@ class Sender(Protocol):
     """An object that delivers emails one after the other."""
 
     async def connect(self) -> None:
-        """Connect if necessary. Raises ServerAway."""
+        """Connect if necessary. Raises ServerUnavailable."""
         ...
 
     async def send(self, email: Email) -> None:
@@ -94,7 +94,7 @@ class _Folder:
         """Do nothing: `send` creates the folder."""
 
     async def send(self, email: Email) -> None:
-        """Write the email to a file. Raises ServerAway."""
+        """Write the email to a file. Raises ServerUnavailable."""
         await trio.to_thread.run_sync(_into_folder, self._config, email)
 
     async def rest(self) -> None:
@@ -108,7 +108,7 @@ class _Smtp:
         self._connection: Connection | None = None
 
     async def connect(self) -> None:
-        """Connect and sign in, unless the current connection is usable. Raises ServerAway."""
+        """Connect and sign in, unless the current connection is usable. Raises ServerUnavailable."""
         if self._connection is None or not self._connection.usable:
             self._connection = connection = Connection(self._config.smtp_url.get_secret_value(), self._patience)
             await _in_thread(connection, connection.connect, self._patience.connect_s)
@@ -121,7 +121,7 @@ class _Smtp:
         connection = self._require_connection()
         try:
             await self._carry(connection, email.to, message)
-        except ServerAway:
+        except ServerUnavailable:
             # Servers close connections after some number of emails or some time, in various ways.
             if not connection.used:
                 raise
@@ -182,7 +182,7 @@ async def check_mail(config: MailConfig) -> None:
 
 def _check_folder(config: MailConfig) -> None:
     if not config.folder.exists():
-        atomic_file.check_can_be_made(config.folder)
+        atomic_file.check_creatable(config.folder)
         return
     atomic_file.check_writable(config.folder)
     if stat.S_IMODE(config.folder.stat().st_mode) & 0o077:
@@ -213,7 +213,7 @@ def _into_folder(config: MailConfig, email: Email) -> None:
     """Write the email to an .eml file. File names sort in the order of sending.
 
     The file is written under another name and then renamed, so that readers never see a partial file.
-    Raises ServerAway: the file cannot be written.
+    Raises ServerUnavailable: the file cannot be written.
     """
     raw = message_of(config.sender, email).as_bytes()
     path = config.folder / f"{system_clock()}-{next(_NUMBERS):06}-{new_id('mail')}.eml"
@@ -228,4 +228,4 @@ def _into_folder(config: MailConfig, email: Email) -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise ServerAway(f"folder {type(error).__name__}") from None
+        raise ServerUnavailable(f"folder {type(error).__name__}") from None

@@ -16,7 +16,7 @@ import trio
 from svc import addresses
 from svc.config import ConfigError
 from svc.security.vault import open_vault
-from svc.store import open_look
+from svc.store import open_poll
 from svc.store.engines.served import Away, Served
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ async def stand_by(config: Config, systemd: Systemd, serve: Callable[[], Awaitab
     standby = _Standby(config, systemd)
     async with trio.open_nursery() as nursery:
         # A waiting standby counts as started for systemd, so it must also feed the watchdog while taking over.
-        nursery.start_soon(systemd.keep_told, lambda: None)
+        nursery.start_soon(systemd.keep_notified, lambda: None)
         while await standby.wait_for_store():
             try:
                 await serve()
@@ -65,7 +65,7 @@ class _Standby:
         """Wait until the store is free. Return False if the process was asked to stop."""
         is_free = False
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with open_look(self._config.store) as look, trio.open_nursery() as nursery:
+            async with open_poll(self._config.store) as look, trio.open_nursery() as nursery:
                 nursery.start_soon(self._stop, signals, nursery.cancel_scope)
                 nursery.start_soon(self._serve_state)
                 await self._wait(look)

@@ -37,15 +37,15 @@ class Systemd:
     """
 
     sockets: tuple[socket.socket, ...] = ()
-    tell_at: str = ""
+    notify_address: str = ""
     watchdog_s: float | None = None
 
     async def tell(self, *lines: str) -> None:
         """Send a notification as in sd_notify(3). Failures are logged and never raised."""
-        if not self.tell_at:
+        if not self.notify_address:
             return
         # A leading @ marks a name in the abstract namespace.
-        address = f"\0{self.tell_at[1:]}" if self.tell_at.startswith("@") else self.tell_at
+        address = f"\0{self.notify_address[1:]}" if self.notify_address.startswith("@") else self.notify_address
         try:
             with trio.fail_after(_TELL_S), trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
                 await to.connect(address)
@@ -53,13 +53,13 @@ class Systemd:
         except (OSError, trio.TooSlowError) as error:
             log.warning("systemd notification failed", extra={"what": lines[0], "error": str(error)})
 
-    async def keep_told(self, problem: Callable[[], str | None]) -> None:
+    async def keep_notified(self, problem: Callable[[], str | None]) -> None:
         """Feed the watchdog and report the status, until cancelled. `problem` returns the current problem, or None.
 
         The watchdog detects a hung event loop. It is also fed while the store is unavailable, because a restart would
         not help then.
         """
-        if not self.tell_at:
+        if not self.notify_address:
             return
         reported: str | None = None  # the READY notification reported no problem
         while True:
@@ -93,7 +93,7 @@ def from_environment(
         watchdog_us = _number("WATCHDOG_USEC", taken["WATCHDOG_USEC"])
     return Systemd(
         sockets=tuple(_socket(first + at) for at in range(count)),
-        tell_at=environ.pop("NOTIFY_SOCKET", ""),
+        notify_address=environ.pop("NOTIFY_SOCKET", ""),
         watchdog_s=watchdog_us / 1_000_000 or None,
     )
 

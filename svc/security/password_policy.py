@@ -27,7 +27,7 @@ _NON_LETTERS = re.compile(r"[\W\d_]+")
 _SEPARATOR = "\n"
 
 
-def fault_of(password: str) -> str | None:
+def password_problem(password: str) -> str | None:
     """Return why the password is not allowed for any user, as an error message; None if it is allowed."""
     shown = normalised(password)
     if min(len(password), len(shown)) < SHORTEST:
@@ -39,7 +39,7 @@ def fault_of(password: str) -> str | None:
     return None
 
 
-def fault_for(address: str, password: str) -> str | None:
+def password_problem_for_user(address: str, password: str) -> str | None:
     """Return why the user with this email address must not use the password, as an error message; None if allowed."""
     shown, name = normalised(password).casefold(), address.partition("@")[0]
     letters = _letters(shown)

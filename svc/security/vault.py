@@ -114,7 +114,7 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
             path.parent.mkdir(parents=True, exist_ok=True)
             keys = [_make(path)]
         else:
-            atomic_file.check_can_be_made(path)
+            atomic_file.check_creatable(path)
             keys = []
     except OSError as error:
         raise ConfigError(f"The key file {path} cannot be used: {error.strerror or error}") from None
@@ -198,7 +198,7 @@ def changing(path: Path) -> Iterator[None]:
     """
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)
-    with atomic_file.holding(folder, wait=True):
+    with atomic_file.locked_file(folder, wait=True):
         yield
 
 

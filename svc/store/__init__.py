@@ -49,7 +49,7 @@ async def open_store(
 
 
 @asynccontextmanager
-async def open_look(config: StoreConfig) -> AsyncIterator[Look]:
+async def open_poll(config: StoreConfig) -> AsyncIterator[Look]:
     """Yield a function that polls whether the store is free.
 
     It raises Away if the store cannot be reached at the moment, ConfigError if it could not be opened even if it were
@@ -64,7 +64,7 @@ async def open_look(config: StoreConfig) -> AsyncIterator[Look]:
 
         yield look
     else:
-        from svc.store.engines.postgres_look import poll_postgres
+        from svc.store.engines.postgres_poll import poll_postgres
 
         async with poll_postgres(config.url.get_secret_value()) as asked:
             yield asked

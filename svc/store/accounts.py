@@ -145,7 +145,7 @@ def due_times(timing: TimingConfig) -> Tx[list[Due]]:
     ]
 
 
-def fell_silent(after: int, until: int) -> Tx[list[str]]:
+def newly_silent(after: int, until: int) -> Tx[list[str]]:
     """Return the edge account ids of ready accounts whose worker last reported in (after, until] (epoch ms)."""
     rows = yield sql(
         "select edge_account_id from accounts where state = 'ready' and heard_at > $1 and heard_at <= $2", after, until
@@ -207,7 +207,7 @@ def suspect(account_id: str, now: int) -> Tx[None]:
         yield Changed(row["edge_account_id"])
 
 
-def looked_at(account_id: str, suspected_at: int | None, well_at: int | None) -> Tx[None]:
+def record_health_check(account_id: str, suspected_at: int | None, well_at: int | None) -> Tx[None]:
     """Record that a health check has ended, including the one that was due since `suspected_at`.
 
     `well_at`: the time of the check if it found no problem; None: it found one.
@@ -238,14 +238,14 @@ def token_accepted(account_id: str) -> Tx[None]:
     yield sql("update accounts set token_refused_at = null, token_refusals = 0 where id = $1", account_id)
 
 
-def note_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
+def record_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
     """Show on the account that the service failed on it, unless the account shows another error already."""
     yield sql(
         "update accounts set error = $2 where edge_account_id = $1 and error is null", edge_account_id, to_json(note)
     )
 
 
-def forget_crash(edge_account_id: str) -> Tx[None]:
+def clear_crash(edge_account_id: str) -> Tx[None]:
     """Remove the error of `note_crash`, because the service works on the account again."""
     rows = yield sql("select error from accounts where edge_account_id = $1 and error is not null", edge_account_id)
     for row in rows:
@@ -277,7 +277,7 @@ def warn(account_id: str, warning: AccountWarning) -> Tx[None]:
         yield from _set_warnings(account, {*account.warnings, warning})
 
 
-def unwarn(account_id: str, warning: AccountWarning) -> Tx[Account | None]:
+def remove_warning(account_id: str, warning: AccountWarning) -> Tx[Account | None]:
     """Remove a warning from the account. Returns the account as it was before."""
     account = yield from locked(account_id)
     if account is not None and warning in account.warnings:
@@ -289,7 +289,7 @@ def _set_warnings(account: Account, warnings: set[AccountWarning]) -> Tx[None]:
     yield sql("update accounts set warnings = $2 where id = $1", account.id, to_json(sorted(warnings)))
 
 
-def seek_database(account_id: str, now: int) -> Tx[None]:
+def record_database_creation(account_id: str, now: int) -> Tx[None]:
     """Record that no database has the worker's name and that one is about to be created.
 
     A database with this name that is found later is therefore ours.
@@ -350,17 +350,17 @@ def record_pushes(
         if row["state"] == "no_connection":
             yield from states.move(row["id"], ("no_connection",), "ready", None, latest[row["id"]].at)
         if "crons_stopped" in warnings:
-            yield from unwarn(row["id"], "crons_stopped")
+            yield from remove_warning(row["id"], "crons_stopped")
         if latest[row["id"]].error_kind == "cron":  # a health check would find no cause of a failed push
             yield from suspect(row["id"], latest[row["id"]].at)
         if row["install_id"] in reported and "not_confirmed" in warnings:
-            yield from unwarn(row["id"], "not_confirmed")
+            yield from remove_warning(row["id"], "not_confirmed")
     if installs:
         yield from operations.confirm(sorted(installs), max(push.at for push in latest.values()))
     return {row["id"] for row in rows}
 
 
-def note_silence(account_id: str, heard_at: int | None, error: ErrorNote, now: int) -> Tx[None]:
+def record_silence(account_id: str, heard_at: int | None, error: ErrorNote, now: int) -> Tx[None]:
     """Set the state `no_connection`, unless the worker has reported since `heard_at` (epoch ms)."""
     account = yield from locked(account_id)
     if account is not None and account.heard_at == heard_at:

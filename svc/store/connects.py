@@ -86,7 +86,7 @@ def begin_connect(
     return accounts.present(account), operation
 
 
-def leave_pending(edge_account_id: str, step: str, now: int, error: ErrorNote | None = None) -> Tx[None]:
+def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | None = None) -> Tx[None]:
     """Let a failed connect wait for the user's next request. The account shows `error` until then."""
     account = yield from accounts.account_by_edge_id(edge_account_id)
     if account is not None and error is not None:
@@ -125,7 +125,7 @@ def finish_connect(
     return replace(account, warnings=(), revoke_tokens=())
 
 
-def lose_bootstrap(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
+def fail_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """End a connect whose tokens may still be valid. The record stays, and its error names the tokens (rule A8)."""
     account = yield from accounts.locked(account_id)
     if account is not None and account.sealed_token is None:

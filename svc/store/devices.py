@@ -10,7 +10,7 @@ DEVICE_DAYS = 400
 MOST_DEVICES = 10
 
 
-def knows_device(user_id: int, digest: str) -> Tx[bool]:
+def is_known_device(user_id: int, digest: str) -> Tx[bool]:
     """Return True if the user has signed in from the browser whose cookie has this digest."""
     rows = yield sql("select user_id from devices where user_id = $1 and digest = $2", user_id, digest)
     return bool(rows)

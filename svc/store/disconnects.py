@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, NotFound, ServiceError
-from svc.leftover import Leftover
 from svc.model import FormerAccount
+from svc.remaining_resource import RemainingResource
 from svc.store import accounts, operations, users
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, sql, to_json
 
@@ -69,12 +69,17 @@ def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operati
         if busy.kind == "disconnect":
             return busy
         cut_short = ServiceError("account_not_ready", "The account was disconnected in the meantime.")
-        yield from operations.fail(busy.id, cut_short.note(), now)
+        yield from operations.fail(busy.id, cut_short.to_note(), now)
     return (yield from operations.add(operation_id, account_id, account.edge_account_id, "disconnect", "routes", now))
 
 
 def end_disconnect(
-    operation: Operation, revoke_token: str | None, left: Sequence[Leftover], now: int, *, counts_kept: bool = False
+    operation: Operation,
+    revoke_token: str | None,
+    left: Sequence[RemainingResource],
+    now: int,
+    *,
+    counts_kept: bool = False,
 ) -> Tx[FormerAccount]:
     """Delete the account's record with its keys, link host and token, and mark its sites and links as deleted.
 
@@ -83,7 +88,7 @@ def end_disconnect(
     even if an hour has ended since that read. Raises NotFound.
     """
     account = accounts.present((yield from accounts.locked(operation.account_id)))
-    leaving = yield from users.is_leaving(account.user_id)
+    leaving = yield from users.is_being_deleted(account.user_id)
     pushed = yield sql("select as_of from pushed where account_id = $1", account.id)
     counted_until = min(pushed[0]["as_of"], now) if pushed else None
     former = FormerAccount(
@@ -142,5 +147,5 @@ def former_of(row: Row) -> FormerAccount:
         disconnected_at=row["disconnected_at"],
         counted_until=row["counted_until"],
         revoke_token=row["revoke_token"],
-        left=tuple(Leftover(**each) for each in from_json(row["things_left"])),
+        left=tuple(RemainingResource(**each) for each in from_json(row["things_left"])),
     )

@@ -40,7 +40,7 @@ class StoredAnswer:
     headers: dict[str, str]
 
 
-class AnsweredMeanwhile(Busy):
+class AlreadyAnswered(Busy):
     """A request with the same claim was committed between `recall` and `keep_answer`.
 
     This request is rolled back, and a retry gets the stored response.
@@ -72,7 +72,7 @@ def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
 def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx[None]:
     """Store a response for `ttl_ms`, in the transaction of the request's effect. It replaces an expired one.
 
-    Raises AnsweredMeanwhile if the same request was committed first, Unauthorized if the user was deleted first. Both
+    Raises AlreadyAnswered if the same request was committed first, Unauthorized if the user was deleted first. Both
     roll back the effect.
     """
     if (yield from get_user(claim.user_id)) is None:
@@ -99,10 +99,10 @@ def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx
         to_json(claim.edge_accounts),
     )
     if not rows:
-        raise AnsweredMeanwhile(retry_after_s=1)
+        raise AlreadyAnswered(retry_after_s=1)
 
 
-def check_room(user_id: int, body_bytes: int, most_bytes: int, now: int) -> Tx[None]:
+def check_storage_limit(user_id: int, body_bytes: int, most_bytes: int, now: int) -> Tx[None]:
     """Check that a response of `body_bytes` fits into `most_bytes`, the limit on a user's large stored responses.
 
     Raises ServiceError rate_limited until the first of them expires.

@@ -30,7 +30,7 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     if busy is not None:
         yield from operations.finish(busy.id, now)
     yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
-    yield from accounts.unwarn(account_id, "not_confirmed")  # it is about the worker that this install replaces
+    yield from accounts.remove_warning(account_id, "not_confirmed")  # it is about the worker that this install replaces
     yield from states.move(account_id, None, "installing", None, now)
     return accounts.present((yield from accounts.account_by_id(account_id)))
 
@@ -128,5 +128,5 @@ def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
     if account.push is not None and account.push.install == operation.id:
         yield from operations.confirm([(operation.id, account.id)], now)
         return
-    yield from operations.fail(operation.id, ServiceError("self_check_timeout").note(), now)
+    yield from operations.fail(operation.id, ServiceError("self_check_timeout").to_note(), now)
     yield from accounts.warn(operation.account_id, "not_confirmed")

@@ -77,7 +77,7 @@ def set_link_host_route(
     )
 
 
-def saw_link_host_route(
+def record_link_host_route(
     account_id: str, host: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
     """Store the state of the link host's active route that a health check found. Does nothing if it was replaced."""

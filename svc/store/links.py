@@ -194,7 +194,7 @@ def link_of(row: Row) -> Link:
         user_id=row["user_id"],
         code=row["code"],
         url=row["url"],
-        rules=tuple(Rule.of(fields) for fields in from_json(row["rules"])),
+        rules=tuple(Rule.from_fields(fields) for fields in from_json(row["rules"])),
         state=row["state"],
         version=row["version"],
         created_at=row["created_at"],

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svc.model import JsonObject
 
 
-def tell(
+def enqueue(
     account_id: str, seen: JsonObject, notices: Sequence[JsonObject], *, well: bool, due_at: int | None, now: int
 ) -> Tx[None]:
     """Store the observed problems of the account and queue e-mails about them, in one transaction.

@@ -134,7 +134,7 @@ def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Ope
     So the next token has a different name, and a token that appears late can be distinguished from it.
     """
     # The user's request continues, so there is no event.
-    yield from _set_failed(operation.id, EdgeUnknown("No answer arrived, and a new attempt began.").note(), now)
+    yield from _set_failed(operation.id, EdgeUnknown("No answer arrived, and a new attempt began.").to_note(), now)
     return (yield from add(operation_id, operation.account_id, operation.edge_account_id, operation.kind, "token", now))
 
 

@@ -50,7 +50,7 @@ class Backlog:
     """The queue, the most frequent errors, and the number of users whose addresses are refused."""
 
     queue: Queue
-    troubles: tuple[str, ...]
+    errors: tuple[str, ...]
     refused_addresses: int
 
 
@@ -157,7 +157,7 @@ def failed(mail_id: str, due_at: int, trouble: str, *, unsure: bool = False) -> 
     )
 
 
-def not_begun(mail_id: str, due_at: int) -> Tx[None]:
+def retry_uncounted(mail_id: str, due_at: int) -> Tx[None]:
     """Retry the e-mail at `due_at` without counting an attempt, because the server accepted no e-mail at all."""
     yield sql("update outbox set attempts = attempts - 1, due_at = $2 where id = $1", mail_id, due_at)
 
@@ -195,11 +195,11 @@ def queue() -> Tx[Queue]:
 def backlog() -> Tx[Backlog]:
     """Return the backlog: the queue and the reasons why e-mails wait."""
     waits = yield from queue()
-    troubles = yield sql(
+    errors = yield sql(
         "select trouble from outbox where trouble is not null group by trouble order by count(*) desc, trouble limit 3"
     )
     refused = yield sql("select count(*) as n from users where email_refused_at is not null")
-    return Backlog(waits, tuple(row["trouble"] for row in troubles), int(refused[0]["n"]))
+    return Backlog(waits, tuple(row["trouble"] for row in errors), int(refused[0]["n"]))
 
 
 def _waiting(row: Row) -> Waiting:

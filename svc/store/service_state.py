@@ -76,7 +76,7 @@ def ended_since(at: int, most: int) -> Tx[list[Ended]]:
     return [Ended(row["id"], row["kind"], row["state"], row["created_at"], row["updated_at"]) for row in rows]
 
 
-def note_backup(at: int) -> Tx[None]:
+def record_backup(at: int) -> Tx[None]:
     """Record that there is a good backup of the store as of `at` (epoch ms)."""
     yield sql("update serving set backed_up_at = $1 where backed_up_at is null or backed_up_at < $1", at)
 

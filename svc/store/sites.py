@@ -245,7 +245,7 @@ def set_old_route(site_id: str, path: str, route_id: str | None) -> Tx[None]:
     )
 
 
-def saw_site_route(
+def record_site_route(
     site: Site,
     state: RouteState,
     route_id: str | None,

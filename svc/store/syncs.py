@@ -66,7 +66,7 @@ _RETIRING_ROWS = (
 )
 
 
-def write_anew(account_id: str, version: int) -> Tx[None]:
+def sync_again_after(account_id: str, version: int) -> Tx[None]:
     """Make everything after `version` due for a sync again, because the worker's database was set back to `version`.
 
     Increments the configuration version, because isolates cache the configuration by version. Raises NotFound.
@@ -134,12 +134,12 @@ def mark_restored(now: int) -> Tx[int]:
     return len(rows)
 
 
-def caught_up(account_id: str) -> Tx[None]:
+def end_recovery(account_id: str) -> Tx[None]:
     """Record that the worker's data was read back after a restore, or that the worker no longer has it."""
     yield sql("update accounts set restored_as_of = null where id = $1", account_id)
 
 
-def overtake(account_id: str, worker_version: int) -> Tx[int]:
+def raise_above_worker(account_id: str, worker_version: int) -> Tx[int]:
     """Give the whole configuration a version above the worker's, so that all of it is synced again.
 
     Used after a restore or after the store lost commits. Returns the version. Raises NotFound.

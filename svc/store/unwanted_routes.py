@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.model import UnwantedRoute
+from svc.model import ObsoleteRoute
 from svc.store.tx import Tx, many, sql, to_json
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
 
 
-def add(routes: Sequence[UnwantedRoute]) -> Tx[None]:
+def add(routes: Sequence[ObsoleteRoute]) -> Tx[None]:
     """Add routes to remove. The caller's transaction must also wake the actor."""
     if not routes:
         return
@@ -24,11 +24,11 @@ def add(routes: Sequence[UnwantedRoute]) -> Tx[None]:
     )
 
 
-def of_account(account_id: str) -> Tx[list[UnwantedRoute]]:
+def of_account(account_id: str) -> Tx[list[ObsoleteRoute]]:
     """Return the account's unwanted routes, by pattern."""
     rows = yield sql("select * from unwanted_routes where account_id = $1 order by pattern, zone_id", account_id)
     return [
-        UnwantedRoute(
+        ObsoleteRoute(
             account_id=row["account_id"],
             zone_id=row["zone_id"],
             host=row["host"],
@@ -41,7 +41,7 @@ def of_account(account_id: str) -> Tx[list[UnwantedRoute]]:
     ]
 
 
-def look_again(route: UnwantedRoute, again_at: int) -> Tx[None]:
+def schedule_retry(route: ObsoleteRoute, again_at: int) -> Tx[None]:
     """Check again at `again_at` for a route that does not exist now, because a pending call may still create it."""
     yield sql(
         "update unwanted_routes set again_at = $4 where account_id = $1 and zone_id = $2 and pattern = $3",
@@ -52,7 +52,7 @@ def look_again(route: UnwantedRoute, again_at: int) -> Tx[None]:
     )
 
 
-def forget(route: UnwantedRoute, error: ErrorNote | None = None) -> Tx[None]:
+def forget(route: ObsoleteRoute, error: ErrorNote | None = None) -> Tx[None]:
     """Remove the route from the unwanted routes. `error`: the reason that it remains, which its site shows."""
     yield from _delete(route.account_id, route.zone_id, route.pattern)
     if error is not None and route.site_id is not None:

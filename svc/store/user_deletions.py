@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from svc.errors import Forbidden, Unauthorized
-from svc.model import Farewell
+from svc.model import DeletionResult
 from svc.store import notifications, outbox
 from svc.store.disconnects import former_of
 from svc.store.locks import lock_user
 from svc.store.tx import sql
-from svc.store.users import forget_mail_tokens, get_user, is_leaving, still_has_password, user_of
+from svc.store.users import forget_mail_tokens, get_user, is_being_deleted, still_has_password, user_of
 
 if TYPE_CHECKING:
     from svc.model import FormerAccount, JsonObject, User
@@ -37,7 +37,7 @@ def begin(user_id: int, verified: str, access_digest: str, now: int) -> Tx[None]
     yield from lock_user(user_id)
     user = yield from get_user(user_id)
     if user is None:
-        if (yield from is_leaving(user_id)):
+        if (yield from is_being_deleted(user_id)):
             return
         raise Unauthorized
     if not (yield from still_has_password(user_id, verified)):
@@ -76,7 +76,7 @@ def asking_user(access_digest: str) -> Tx[User | None]:
     return user_of(rows[0]) if rows else None
 
 
-def told(disconnect: Tx[FormerAccount]) -> Tx[FormerAccount]:
+def mark_for_result(disconnect: Tx[FormerAccount]) -> Tx[FormerAccount]:
     """Run a disconnect and mark its outcome for the result of the deletion, even if another request has ended it."""
     former = yield from disconnect
     yield sql("update former_accounts set told_with_user = 1 where id = $1", former.id)
@@ -130,7 +130,7 @@ FORGET = (forget_totals, forget_refused_hours, forget_operations, forget_events,
 _OF_FORMER = "account_id in (select id from former_accounts where user_id = $1)"
 
 
-def end(user_id: int, now: int) -> Tx[Farewell | None]:
+def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
     """Delete the user's row with the rows that reference it, and queue the e-mail about the result.
 
     Returns the result; None if the user still has a connected account, sites or links.
@@ -145,7 +145,7 @@ def end(user_id: int, now: int) -> Tx[Farewell | None]:
     formers = yield sql(
         "select * from former_accounts where user_id = $1 and told_with_user = 1 order by disconnected_at, id", user_id
     )
-    farewell = Farewell(tuple(former_of(row) for row in formers))
+    farewell = DeletionResult(tuple(former_of(row) for row in formers))
     if rows[0]["email_confirmed"]:  # otherwise the address may belong to someone else
         tokens = [f"{one.title}: {one.revoke_token}" for one in farewell.accounts if one.revoke_token is not None]
         facts: JsonObject = {"left": [thing.words for thing in farewell.left], "revoke_tokens": tokens}

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 MailPurpose = Literal["confirm", "reset"]
 
 # The user id for tokens of unknown addresses.
-NOBODY = 0
+UNKNOWN_USER = 0
 # The most unconfirmed sign-ups with one address; beyond that, the oldest is deleted. An address gets five e-mails an
 # hour, so a sign-up cannot be displaced in its first hour.
 MOST_SIGN_UPS = 10
 
 
-def nobody_yet() -> Tx[bool]:
+def has_no_users() -> Tx[bool]:
     """Return True if there is no user."""
     return not (yield sql("select id from users limit 1"))
 
@@ -44,14 +44,14 @@ def add_user(email: str, password_hash: str, now: int, *, confirmed: bool = Fals
         now,
     )
     waiting = yield from _sign_ups(email)
-    yield from begin_audit_log(int(rows[0]["id"]) if rows else NOBODY)
+    yield from begin_audit_log(int(rows[0]["id"]) if rows else UNKNOWN_USER)
     if not rows:
         return None
     yield from _forget(waiting if confirmed else waiting[MOST_SIGN_UPS:])
     return user_of(rows[0])
 
 
-def void_sign_ups(email: str) -> Tx[None]:
+def invalidate_sign_ups(email: str) -> Tx[None]:
     """Invalidate the passwords and sessions of all sign-ups with this address.
 
     Used if there were more sign-ups than e-mails to confirm them separately. Any of their links still confirms the
@@ -74,7 +74,7 @@ def get_user(user_id: int) -> Tx[User | None]:
     return user_of(rows[0]) if rows else None
 
 
-def is_leaving(user_id: int) -> Tx[bool]:
+def is_being_deleted(user_id: int) -> Tx[bool]:
     """Return True if the user is being deleted; see `user_deletions`."""
     return bool((yield sql("select 1 from users where id = $1 and email is null", user_id)))
 
@@ -82,7 +82,7 @@ def is_leaving(user_id: int) -> Tx[bool]:
 def owner_is_leaving(account_id: str) -> Tx[bool]:
     """Return True if the account's user is being deleted."""
     rows = yield sql("select user_id from accounts where id = $1", account_id)
-    return bool(rows) and (yield from is_leaving(rows[0]["user_id"]))
+    return bool(rows) and (yield from is_being_deleted(rows[0]["user_id"]))
 
 
 def find_user(email: str) -> Tx[tuple[User, str] | None]:
@@ -140,8 +140,8 @@ def put_mail_token(
     `mail_id`: the e-mail; tokens of its earlier copies stay valid, as long as this one. None: a new e-mail.
     Does nothing if the user was deleted or is being deleted.
     """
-    user = yield from get_user(user_id)  # for NOBODY too, so that unknown addresses take the same time
-    if user is None and user_id != NOBODY:
+    user = yield from get_user(user_id)  # for UNKNOWN_USER too, so that unknown addresses take the same time
+    if user is None and user_id != UNKNOWN_USER:
         return
     mail_id = mail_id or new_id("mail")
     yield sql(
@@ -170,7 +170,7 @@ def put_reset_token(email: str, digest: str, expires_at: int, mail_id: str | Non
     Returns None if there is no such user, after the same amount of work.
     """
     found = yield from find_user(email)
-    yield from put_mail_token(found[0].id if found else NOBODY, "reset", digest, expires_at, mail_id)
+    yield from put_mail_token(found[0].id if found else UNKNOWN_USER, "reset", digest, expires_at, mail_id)
     return found[0] if found else None
 
 
@@ -189,7 +189,7 @@ def put_confirm_token(
     if user is not None and user.email_confirmed:
         waiting = [] if user.email_refused_at is None else [user.id]
     yield from put_mail_token(
-        waiting[0] if waiting else NOBODY, "reset" if len(waiting) > 1 else "confirm", digest, expires_at, mail_id
+        waiting[0] if waiting else UNKNOWN_USER, "reset" if len(waiting) > 1 else "confirm", digest, expires_at, mail_id
     )
     return (user if waiting else None), len(waiting)
 
@@ -250,7 +250,7 @@ def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | Non
         digest,
         purpose,
         now,
-        NOBODY,
+        UNKNOWN_USER,
     )
     if not rows:
         return None

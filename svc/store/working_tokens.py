@@ -64,12 +64,12 @@ def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int)
         token.bootstrap_expires_at,
     )
     yield from operations.token_settled(operation_id)
-    yield from note_others(account_id, looked=False)
-    yield from accounts.unwarn(account_id, "token_expires_soon")
+    yield from record_others(account_id, looked=False)
+    yield from accounts.remove_warning(account_id, "token_expires_soon")
     yield from accounts.warn(account_id, "bootstrap_not_deleted")
 
 
-def note_others(account_id: str, *, looked: bool) -> Tx[None]:
+def record_others(account_id: str, *, looked: bool) -> Tx[None]:
     """Store the names of the account's other tokens that may still be valid, and warn about them.
 
     `looked`: tokens of lost attempts were searched for and deleted, so they only exist if they were created since.
@@ -91,13 +91,13 @@ def note_others(account_id: str, *, looked: bool) -> Tx[None]:
     )
 
 
-def bootstrap_gone(account_id: str) -> Tx[None]:
+def record_bootstrap_deleted(account_id: str) -> Tx[None]:
     """Record that the bootstrap token was deleted or has expired: it can create no more tokens.
 
     If the service has searched for the tokens of earlier attempts, the tokens that it did not find do not exist, so
     their operations are settled. Otherwise the account keeps their names.
     """
-    account = yield from accounts.unwarn(account_id, "bootstrap_not_deleted")
+    account = yield from accounts.remove_warning(account_id, "bootstrap_not_deleted")
     looked = account is None or not _ABOUT_OTHERS & set(account.warnings)
     if looked:
         yield from operations.tokens_settled(account_id)
@@ -111,7 +111,7 @@ def bootstrap_gone(account_id: str) -> Tx[None]:
 def expire(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     """Set the state `revoked`, because the working token has expired."""
     yield from states.move(account_id, EXPIRING, "revoked", error, now)
-    yield from accounts.unwarn(account_id, "token_expires_soon")
+    yield from accounts.remove_warning(account_id, "token_expires_soon")
 
 
 def reseal(account_id: str, old: bytes, new: bytes) -> Tx[bool]:

@@ -20,7 +20,7 @@ from svc.errors import CATALOGUE, IssueCode
 from svc.finding import FindingKind, fact_names
 from svc.imports.links import restrictions, table
 from svc.imports.reader import DELIMITERS
-from svc.leftover import LeftKind, LeftWhy
+from svc.remaining_resource import LeftKind, LeftWhy
 from svc.security.token_page import TOKEN_PAGE
 
 Json = dict[str, Any]

@@ -41,7 +41,7 @@ class Click:
     method: Literal["GET", "HEAD"]
 
     @classmethod
-    def of(
+    def from_request(
         cls, country: str | None, user_agent: str | None, query: str | None, method: Literal["GET", "HEAD"]
     ) -> Click:
         """Return the click as it reaches the worker: header stripped, query percent-encoded and without fragment.

@@ -94,7 +94,7 @@ class OpenCounts:
         """Add the result rows of `day_visitors_statement`."""
         self.day_visitors.update({(str(row["target"]), integer(row["day"])): integer(row["visitors"]) for row in rows})
 
-    def told_apart(self, rows: Sequence[Row]) -> None:
+    def add_visitors(self, rows: Sequence[Row]) -> None:
         """Set the numbers of visitors from the result rows of `visitor_statements`."""
         for row in rows:
             target, day, hour = str(row["target"]), integer(row["day"]), integer(row["hour"])

@@ -63,7 +63,7 @@ class WorkerMeta:
     kept_from: int = 0
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, object]]) -> WorkerMeta:
+    def from_rows(cls, rows: Sequence[Mapping[str, object]]) -> WorkerMeta:
         """Parse the result rows of STATEMENT. Raises ValueError on values that the worker did not write."""
         values = {str(row["key"]): row["value"] for row in rows}
         state = _State.model_validate_json(str(values.get("state", "{}")))

@@ -12,7 +12,7 @@ from svc.model import AccountWarning
 from tests.actors.codes import hosts, tokens, worker
 from tests.actors.codes.case import ROWS, Case
 from tests.clock import FrozenClock
-from tests.emulated import POLITE
+from tests.emulated import LENIENT
 
 _NOT_ACCOUNT_SPECIFIC = "concerns the request or its credential: tests/http"
 # Codes without a row, with the reason.
@@ -77,7 +77,7 @@ async def test_each_error_of_an_installed_account_is_shown_until_its_remedy_is_a
                 error.add_note(f"in the row {row.name}")
                 raise
             await case.emulator.clear_faults()
-            await case.emulator.set_rudeness(**POLITE)
+            await case.emulator.set_failure_settings(**LENIENT)
     finally:
         await case.stop()
 

@@ -94,7 +94,7 @@ async def test_existing_error_is_not_replaced_by_a_crash(store, clock, expected_
 
 async def test_crash_of_an_earlier_process_is_cleared_once_the_account_runs(store, clock):
     await store.run(with_state("ready"))
-    await store.run(accounts.note_crash(EDGE_ACCOUNT, NOTE))
+    await store.run(accounts.record_crash(EDGE_ACCOUNT, NOTE))
     async with open_supervisor(context_on(store, clock)):
 
         async def poll() -> bool | None:
@@ -109,12 +109,12 @@ async def test_crash_is_recognized_by_its_code_not_its_text(store):
     account_id = await store.run(with_state("ready"))
     await store.run(sql_once("update accounts set error = $2 where id = $1", account_id, stored))
     assert await store.read(accounts.crashed_edge_accounts()) == [EDGE_ACCOUNT]
-    await store.run(accounts.forget_crash(EDGE_ACCOUNT))
+    await store.run(accounts.clear_crash(EDGE_ACCOUNT))
     assert await store.read(accounts.crashed_edge_accounts()) == []
     assert await store.read(the_error()) is None
     await store.run(states.move(account_id, ("ready",), "resource_drift", other, START_MS))
     assert await store.read(accounts.crashed_edge_accounts()) == []
-    await store.run(accounts.forget_crash(EDGE_ACCOUNT))
+    await store.run(accounts.clear_crash(EDGE_ACCOUNT))
     assert await store.read(the_error()) == other
 
 
@@ -124,7 +124,7 @@ def sql_once(text: str, *parameters: Any) -> Tx[None]:
 
 async def test_account_woken_while_its_crash_is_cleared_runs_again(store, clock):
     await store.run(with_state("ready"))
-    await store.run(accounts.note_crash(EDGE_ACCOUNT, NOTE))
+    await store.run(accounts.record_crash(EDGE_ACCOUNT, NOTE))
     runs: list[str] = []
 
     async def duty(_context: Any, account: Account, _timers: Any) -> float:
@@ -143,7 +143,7 @@ class WakingStore(Passing):
     wake: Callable[[], None]
 
     async def run(self, tx: Tx[T]) -> T:
-        if "forget_crash" in repr(tx):
+        if "clear_crash" in repr(tx):
             self.wake()
         return await super().run(tx)
 
@@ -190,7 +190,7 @@ async def test_work_is_done_once_a_failing_store_recovers(tmp_path, clock, caplo
             other.execute("begin immediate")
             async with open_supervisor(context_on(store, clock)) as supervisor:
                 supervisor.account(EDGE_ACCOUNT).wake()
-                while store.condition.trouble is None:
+                while store.condition.problem is None:
                     await trio.lowlevel.checkpoint()
                 for _ in range(5):  # it retries automatically, and the failures do not count as crashes
                     supervisor.account(EDGE_ACCOUNT).wake()
@@ -240,7 +240,7 @@ async def test_accounts_are_loaded_once_the_store_is_available(server, clock, ex
                     known.append(supervisor.stats()["known"])
 
             nursery.start_soon(supervise)
-            while store.condition.trouble is None:
+            while store.condition.problem is None:
                 await trio.lowlevel.checkpoint()
             await trio.to_thread.run_sync(server.start)
             await eventually(lambda: _first(known))

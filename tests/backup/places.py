@@ -12,7 +12,7 @@ from svc.store import open_store, rollouts
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.databases import sqlite_config
-from tests.store.whole_store import a_whole_life, all_rows
+from tests.store.whole_store import all_rows, user_with_all_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def fill(config: Config) -> Rows:
 
     def filled() -> Tx[None]:
         yield from rollouts.begin("bundle", START_MS)
-        yield from a_whole_life()
+        yield from user_with_all_rows()
         for row in (yield sql("select id from accounts")):
             yield sql("update accounts set sealed_token = $2 where id = $1", row["id"], vault.seal("cfat_x", row["id"]))
         yield sql("insert into departures (user_id, email, access_digest, began_at) select id, 'x', 'y', 1 from users")

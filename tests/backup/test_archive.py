@@ -22,7 +22,7 @@ import pytest
 import trio
 
 from edge_worker.programs import run_program
-from svc.atomic_file import holding
+from svc.atomic_file import locked_file
 from svc.backup import run
 from svc.backup.archive import BadBackup
 from svc.config import ConfigError
@@ -207,7 +207,7 @@ def test_existing_file_is_kept_and_files_of_a_killed_backup_are_removed(tmp_path
     assert not left.exists()
     left.mkdir()
     (left / "store.db").write_text("from a killed backup")
-    with holding(left, wait=True), pytest.raises(ConfigError, match="in progress"):
+    with locked_file(left, wait=True), pytest.raises(ConfigError, match="in progress"):
         run.backup(config, file, START_MS, with_key=True, replace=False)
     run.backup(config, file, START_MS, with_key=True, replace=False)
     assert not left.exists()

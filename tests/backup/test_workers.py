@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from edge_worker.emulator.client import NO_TLS, proxied_zone
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.sampling import SEED
 from edge_worker.harness.service import environment, eventually, open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
@@ -133,7 +133,7 @@ def rows(text, *parameters):
 async def test_workers_match_the_store_after_a_restore_and_no_totals_are_lost(tmp_path, store_config, expected_leaks):
     expected_leaks.allow("backup.tar: vault key")
     folder, file = tmp_path / "svc", str(tmp_path / "backup.tar")
-    async with open_emulator(local_egress=True, **POLITE) as emulator:
+    async with open_emulator(local_egress=True, **LENIENT) as emulator:
         customer = await emulator.create_account([proxied_zone(ZONE)])
         settings = settings_of(emulator, store_config, SVC_HTTP_BIND=free_port(), SVC_TIMING_SYNC_RETRY_S="0.2")
         real = await emulator.clock(0)

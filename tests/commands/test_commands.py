@@ -24,7 +24,7 @@ from svc.model import User
 from svc.security.passwords import verify_password
 from svc.security.vault import open_vault
 from svc.store import open_store, rollouts, users
-from svc.store.service_state import note_backup
+from svc.store.service_state import record_backup
 from svc.store.tx import Tx, sql
 from svc.worker.bundle import load_bundle
 from tests.cheap_passwords import AS_IT_IS
@@ -171,7 +171,7 @@ def test_check_detects_full_disk(tmp_path):
 def test_check_fails_if_last_backup_is_old(tmp_path, age_days, status, message):
     async def note() -> None:
         async with open_store(store_of(tmp_path)) as store:
-            await store.run(note_backup(system_clock() - age_days * DAY_MS))
+            await store.run(record_backup(system_clock() - age_days * DAY_MS))
 
     trio.run(note)
     answer = svc(tmp_path, "check")

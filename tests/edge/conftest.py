@@ -11,7 +11,7 @@ import pytest
 from edge_worker.emulator.client import proxied_zone
 from svc.config import EdgeConfig
 from svc.edge.client import open_edge
-from svc.edge.tokens import WORKING_RIGHTS
+from svc.edge.tokens import WORKING_PERMISSIONS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -64,7 +64,7 @@ def bootstrap(edge: Edge, customer: Customer) -> Access:
 @pytest.fixture
 async def working_token(emulator: Emulator, customer: Customer) -> str:
     """A token with the working token's permissions."""
-    rights = [right.name for right in WORKING_RIGHTS]
+    rights = [right.name for right in WORKING_PERMISSIONS]
     _, value = await emulator.create_token(customer.account_id, rights=rights)
     return value
 

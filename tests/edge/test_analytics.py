@@ -9,7 +9,7 @@ import pytest
 
 from svc.clock import day_of, day_text, system_clock
 from svc.edge import analytics, d1
-from svc.edge.analytics import DAYS_TOLD, DatabaseDays
+from svc.edge.analytics import DAYS_AVAILABLE, DatabaseDays
 from svc.errors import EdgeRefused, EdgeUnavailable
 from svc.model import Figure
 
@@ -64,8 +64,8 @@ async def test_sampled_figures_are_returned_as_estimates(
 
 @pytest.mark.rule("A24")
 async def test_analytics_cover_all_requested_days(access: Access, today: int) -> None:
-    assert len(await analytics.request_days(access, today - DAYS_TOLD, today - 1)) == DAYS_TOLD
-    assert len((await analytics.database_days(access, "d", today - DAYS_TOLD, today - 1)).writes) == DAYS_TOLD
+    assert len(await analytics.request_days(access, today - DAYS_AVAILABLE, today - 1)) == DAYS_AVAILABLE
+    assert len((await analytics.database_days(access, "d", today - DAYS_AVAILABLE, today - 1)).writes) == DAYS_AVAILABLE
     with pytest.raises(EdgeRefused, match="older than 4w3d"):
         await analytics.database_days(access, "d", today - 32, today - 30)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ACCOUNT, ZONE = "com.cloudflare.api.account", "com.cloudflare.api.account.zone"
 GROUPS = [
     tokens.PermissionGroup(f"id{number}", right.name, (right.scope,))
-    for number, right in enumerate(tokens.WORKING_RIGHTS)
+    for number, right in enumerate(tokens.WORKING_PERMISSIONS)
 ]
 
 
@@ -32,7 +32,7 @@ async def test_created_token_has_exactly_the_requested_permissions(
     expires_at = system_clock() // 1000 * 1000 + 86_400_000
     made = await tokens.create(bootstrap, "svc-op_1", policies, expires_at)
     assert (made.name, made.expires_at) == ("svc-op_1", expires_at)
-    assert tokens.rights_of(made.policies) == tokens.rights_of(policies)
+    assert tokens.permissions_of(made.policies) == tokens.permissions_of(policies)
     access = edge.access(customer.account_id, made.value.get_secret_value())
     assert await tokens.verify(access) == tokens.TokenStatus(made.id, "active", expires_at)
     assert await workers.get_script(access, "svc-edge") is None
@@ -64,13 +64,13 @@ def test_permissions_are_compared_independently_of_grouping() -> None:
         for policy in reversed(policies)
         for group_id in policy.group_ids
     ]
-    rights = tokens.rights_of(policies)
-    assert tokens.rights_of(split) == rights
-    assert tokens.rights_of(split[1:]) < rights
-    assert tokens.rights_of([*split, tokens.Policy("allow", frozenset({"id9"}), policies[0].resources)]) > rights
-    assert tokens.rights_of([*split, tokens.Policy("deny", split[0].group_ids, split[0].resources)]) > rights
+    rights = tokens.permissions_of(policies)
+    assert tokens.permissions_of(split) == rights
+    assert tokens.permissions_of(split[1:]) < rights
+    assert tokens.permissions_of([*split, tokens.Policy("allow", frozenset({"id9"}), policies[0].resources)]) > rights
+    assert tokens.permissions_of([*split, tokens.Policy("deny", split[0].group_ids, split[0].resources)]) > rights
     assert (
-        tokens.rights_of([policies[0], tokens.Policy("allow", policies[1].group_ids, frozenset({f"{ZONE}.*"}))])
+        tokens.permissions_of([policies[0], tokens.Policy("allow", policies[1].group_ids, frozenset({f"{ZONE}.*"}))])
         != rights
     )
 
@@ -234,7 +234,7 @@ async def test_subdomain_is_registered_for_a_new_workers_account(edge: Edge, emu
 async def new_workers_account(edge: Edge, emulator: Emulator) -> Access:
     """Return access to an account that has never used Workers."""
     customer = await emulator.create_account()
-    rights = [right.name for right in tokens.WORKING_RIGHTS]
+    rights = [right.name for right in tokens.WORKING_PERMISSIONS]
     _, value = await emulator.create_token(customer.account_id, rights=rights)
     return edge.access(customer.account_id, value)
 
@@ -364,13 +364,13 @@ async def test_fail_open_is_reported_unless_the_api_ignores_it(
     ]
     assert (open_.fail_open, closed.fail_open) == (True, False)
     assert {route.fail_open for route in await routes.list_routes(access, zone_id)} == {True, False}
-    await emulator.set_rudeness(ignores_fail_open=True)
+    await emulator.set_failure_settings(ignores_fail_open=True)
     try:
         made = await routes.create(access, zone_id, f"{zone}/other*", "svc-edge", fail_open=False)
         assert made.fail_open is None
         assert {route.fail_open for route in await routes.list_routes(access, zone_id)} == {None}
     finally:
-        await emulator.set_rudeness(ignores_fail_open=False)
+        await emulator.set_failure_settings(ignores_fail_open=False)
 
 
 @pytest.mark.parametrize(

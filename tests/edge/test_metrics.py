@@ -59,7 +59,9 @@ async def test_calls_are_counted_by_area_and_outcome(emulator: Emulator, custome
         access = edge.access(customer.account_id, customer.bootstrap_token)
         await tokens.verify(access)
         await zones.account_name(access)
-        _, working = await emulator.create_token(customer.account_id, rights=[r.name for r in tokens.WORKING_RIGHTS])
+        _, working = await emulator.create_token(
+            customer.account_id, rights=[r.name for r in tokens.WORKING_PERMISSIONS]
+        )
         access = edge.access(customer.account_id, working)
         await emulator.forget_requests()
         metrics_then = Counter(calls_of(scrape(metrics)))

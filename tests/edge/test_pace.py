@@ -25,7 +25,7 @@ KEPT = 5
 async def test_token_limit_is_never_exceeded_and_user_requests_have_a_reserve(
     emulator: Emulator, customer: Customer, working_token: str
 ) -> None:
-    await emulator.set_rudeness(rate_limit=CALLS)
+    await emulator.set_failure_settings(rate_limit=CALLS)
     config = EdgeConfig(api_base_url=emulator.api, calls_per_token=CALLS, retries=2)
     refused: list[EdgeUnavailable] = []
 
@@ -60,7 +60,7 @@ async def test_token_limit_is_never_exceeded_and_user_requests_have_a_reserve(
 async def test_emulator_blocks_the_token_without_client_side_limit(
     emulator: Emulator, customer: Customer, working_token: str
 ) -> None:
-    await emulator.set_rudeness(rate_limit=CALLS)
+    await emulator.set_failure_settings(rate_limit=CALLS)
     async with open_edge(EdgeConfig(api_base_url=emulator.api, retries=0), first_wait_s=0.01) as edge:
         access = edge.access(customer.account_id, working_token)
         for _ in range(CALLS):

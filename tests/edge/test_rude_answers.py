@@ -63,7 +63,7 @@ async def open_scripted_server(
         nursery.cancel_scope.cancel()
 
 
-RIGHTS = tokens.WORKING_RIGHTS
+RIGHTS = tokens.WORKING_PERMISSIONS
 ACTIVE = {"id": "tok1", "status": "active"}
 
 

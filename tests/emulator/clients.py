@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from edge_worker.emulator.client import Customer
 
-WORKING_RIGHTS = [
+WORKING_PERMISSIONS = [
     "Workers Scripts Write", "D1 Write", "Account Analytics Read", "Account Settings Read",
     "Workers Routes Write", "Zone Read", "DNS Read",
 ]  # fmt: skip

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from edge_worker.emulator.client import NO_TLS, proxied_zone
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from tests.emulated import emulator_process, fresh
-from tests.emulator.clients import WORKING_RIGHTS, Api
+from tests.emulator.clients import WORKING_PERMISSIONS, Api
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -36,7 +36,7 @@ def shared_emulator() -> Iterator[Running]:
 async def emulator(shared_emulator: Running) -> AsyncIterator[Emulator]:
     """A lenient emulator without accounts, faults and logs, at 12:10."""
     async with fresh(shared_emulator) as control:
-        await control.set_rudeness(**DEFAULTS)
+        await control.set_failure_settings(**DEFAULTS)
         await control.begin_at_noon()
         yield control
 
@@ -44,7 +44,7 @@ async def emulator(shared_emulator: Running) -> AsyncIterator[Emulator]:
 @pytest.fixture
 async def strict_emulator() -> AsyncIterator[Emulator]:
     """An emulator whose workers can only reach what real ones can reach."""
-    async with open_emulator(**POLITE) as running:
+    async with open_emulator(**LENIENT) as running:
         yield running
 
 
@@ -64,5 +64,5 @@ async def client(emulator: Emulator) -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture
 async def api(emulator: Emulator, customer: Customer, client: httpx.AsyncClient) -> Api:
     """The customer's account with all permissions of the product's working token."""
-    _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS, expires_in_s=None)
+    _, value = await emulator.create_token(customer.account_id, rights=WORKING_PERMISSIONS, expires_in_s=None)
     return Api(client, customer, value)

@@ -11,7 +11,7 @@ import trio
 
 from edge_worker.emulator.client import NO_TLS, proxied_zone
 from edge_worker.harness.service import eventually
-from tests.emulator.clients import PROBE, WORKING_RIGHTS, Api
+from tests.emulator.clients import PROBE, WORKING_PERMISSIONS, Api
 
 if TYPE_CHECKING:
     from edge_worker.emulator.client import Emulator
@@ -100,9 +100,9 @@ async def test_inactive_zone_rejects_new_and_changed_routes(emulator: Emulator, 
         [old] = await api.result("GET", path)
         for refused in (("POST", path), ("PUT", f"{path}/{old['id']}")):
             assert await api.refusal(*refused, json=body) == (400, 10022), change
-    await emulator.set_rudeness(inactive_zone="forbids")
+    await emulator.set_failure_settings(inactive_zone="forbids")
     assert await api.refusal("POST", path, json=body) == (403, 10000)
-    await emulator.set_rudeness(inactive_zone="accepts")
+    await emulator.set_failure_settings(inactive_zone="accepts")
     assert (await api.result("POST", path, json=body))["pattern"] == body["pattern"]
 
 
@@ -150,7 +150,7 @@ async def test_fetch_to_its_own_zone_goes_to_the_origin(emulator: Emulator, api:
 
 async def test_worker_cannot_reach_private_addresses_and_names(strict_emulator: Emulator) -> None:
     customer = await strict_emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
-    _, value = await strict_emulator.create_token(customer.account_id, rights=WORKING_RIGHTS)
+    _, value = await strict_emulator.create_token(customer.account_id, rights=WORKING_PERMISSIONS)
     async with httpx.AsyncClient(base_url=strict_emulator.api, trust_env=False, verify=NO_TLS, timeout=30) as client:
         await Api(client, customer, value).probe()
     for target, answer in (
@@ -190,7 +190,7 @@ async def test_platform_can_ignore_request_limit_fail_open(emulator: Emulator, a
     path = f"/zones/{api.customer.zones['shop.example']}/workers/routes"
     await api.route("shop.example", "shop.example/a*", "probe", request_limit_fail_open=True)
     assert [route["request_limit_fail_open"] for route in await api.result("GET", path)] == [True]
-    await emulator.set_rudeness(ignores_fail_open=True)
+    await emulator.set_failure_settings(ignores_fail_open=True)
     await api.route("shop.example", "shop.example/b*", "probe", request_limit_fail_open=True)
     assert ["request_limit_fail_open" in route for route in await api.result("GET", path)] == [False, False]
 

@@ -151,7 +151,7 @@ async def test_invocation_is_ended_at_a_statement(emulator: Emulator, api: Api, 
 
 
 async def test_some_responses_are_slow(emulator: Emulator, api: Api) -> None:
-    await emulator.set_rudeness(slow_one_in=1, slow_ms=200)
+    await emulator.set_failure_settings(slow_one_in=1, slow_ms=200)
     started = time.monotonic()
     await api.result("GET", api.account)
     assert time.monotonic() - started >= 0.2
@@ -180,12 +180,12 @@ async def test_body_that_resembles_an_attack_never_reaches_the_api(emulator: Emu
     assert await api.query(database, "select * from hit") == []
     await api.query(database, "insert into hit values (cast(unhex(?) as text))", attack.encode().hex())
     assert await api.query(database, "select what from hit") == [{"what": attack}]
-    await emulator.set_rudeness(firewall=False)
+    await emulator.set_failure_settings(firewall=False)
     assert (await api.call("POST", path, json=body)).status_code == 200
 
 
 async def test_firewall_pattern_can_be_added(emulator: Emulator, api: Api) -> None:
-    await emulator.set_rudeness(firewall_also="harml[e]ss")
+    await emulator.set_failure_settings(firewall_also="harml[e]ss")
     assert (await api.call("POST", f"{api.account}/d1/database", json={"name": "harmless"})).status_code == 403
-    await emulator.set_rudeness(firewall_also="")
+    await emulator.set_failure_settings(firewall_also="")
     assert (await api.call("POST", f"{api.account}/d1/database", json={"name": "harmless"})).status_code == 200

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
     """A new lenient emulator at 12:10."""
-    async with open_emulator(local_egress=True, **POLITE) as running:
+    async with open_emulator(local_egress=True, **LENIENT) as running:
         await running.begin_at_noon()
         yield running
 
@@ -64,7 +64,7 @@ async def test_order_of_a_list_changes_with_its_items(emulator: Emulator, api: A
 
 
 async def test_valid_token_is_occasionally_rejected(emulator: Emulator, api: Api) -> None:
-    await emulator.set_rudeness(refuse_one_in=4)
+    await emulator.set_failure_settings(refuse_one_in=4)
     refusals = set()
     for path in (api.account, f"{api.account}/d1/database", f"{api.account}/tokens/verify"):
         answers = [await api.call("GET", path) for _ in range(40)]
@@ -77,7 +77,7 @@ async def test_valid_token_is_occasionally_rejected(emulator: Emulator, api: Api
 async def test_new_cron_starts_within_15_minutes_and_may_skip_runs(emulator: Emulator, api: Api) -> None:
     await api.probe()
     path = f"{api.account}/workers/scripts/probe/schedules"
-    await emulator.set_rudeness(cron_missed_one_in=0)
+    await emulator.set_failure_settings(cron_missed_one_in=0)
     await api.result("PUT", path, json=[{"cron": "* * * * *"}])
     fired = []
     for number in range(17):
@@ -87,5 +87,5 @@ async def test_new_cron_starts_within_15_minutes_and_may_skip_runs(emulator: Emu
     assert fired == sorted(fired)
     await api.result("PUT", path, json=[{"cron": "* * * * *"}])  # an unchanged trigger keeps running
     assert len(await emulator.minute()) == 1
-    await emulator.set_rudeness(cron_missed_one_in=1)
+    await emulator.set_failure_settings(cron_missed_one_in=1)
     assert await emulator.minute() == []

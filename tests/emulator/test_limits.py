@@ -161,13 +161,13 @@ async def test_crons_are_limited_by_account(api: Api, emulator: Emulator) -> Non
 async def test_token_above_the_rate_limit_is_blocked_for_the_window(emulator: Emulator, api: Api) -> None:
     other = await emulator.create_account()
     another = type(api)(api.client, other, other.bootstrap_token)
-    await emulator.set_rudeness(rate_limit=3, rate_window_s=3600)
+    await emulator.set_failure_settings(rate_limit=3, rate_window_s=3600)
     for _ in range(3):
         await api.result("GET", api.account)
     blocked = await api.call("GET", api.account)
     assert (blocked.status_code, blocked.headers["Retry-After"]) == (429, "3600")
     # A window can end between any two calls, so the number of calls before the block is unknown.
-    await emulator.set_rudeness(rate_window_s=0.5)
+    await emulator.set_failure_settings(rate_window_s=0.5)
 
     async def answers(status: int) -> bool | None:
         return (await another.call("GET", another.account)).status_code == status or None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from tests.emulator.clients import PROBE, Api
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
-    async with open_emulator(no_runtime=True, **POLITE) as running:
+    async with open_emulator(no_runtime=True, **LENIENT) as running:
         yield running
 
 

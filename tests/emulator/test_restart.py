@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from edge_worker.emulator.client import NO_TLS, proxied_zone
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import eventually
-from tests.emulator.clients import WORKING_RIGHTS, Api
+from tests.emulator.clients import WORKING_PERMISSIONS, Api
 
 if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 async def test_all_state_survives_a_restart(tmp_path: Path) -> None:
     async with open_emulator(tmp_path, token_delay_ms=0, token_spread_ms=0, refuse_one_in=0) as emulator:
         customer = await emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
-        _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS, expires_in_s=None)
+        _, value = await emulator.create_token(customer.account_id, rights=WORKING_PERMISSIONS, expires_in_s=None)
         await emulator.clock(3600)
         async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS) as client:
             api = Api(client, customer, value)
@@ -82,7 +82,7 @@ async def test_runtimes_end_when_the_emulator_is_killed() -> None:
 
 
 async def test_two_customers_share_nothing(tmp_path: Path) -> None:
-    async with open_emulator(**POLITE) as emulator:
+    async with open_emulator(**LENIENT) as emulator:
         customers: list[Customer] = [
             await emulator.create_account([proxied_zone(f"{name}.example")], subdomain=f"{name}-example")
             for name in ("one", "two")
@@ -90,7 +90,7 @@ async def test_two_customers_share_nothing(tmp_path: Path) -> None:
         async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS) as client:
             apis = []
             for customer in customers:
-                _, value = await emulator.create_token(customer.account_id, rights=WORKING_RIGHTS)
+                _, value = await emulator.create_token(customer.account_id, rights=WORKING_PERMISSIONS)
                 apis.append(Api(client, customer, value))
             databases = [await api.probe(next(iter(api.customer.zones))) for api in apis]
             await emulator.visit("one.example", "/insert")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from edge_worker.harness.service import eventually
-from tests.emulator.clients import PROBE, WORKING_RIGHTS, Api
+from tests.emulator.clients import PROBE, WORKING_PERMISSIONS, Api
 
 if TYPE_CHECKING:
     import httpx
@@ -83,7 +83,7 @@ async def test_error_for_a_removed_zone_is_configurable(
     emulator: Emulator, api: Api, zone_gone: str, refusal: tuple[int, int]
 ) -> None:
     zone = api.customer.zones["shop.example"]
-    await emulator.set_rudeness(zone_gone=zone_gone)
+    await emulator.set_failure_settings(zone_gone=zone_gone)
     await api.result("GET", f"/zones/{zone}/workers/routes")
     await emulator.delete_zone(api.customer.account_id, "shop.example")
     for path in ("workers/routes", "dns_records"):
@@ -183,12 +183,12 @@ async def test_permissions_that_a_token_can_grant_have_four_modes(emulator: Emul
     single = {f"com.cloudflare.api.account.zone.{api.customer.zones['shop.example']}": "*"}
     assert await granted(creator, all_zones) == ["DNS Read", "Zone Read"]
     assert await granted(creator, single) == (400, 1001)
-    await emulator.set_rudeness(minting="held")
+    await emulator.set_failure_settings(minting="held")
     assert await granted(creator, all_zones) == (400, 1001)
     assert await granted(creator, single) == (400, 1001)
-    await emulator.set_rudeness(minting="surplus")
+    await emulator.set_failure_settings(minting="surplus")
     assert await granted(creator, all_zones) == ["Account API Tokens Read", "DNS Read", "Zone Read"]
-    await emulator.set_rudeness(minting="silent")
+    await emulator.set_failure_settings(minting="silent")
     assert await granted(creator, all_zones) == ["Zone Read"]
     nothing = await api_with(emulator, api, "Account API Tokens Write")
     made = await mint(nothing, ["D1 Write"], whole(api))
@@ -196,7 +196,7 @@ async def test_permissions_that_a_token_can_grant_have_four_modes(emulator: Emul
 
 
 async def test_permission_can_be_listed_under_another_name(emulator: Emulator, bootstrap: Api) -> None:
-    await emulator.set_rudeness(renamed_right="D1 Write")
+    await emulator.set_failure_settings(renamed_permission="D1 Write")
     groups = (await bootstrap.call("GET", f"{bootstrap.account}/tokens/permission_groups")).json()["result"]
     names = {group["name"] for group in groups}
     assert "D1 Write" not in names
@@ -204,11 +204,11 @@ async def test_permission_can_be_listed_under_another_name(emulator: Emulator, b
 
 
 async def test_new_token_is_rejected_at_first(emulator: Emulator, bootstrap: Api) -> None:
-    await emulator.set_rudeness(token_delay_ms=HOUR_MS)
+    await emulator.set_failure_settings(token_delay_ms=HOUR_MS)
     made = await mint(bootstrap, ["Account Settings Read"], whole(bootstrap))
     late = Api(bootstrap.client, bootstrap.customer, made["value"])
     assert await late.refusal("GET", late.account) == REFUSED
-    await emulator.set_rudeness(token_delay_ms=50)
+    await emulator.set_failure_settings(token_delay_ms=50)
     made = await mint(bootstrap, ["Account Settings Read"], whole(bootstrap))
     soon = Api(bootstrap.client, bootstrap.customer, made["value"])
 
@@ -221,7 +221,7 @@ async def test_new_token_is_rejected_at_first(emulator: Emulator, bootstrap: Api
 
 async def test_new_token_is_not_known_everywhere_at_first(emulator: Emulator, bootstrap: Api) -> None:
     """Half of the locations know a token in the middle of its spread, so 60 calls meet both kinds."""
-    await emulator.set_rudeness(token_spread_ms=HOUR_MS)
+    await emulator.set_failure_settings(token_spread_ms=HOUR_MS)
     rights = ["Account Settings Read"]
 
     async def statuses(age_ms: int, calls: int) -> set[int]:
@@ -320,7 +320,7 @@ async def test_no_response_and_no_log_contains_a_secret(emulator: Emulator, api:
         assert "very-secret" not in text
         assert api.value not in text
         assert api.customer.bootstrap_token not in text
-    assert set(WORKING_RIGHTS) <= {g["name"] for g in await _groups(emulator, api)}
+    assert set(WORKING_PERMISSIONS) <= {g["name"] for g in await _groups(emulator, api)}
 
 
 async def _groups(emulator: Emulator, api: Api) -> list[dict[str, Any]]:

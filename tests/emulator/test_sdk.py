@@ -11,14 +11,14 @@ import pytest
 import trio
 from cloudflare import Cloudflare
 
-from tests.emulator.clients import PROBE, WORKING_RIGHTS
+from tests.emulator.clients import PROBE, WORKING_PERMISSIONS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from edge_worker.emulator.client import Customer, Emulator
 
-ALL_RIGHTS = [*WORKING_RIGHTS, "Account API Tokens Write"]
+ALL_RIGHTS = [*WORKING_PERMISSIONS, "Account API Tokens Write"]
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ import trio
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.programs import open_program, run_program
-from svc.edge.tokens import WORKING_RIGHTS
+from svc.edge.tokens import WORKING_PERMISSIONS
 from svc.field_check.table import QUESTIONS
 
 if TYPE_CHECKING:
@@ -166,22 +166,22 @@ async def test_alternative_known_answer_fits(site, fault, number, answer):
 
 @pytest.mark.parametrize(("zone_gone", "answer"), [("invalid", "refused 400/1003"), ("unroutable", "refused 404/7003")])
 async def test_each_known_refusal_of_foreign_zone_fits(site, zone_gone, answer):
-    await site.emulator.set_rudeness(zone_gone=zone_gone)
+    await site.emulator.set_failure_settings(zone_gone=zone_gone)
     try:
         status, lines = await site.run(zone=False)
     finally:
-        await site.emulator.set_rudeness(zone_gone="refused")
+        await site.emulator.set_failure_settings(zone_gone="refused")
     fits, shown = rows(lines)["0.7"]
     assert (fits, shown.split(" (")[0]) == ("fits", answer)
     assert status == 0
 
 
 async def test_route_without_fail_open_field_fits(site):
-    await site.emulator.set_rudeness(ignores_fail_open=True)
+    await site.emulator.set_failure_settings(ignores_fail_open=True)
     try:
         status, lines = await site.run()
     finally:
-        await site.emulator.set_rudeness(ignores_fail_open=False)
+        await site.emulator.set_failure_settings(ignores_fail_open=False)
     assert rows(lines)["0.8"] == ("fits", "not reported")
     assert status == 0
     assert lines[STEPS - 1 : STEPS + 1] == ["remove all resources", ""]
@@ -207,7 +207,7 @@ async def test_unexpected_answer_is_shown_with_expected_ones(site):
 
 @pytest.mark.parametrize(("minting", "answer"), [("held", "refused 400/1001"), ("silent", "with fewer permissions")])
 async def test_bootstrap_token_must_hold_permissions_that_it_cannot_otherwise_grant(site, minting, answer):
-    await site.emulator.set_rudeness(minting=minting)
+    await site.emulator.set_failure_settings(minting=minting)
     try:
         status, lines = await site.run()
         fits, shown = rows(lines)["0.1"]
@@ -216,7 +216,7 @@ async def test_bootstrap_token_must_hold_permissions_that_it_cannot_otherwise_gr
         assert status == 1
         assert await site.is_empty()
 
-        rights = ["Account Settings Read", "Account API Tokens Write", *(right.name for right in WORKING_RIGHTS)]
+        rights = ["Account Settings Read", "Account API Tokens Write", *(right.name for right in WORKING_PERMISSIONS)]
         token_id, value = await site.emulator.create_token(site.customer.account_id, rights=rights)
         site.customer = replace(site.customer, bootstrap_token=value)
         status, lines = await site.run()
@@ -224,7 +224,7 @@ async def test_bootstrap_token_must_hold_permissions_that_it_cannot_otherwise_gr
         assert status == 0
         assert await site.is_empty(token_id)
     finally:
-        await site.emulator.set_rudeness(minting="all_zones")
+        await site.emulator.set_failure_settings(minting="all_zones")
 
 
 async def test_account_without_workers_subdomain_gets_one(emulator, site):

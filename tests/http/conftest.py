@@ -188,7 +188,7 @@ async def open_world(
     ):
         supervisor = StandIn(store, config, clock, nursery, metrics)
         deps = Deps(supervisor.context, cast("Any", supervisor), config.http.base_url)
-        with store.changes.told_to(supervisor.wake):
+        with store.changes.subscribe(supervisor.wake):
             app = create_app(deps)
             yield World(app, store, clock, supervisor, outbox, config.mail.folder, config, metrics)
 

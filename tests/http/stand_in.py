@@ -21,10 +21,10 @@ from svc.actors.context import Context
 from svc.actors.mailbox import Ask
 from svc.actors.requests.ledger import WorkerSide
 from svc.actors.requests.live_reads import Unavailable
-from svc.actors.service.user_deletions import Departures
+from svc.actors.service.user_deletions import UserDeletions
 from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
-from svc.leftover import Leftover
+from svc.remaining_resource import RemainingResource
 from svc.store import accounts, disconnects, operations
 from svc.store.tx import given, sql
 from svc.worker.bundle import WorkerBundle, load_bundle
@@ -85,9 +85,9 @@ class StandIn:
     refusal: ServiceError | None = None
 
     @cached_property
-    def departures(self) -> Departures:
+    def departures(self) -> UserDeletions:
         """The real user deletions; of an account they only use its disconnect."""
-        return Departures(self.context, self.nursery, self.account)
+        return UserDeletions(self.context, self.nursery, self.account)
 
     @cached_property
     def context(self) -> Context:
@@ -297,6 +297,6 @@ def _disconnect(user_id: int, account_id: str, now: int) -> Tx[FormerAccount]:
     operation = yield from disconnects.begin_disconnect(account_id, new_id("op"), now)
     return (
         yield from disconnects.end_disconnect(
-            operation, "svc-op", [Leftover("worker", "changed", {"worker": "svc-edge"})], now
+            operation, "svc-op", [RemainingResource("worker", "changed", {"worker": "svc-edge"})], now
         )
     )

@@ -17,7 +17,7 @@ from svc.addresses import parse_email
 from svc.config import MailConfig
 from svc.mail import messages
 from svc.mail.messages import Email
-from svc.mail.smtp import ServerAway
+from svc.mail.smtp import ServerUnavailable
 from svc.mail.transport import check_mail, message_of, new_sender
 
 LINK = "https://svc.example/confirm?token=" + "x" * 90
@@ -45,7 +45,7 @@ async def test_each_email_becomes_a_file(tmp_path):
 
 async def test_folder_that_cannot_be_written_counts_as_unreachable_server(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(ServerAway):
+    with pytest.raises(ServerUnavailable):
         await into_folder(tmp_path / "file", EMAIL)
 
 

@@ -14,7 +14,7 @@ from svc.errors import ErrorNote, StoreUnavailable
 from svc.http.metrics_page import open_metrics_page
 from svc.metrics import Metrics
 from svc.store import operations
-from svc.store.service_state import note_backup
+from svc.store.service_state import record_backup
 from tests.http.serving.test_sockets import answer_of, head
 from tests.scraped import Scraped
 from tests.store.makers import an_account
@@ -107,8 +107,8 @@ async def test_every_scrape_has_the_figures_from_the_store(store: Store, clock: 
         assert len(before.series("svc_accounts")) == 9
         assert before.series("svc_backup_age_seconds") == []
         await store.run(an_account())
-        await store.run(note_backup(clock() - 3_000))
-        await store.run(note_backup(clock() - 7_000))  # an earlier backup that ended later
+        await store.run(record_backup(clock() - 3_000))
+        await store.run(record_backup(clock() - 7_000))  # an earlier backup that ended later
         found = await service.scrape()
         assert found.total("svc_backup_age_seconds") == 3
         assert found.counts("svc_accounts", "state") == {("pending",): 1}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edge_worker.emulator.client import Customer, Emulator, proxied_zone
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import Service, open_service
 from svc.clock import DAY_MS
 from svc.config import StoreConfig
@@ -60,7 +60,7 @@ def strict() -> bool:
 
 @pytest.fixture
 async def emulator(strict: bool) -> AsyncIterator[Emulator]:
-    async with open_emulator(local_egress=True, **({} if strict else POLITE)) as running:
+    async with open_emulator(local_egress=True, **({} if strict else LENIENT)) as running:
         yield running
 
 

@@ -13,7 +13,7 @@ import httpx
 import trio
 
 from edge_worker.emulator.client import NO_TLS
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
@@ -125,7 +125,7 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
     async with (
-        open_emulator(local_egress=True, rate_limit=0, **POLITE) as emulator,
+        open_emulator(local_egress=True, rate_limit=0, **LENIENT) as emulator,
         open_store(store_config) as store,
         trio.open_nursery() as nursery,
     ):

@@ -17,7 +17,7 @@ import pytest
 import trio
 
 from edge_worker.emulator.client import Emulator, proxied_zone
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
 from svc.api.contract import ENDPOINTS
@@ -71,7 +71,7 @@ class RepeatedWrite:
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
     """A platform that runs no worker, because only calls to the platform are counted here."""
-    async with open_emulator(no_runtime=True, **POLITE) as running:
+    async with open_emulator(no_runtime=True, **LENIENT) as running:
         yield running
 
 

@@ -16,8 +16,8 @@ import pytest
 from edge_worker.harness.sampling import EVERYTHING
 from tests.databases import sqlite_config
 from tests.journeys.histories import ACTIONS, Plan, Seen
-from tests.journeys.lives import RandomAccounts
 from tests.journeys.moved_world import open_moved_world
+from tests.journeys.random_accounts import RandomAccounts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -405,7 +405,7 @@ async def test_refused_address_gets_no_notices_until_it_accepts_email(store, clo
             assert user.email_refused_at == START_MS
             if kind == "account":
                 await store.run(noticed(account_id, "resource_drift"))
-                await store.run(notifications.tell(account_id, {}, [], well=True, due_at=None, now=START_MS))
+                await store.run(notifications.enqueue(account_id, {}, [], well=True, due_at=None, now=START_MS))
                 assert await store.read(rows()) == []
                 await store.run(posted("reset"))
             else:
@@ -422,7 +422,7 @@ async def test_refused_address_gets_no_notices_until_it_accepts_email(store, clo
 
 
 def noticed(account_id: str, trouble: str) -> Tx[None]:
-    yield from notifications.tell(account_id, {}, [{"trouble": trouble}], well=False, due_at=None, now=START_MS)
+    yield from notifications.enqueue(account_id, {}, [{"trouble": trouble}], well=False, due_at=None, now=START_MS)
 
 
 @pytest.mark.parametrize("way", ["confirm", "notify"])
@@ -596,9 +596,9 @@ async def test_check_reports_email_queue(store, clock):
         "1 queued, the oldest since 2026-11-21T04:00:00.000Z; failed attempts: RCPT 450 4.2.0;"
         " mail servers reject the addresses of 1 user"
     )
-    assert "failed" not in _waiting(replace(found, troubles=())).text
-    assert _waiting(found).verdict == _waiting(replace(found, troubles=())).verdict == "warn"
-    assert _waiting(replace(found, troubles=(), refused_addresses=0)).verdict == "ok"
+    assert "failed" not in _waiting(replace(found, errors=())).text
+    assert _waiting(found).verdict == _waiting(replace(found, errors=())).verdict == "warn"
+    assert _waiting(replace(found, errors=(), refused_addresses=0)).verdict == "ok"
 
 
 async def test_deleting_account_deletes_its_emails(store, clock):

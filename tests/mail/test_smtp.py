@@ -14,7 +14,7 @@ import trustme
 
 from svc.config import MailConfig
 from svc.mail.messages import Email
-from svc.mail.smtp import AddressRefused, MailError, NotAccepted, OutcomeUnknown, Patience, ServerAway
+from svc.mail.smtp import AddressRefused, MailError, NotAccepted, OutcomeUnknown, Patience, ServerUnavailable
 from svc.mail.transport import check_mail, new_sender
 from tests.smtp_server import Act, SmtpServer
 
@@ -46,7 +46,7 @@ async def send(configured, *emails, patience=None):
 
 def error_at(step):
     """Return the expected error if the connection ends at this step."""
-    return {"RCPT": NotAccepted, "DATA": NotAccepted, "taken": OutcomeUnknown}.get(step, ServerAway)
+    return {"RCPT": NotAccepted, "DATA": NotAccepted, "taken": OutcomeUnknown}.get(step, ServerUnavailable)
 
 
 async def test_email_arrives_unchanged():
@@ -94,13 +94,13 @@ async def test_connection_is_reused_after_refused_email():
 @pytest.mark.parametrize(
     ("step", "answer", "error"),
     [
-        ("welcome", "421 4.3.2 busy", ServerAway),
-        ("welcome", "554 5.7.1 not you", ServerAway),
-        ("EHLO", "421 4.3.2 busy", ServerAway),
-        ("EHLO", "550 5.7.1 no", ServerAway),
-        ("MAIL", "451 4.3.0 later", ServerAway),
-        ("MAIL", "550 5.7.1 not this sender", ServerAway),
-        ("MAIL", "530 5.7.0 sign in first", ServerAway),
+        ("welcome", "421 4.3.2 busy", ServerUnavailable),
+        ("welcome", "554 5.7.1 not you", ServerUnavailable),
+        ("EHLO", "421 4.3.2 busy", ServerUnavailable),
+        ("EHLO", "550 5.7.1 no", ServerUnavailable),
+        ("MAIL", "451 4.3.0 later", ServerUnavailable),
+        ("MAIL", "550 5.7.1 not this sender", ServerUnavailable),
+        ("MAIL", "530 5.7.0 sign in first", ServerUnavailable),
         ("RCPT", "450 4.2.0 greylisted", NotAccepted),
         ("RCPT", "421 4.7.0 too many", NotAccepted),
         ("RCPT", "552 too many recipients", NotAccepted),
@@ -167,13 +167,13 @@ async def test_hanging_server_times_out(mock_clock, step):
 @pytest.mark.parametrize("step", ["welcome", "RCPT"])
 async def test_each_step_has_a_timeout(step):
     """On a slow machine, an earlier step may time out instead."""
-    with SmtpServer(at(step, Act.HANG)) as server, pytest.raises((ServerAway, NotAccepted)):
+    with SmtpServer(at(step, Act.HANG)) as server, pytest.raises((ServerUnavailable, NotAccepted)):
         await send(config(server), patience=Patience(step_s=0.5, connect_s=1_000, email_s=1_000))
 
 
 async def test_unreachable_server_is_unavailable():
     server = SmtpServer()
-    with pytest.raises(ServerAway, match="ConnectionRefusedError"):
+    with pytest.raises(ServerUnavailable, match="ConnectionRefusedError"):
         await send(config(server))
     server.stop()
 
@@ -207,11 +207,11 @@ async def test_sign_in_over_tls(authority, scheme):
         await send(config(server, scheme, "user:p%25s@"), EMAIL, EMAIL)
         assert (len(server.taken), server.connections) == (2, 1)
         await check_mail(config(server, scheme, "user:p%25s@"))
-        with pytest.raises(ServerAway, match="AUTH 535"):
+        with pytest.raises(ServerUnavailable, match="AUTH 535"):
             await send(config(server, scheme, "user:wrong@"))
         with pytest.raises(OSError, match="AUTH 535"):
             await check_mail(config(server, scheme, "user:wrong@"))
-        with pytest.raises(ServerAway, match="MAIL 530"):
+        with pytest.raises(ServerUnavailable, match="MAIL 530"):
             await send(config(server, scheme))
 
 
@@ -227,7 +227,7 @@ async def test_invalid_certificate_is_rejected_before_password_is_sent(authority
     }[wrong]()
     with (
         SmtpServer(tls=context_of(certificate), implicit_tls=scheme == "smtps", password="p") as server,
-        pytest.raises(ServerAway, match="SSLCertVerificationError"),
+        pytest.raises(ServerUnavailable, match="SSLCertVerificationError"),
     ):
         await send(config(server, scheme, "user:p@"))
     assert "AUTH" not in server.steps
@@ -238,7 +238,7 @@ async def test_invalid_certificate_is_rejected_before_password_is_sent(authority
 async def test_nothing_is_sent_if_offered_starttls_fails(authority, answer):
     with (
         SmtpServer(at("STARTTLS", answer), tls=context_of(authority.issue_cert("127.0.0.1"))) as server,
-        pytest.raises(ServerAway, match="STARTTLS"),
+        pytest.raises(ServerUnavailable, match="STARTTLS"),
     ):
         await send(config(server))
     assert "MAIL" not in server.steps
@@ -246,7 +246,7 @@ async def test_nothing_is_sent_if_offered_starttls_fails(authority, answer):
 
 async def test_password_is_never_sent_unencrypted():
     with SmtpServer() as server:
-        with pytest.raises(ServerAway, match="no STARTTLS: the password would be sent unencrypted"):
+        with pytest.raises(ServerUnavailable, match="no STARTTLS: the password would be sent unencrypted"):
             await send(config(server, credentials="user:secret@"))
         with pytest.raises(OSError, match="no STARTTLS"):
             await check_mail(config(server, credentials="user:secret@"))

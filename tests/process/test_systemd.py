@@ -51,9 +51,9 @@ async def test_lost_store_is_reported_and_watchdog_still_fed(tmp_path):
     problem: str | None = None
     with trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifications:
         await notifications.bind(str(tmp_path / "notify"))
-        systemd = Systemd(tell_at=str(tmp_path / "notify"), watchdog_s=0.02)
+        systemd = Systemd(notify_address=str(tmp_path / "notify"), watchdog_s=0.02)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(systemd.keep_told, lambda: problem)
+            nursery.start_soon(systemd.keep_notified, lambda: problem)
             assert await notifications.recv(1_000) == b"WATCHDOG=1"
             problem = "the disk is full"
             with trio.fail_after(30):
@@ -69,13 +69,13 @@ async def test_lost_store_is_reported_and_watchdog_still_fed(tmp_path):
 
 @pytest.mark.parametrize("place", ["/no/such/place", "@no-listener", "vsock:2:1", "x" * 200, "@"])
 async def test_missing_notify_socket_does_not_block(place, caplog):
-    await Systemd(tell_at=place).tell("READY=1")
+    await Systemd(notify_address=place).tell("READY=1")
     assert "systemd notification failed" in caplog.text
 
 
 def test_variables_of_other_process_are_ignored_and_removed():
     environ = {"LISTEN_PID": "1", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "x", "WATCHDOG_PID": "1", "WATCHDOG_USEC": "9"}
-    assert from_environment({**environ, "NOTIFY_SOCKET": "@a"}, pid=2) == Systemd(tell_at="@a")
+    assert from_environment({**environ, "NOTIFY_SOCKET": "@a"}, pid=2) == Systemd(notify_address="@a")
     environ |= {"WATCHDOG_PID": "2", "WATCHDOG_USEC": "30000000", "HOME": "/"}
     assert from_environment(environ, pid=2) == Systemd(watchdog_s=30)
     assert environ == {"HOME": "/"}

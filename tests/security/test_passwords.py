@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from argon2 import PasswordHasher, Type, extract_parameters, profiles
 
-from svc.security.password_policy import common_passwords, fault_for, fault_of
+from svc.security.password_policy import common_passwords, password_problem, password_problem_for_user
 from svc.security.passwords import dummy_hash, hash_password, verify_password
 from tests.cheap_passwords import AS_IT_IS
 
@@ -36,7 +36,7 @@ from tests.cheap_passwords import AS_IT_IS
     ],
 )
 def test_common_and_short_passwords_are_rejected(password):
-    assert fault_of(password) is not None
+    assert password_problem(password) is not None
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_common_and_short_passwords_are_rejected(password):
     ],
 )
 def test_other_passwords_are_accepted(password):
-    assert fault_of(password) is None
+    assert password_problem(password) is None
 
 
 def test_common_passwords_are_loaded_without_importing_package():
@@ -74,12 +74,12 @@ def test_common_passwords_are_loaded_without_importing_package():
     ],
 )
 def test_own_address_or_name_is_rejected(password, refused):
-    assert (fault_for("ann.smith@example.com", password) is not None) is refused
+    assert (password_problem_for_user("ann.smith@example.com", password) is not None) is refused
 
 
 def test_two_letter_name_does_not_forbid_digits():
-    assert fault_for("jo@example.com", "jo8274910385") is None
-    assert fault_for("12345679@example.com", "12345679") is not None
+    assert password_problem_for_user("jo@example.com", "jo8274910385") is None
+    assert password_problem_for_user("12345679@example.com", "12345679") is not None
 
 
 def test_unicode_forms_of_one_password_match():

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from svc.edge.tokens import WORKING_RIGHTS
+from svc.edge.tokens import WORKING_PERMISSIONS
 from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 
 # Keys in Cloudflare's reference (API token template URLs), and the permissions they represent.
@@ -35,4 +35,4 @@ def permissions_in(page: str) -> set[str]:
 def test_token_pages_request_required_permissions():
     needed = {"Account Settings Read", "Account API Tokens Write"}
     assert permissions_in(TOKEN_PAGE) == needed
-    assert permissions_in(FULL_TOKEN_PAGE) == needed | {permission.name for permission in WORKING_RIGHTS}
+    assert permissions_in(FULL_TOKEN_PAGE) == needed | {permission.name for permission in WORKING_PERMISSIONS}

@@ -11,7 +11,7 @@ import trio
 from svc.clock import DAY_MS, day_of
 from svc.errors import Conflict, ErrorNote
 from svc.ids import new_id
-from svc.model import DaysKept, UnwantedRoute, WorkerPush
+from svc.model import DaysKept, ObsoleteRoute, WorkerPush
 from svc.store import accounts, link_hosts, operations, states, syncs, totals, unwanted_routes
 from svc.store.tx import sql
 from svc.worker.pushed import PushedPart
@@ -87,9 +87,9 @@ async def test_silence_is_ignored_if_the_worker_has_just_reported(store):
     await store.run(in_state(account_id, "ready"))
     error = ErrorNote("worker_silent", "It is silent.")
     await store.run(accounts.record_pushes([(account_id, PUSH)]))
-    await store.run(accounts.note_silence(account_id, PUSH.at - 1, error, PUSH.at))  # read before the push
+    await store.run(accounts.record_silence(account_id, PUSH.at - 1, error, PUSH.at))  # read before the push
     assert (await account_of(store, account_id)).state == "ready"
-    await store.run(accounts.note_silence(account_id, PUSH.at, error, PUSH.at))
+    await store.run(accounts.record_silence(account_id, PUSH.at, error, PUSH.at))
     found = await account_of(store, account_id)
     assert (found.state, found.error) == ("no_connection", error)
 
@@ -102,15 +102,17 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
     async def asked_after_push(account_id, first, last):
         """Push these parts. Returns `restored_as_of` if the worker's data is to be read back, else None."""
         woken: list[str] = []
-        with store.changes.told_to(woken.append):
+        with store.changes.subscribe(woken.append):
             await store.run(accounts.record_pushes([(account_id, report)], {account_id: (first, last)}))
         account = await account_of(store, account_id)
         assert (account.suspected_at is None) == (account.restored_as_of is None) == (not woken)
         return account.restored_as_of
 
     async def read_back(account_id):
-        await store.run(syncs.caught_up(account_id))
-        await store.run(accounts.looked_at(account_id, (await account_of(store, account_id)).suspected_at, None))
+        await store.run(syncs.end_recovery(account_id))
+        await store.run(
+            accounts.record_health_check(account_id, (await account_of(store, account_id)).suspected_at, None)
+        )
 
     # Single parts, several parts, repeated, too early to be accepted, late.
     for first, last in ((1, 1), (2, 4), (2, 4), (3, 6), (7, None), (7, 7), (2, 3), (8, 8)):
@@ -125,7 +127,7 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
     assert await asked_after_push(second_id, 2, 2) == 0  # part 1 is missing
     await read_back(second_id)
     # After a restore, or in a database that was set back, the number of the next part is unknown.
-    for forget in (syncs.mark_restored(START_MS), syncs.write_anew(second_id, -1)):
+    for forget in (syncs.mark_restored(START_MS), syncs.sync_again_after(second_id, -1)):
         await store.run(forget)
         await read_back(second_id)
         assert await asked_after_push(second_id, 900, None) is None
@@ -182,7 +184,7 @@ async def test_change_of_days_kept_increments_the_version(store):
     account = await account_of(store, account_id)
     assert (account.days_kept, account.config_version) == (DaysKept(35, 0), 1)
     woken: list[str] = []
-    with store.changes.told_to(woken.append):
+    with store.changes.subscribe(woken.append):
         for same in ({}, {"days_kept": 35}, {"days_kept": None, "name": "Other"}):
             changed = await store.run(accounts.change_account(account_id, START_MS, **same))
             assert (changed.days_kept, changed.config_version, woken) == (DaysKept(35, 0), 1, [])
@@ -233,7 +235,7 @@ async def test_new_link_host_replaces_the_old_one_under_a_new_version(store):
     assert account.link_host is not None
     assert (account.link_host.host, account.link_host.version, account.config_version) == ("l.example.com", 3, 3)
     unwanted = await store.read(unwanted_routes.of_account(account_id))
-    assert unwanted == [UnwantedRoute(account_id, "zone", "go.example.com", "go.example.com/*", "r1")]
+    assert unwanted == [ObsoleteRoute(account_id, "zone", "go.example.com", "go.example.com/*", "r1")]
     await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone"))
     [left] = await store.read(unwanted_routes.of_account(account_id))
     assert (left.host, left.route_id) == ("l.example.com", None)

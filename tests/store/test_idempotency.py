@@ -11,7 +11,7 @@ import trio
 from svc.clock import DAY_MS
 from svc.errors import Conflict
 from svc.store import open_store
-from svc.store.idempotency import AnsweredMeanwhile, Claim, StoredAnswer, keep_answer, recall
+from svc.store.idempotency import AlreadyAnswered, Claim, StoredAnswer, keep_answer, recall
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.store.makers import a_user
@@ -59,7 +59,7 @@ async def test_only_one_of_concurrent_repeats_takes_effect(table):
         try:
             await table.run(effect(number))
             ends.append("done")
-        except AnsweredMeanwhile:
+        except AlreadyAnswered:
             ends.append("undone")
 
     async with trio.open_nursery() as nursery:
@@ -148,7 +148,7 @@ async def test_effect_is_rolled_back_if_the_response_cannot_be_stored(store_conf
         await store.run(owners())
         await store.run(make_table())
         await store.run(effect(1))
-        with pytest.raises(AnsweredMeanwhile):
+        with pytest.raises(AlreadyAnswered):
             await store.run(effect(2))
     async with open_store(store_config) as store:
         assert await store.read(ids()) == [1]

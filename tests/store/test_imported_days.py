@@ -45,7 +45,7 @@ def rows_of(target: Target):
 async def test_days_are_imported_once_and_marked(store, site):
     days = {YESTERDAY: Counts(5, 1, 4), TODAY - 400: Counts(7, 0, 0), TODAY: Counts(9), TODAY + 1: Counts(9)}
     changes: list[str] = []
-    with store.changes.told_to(changes.append):
+    with store.changes.subscribe(changes.append):
         compared = await store.read(compare_days(site, days))
         assert await store.read(rows_of(site)) == []
         assert await store.run(import_days(site, days)) == compared

@@ -57,7 +57,7 @@ async def test_counts_of_accounts_pushes_operations_emails_and_the_rollout(store
         await store.run(pushed(account_id, as_of))
     await store.run(sql_("update users set email_confirmed = 1"))
     for at in (START_MS + 5, START_MS + 3):
-        await store.run(notifications.tell(ids[0], {}, [{"trouble": "x"}], well=False, due_at=None, now=at))
+        await store.run(notifications.enqueue(ids[0], {}, [{"trouble": "x"}], well=False, due_at=None, now=at))
     rollout = await store.run(rollouts.begin("b", START_MS))
     await store.run(sql_("update rollouts set updated = 3, failed = 4"))
     await store.run(rollouts.stop(rollout, "failures", START_MS))

@@ -10,7 +10,7 @@ import trio
 
 from svc.clock import day_of
 from svc.errors import Conflict, ErrorNote, Forbidden, NotFound, ServiceError
-from svc.model import Link, Rule, UnwantedRoute
+from svc.model import Link, ObsoleteRoute, Rule
 from svc.store import accounts, link_lists, links, site_lists, site_paths, sites, totals, unwanted_routes
 from svc.store.link_lists import LinkFilter
 from svc.store.tx import sql
@@ -369,7 +369,7 @@ async def test_remaining_route_is_shown_until_the_user_has_seen_it(store):
     site_id = await store.run(a_site(account_id))
     site = await store.read(sites.get_site(user_id, site_id))
     left = ErrorNote("route_not_ours", "The route a.example/old* is left in place.", {"pattern": "a.example/old*"})
-    old_route = UnwantedRoute(account_id, "zone", "a.example", "a.example/old*", "r0", site_id)
+    old_route = ObsoleteRoute(account_id, "zone", "a.example", "a.example/old*", "r0", site_id)
     await store.run(unwanted_routes.forget(old_route, left))
 
     async def shown():
@@ -378,7 +378,7 @@ async def test_remaining_route_is_shown_until_the_user_has_seen_it(store):
     await store.run(sites.set_site_route(site_id, site.path, "zone", "active", "r1", None))
     assert await shown() == left
     site = await store.read(sites.get_site(user_id, site_id))
-    await store.run(sites.saw_site_route(site, "route_pending", None, None))
+    await store.run(sites.record_site_route(site, "route_pending", None, None))
     assert await shown() == left
     await store.run(sites.change_site(account_id, site_id, None, None))
     assert await shown() is None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from svc.errors import ErrorNote
-from svc.model import Rule, UnwantedRoute, WorkerPush
+from svc.model import ObsoleteRoute, Rule, WorkerPush
 from svc.store import accounts, links, operations, sites, states, unwanted_routes
 from svc.store.tx import sql
 from tests.clock import START_MS
@@ -81,7 +81,7 @@ async def test_warnings_of_a_site_are_independent_of_its_error(store):
 
     await store.run(sites.set_warnings(site_id, [warning]))
     assert await notes() == (None, (warning,))
-    route = UnwantedRoute(account_id, "zone", "shop.example.com", "shop.example.com/old*", None, site_id)
+    route = ObsoleteRoute(account_id, "zone", "shop.example.com", "shop.example.com/old*", None, site_id)
     await store.run(unwanted_routes.forget(route, NOTE))
     assert await notes() == (NOTE, (warning,))
     await store.run(sites.set_warnings(site_id, []))

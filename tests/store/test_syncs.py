@@ -60,16 +60,16 @@ async def test_rejected_rows_keep_their_error_until_they_are_synced(store):
 async def test_overtake_gives_the_configuration_a_version_above_the_workers(store):
     account_id = await an_account_with_links(store)
     await store.run(syncs.end_sync(account_id, 0, 3, {}, LIVE_AT))
-    assert await store.run(syncs.overtake(account_id, 40)) == 41
+    assert await store.run(syncs.raise_above_worker(account_id, 40)) == 41
     account = await account_of(store, account_id)
     assert (account.config_version, account.synced_version) == (41, 0)
     assert account.link_host is not None
     assert account.link_host.version == 41
     assert {one.version for one in (await links_of(store, account_id)).values()} == {41}
     assert account.days_kept == DaysKept(35, 0)  # never changed, so the worker has no row for it
-    assert await store.run(syncs.overtake(account_id, 40)) == 42  # repeated
+    assert await store.run(syncs.raise_above_worker(account_id, 40)) == 42  # repeated
     await store.run(accounts.change_account(account_id, START_MS, days_kept=20))
-    assert await store.run(syncs.overtake(account_id, 50)) == 51
+    assert await store.run(syncs.raise_above_worker(account_id, 50)) == 51
     assert (await account_of(store, account_id)).days_kept == DaysKept(20, 51)
 
 
@@ -130,8 +130,8 @@ async def test_worker_database_that_was_set_back_is_synced_under_a_new_version(s
     version = (await account_of(store, account_id)).config_version
     await store.run(syncs.end_sync(account_id, 0, version, {}, LIVE_AT))
     notified: list[str] = []
-    with store.changes.told_to(notified.append):
-        await store.run(syncs.write_anew(account_id, 1))
+    with store.changes.subscribe(notified.append):
+        await store.run(syncs.sync_again_after(account_id, 1))
     account = await account_of(store, account_id)
     assert (account.synced_version, account.config_version) == (1, version + 1)
     assert notified == [account.edge_account_id]

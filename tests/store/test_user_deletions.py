@@ -11,8 +11,8 @@ from svc.clock import DAY_MS
 from svc.config import LimitsConfig
 from svc.errors import Conflict, Forbidden, NotFound, Unauthorized
 from svc.ids import digest, new_id, new_secret
-from svc.leftover import Leftover
 from svc.model import Counts, Key
+from svc.remaining_resource import RemainingResource
 from svc.store import (
     accounts,
     disconnects,
@@ -33,19 +33,19 @@ from tests.clock import START_MS
 from tests.databases import sqlite_config
 from tests.store.makers import a_link, a_site, a_user, an_account, new_session
 from tests.store.test_plans import explained, scans
-from tests.store.whole_store import OF_NOBODY, TABLES, a_whole_life, all_rows
+from tests.store.whole_store import OF_NOBODY, TABLES, all_rows, user_with_all_rows
 
 if TYPE_CHECKING:
-    from svc.model import Farewell
+    from svc.model import DeletionResult
     from svc.store.outbox import MailKind
     from svc.store.sessions import Session
     from svc.store.tx import Store, Tx
 
 
-WORKER = Leftover("worker", "changed", {"worker": "svc-edge"})
+WORKER = RemainingResource("worker", "changed", {"worker": "svc-edge"})
 
 
-async def forget_all(store: Store, user_id: int) -> Farewell:
+async def forget_all(store: Store, user_id: int) -> DeletionResult:
     """Run the transactions after the first one, in order. On the platform, only the worker could not be removed."""
     for account in await store.read(accounts.list_accounts(user_id)):
         operation = await store.run(disconnects.begin_disconnect(account.id, new_id("op"), START_MS))
@@ -60,9 +60,9 @@ async def forget_all(store: Store, user_id: int) -> Farewell:
 
 @pytest.mark.rule("C12")
 async def test_deletion_removes_all_rows_of_the_user_and_no_others(store):
-    await store.run(a_whole_life())
+    await store.run(user_with_all_rows())
     before = await store.read(all_rows())
-    user_id = await store.run(a_whole_life())
+    user_id = await store.run(user_with_all_rows())
     full = await store.read(all_rows())
     # A new table needs a row in `a_whole_life`. If it does not reference users, `user_deletions` must delete its rows.
     assert [table for table in TABLES if full[table] == before[table]] == sorted({*OF_NOBODY, "departures"})
@@ -244,7 +244,7 @@ async def test_transactions_delete_at_most_one_batch(store, monkeypatch):
 
 async def test_deletion_finds_rows_by_index(tmp_path):
     async with open_store(sqlite_config(tmp_path)) as store:
-        user_id = await store.run(a_whole_life())
+        user_id = await store.run(user_with_all_rows())
         for forget in user_deletions.FORGET:
             plans: list[str] = []
             await store.run(explained(forget(user_id), plans))

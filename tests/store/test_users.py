@@ -25,7 +25,7 @@ HOUR_MS = 3_600_000
 def signed_up(email: str, password_hash: str, token: str, token_expires_at: int, now: int) -> Tx[User | None]:
     """Add a sign-up and the token of its confirmation e-mail."""
     user = yield from users.add_user(email, password_hash, now)
-    yield from users.put_mail_token(users.NOBODY if user is None else user.id, "confirm", token, token_expires_at)
+    yield from users.put_mail_token(users.UNKNOWN_USER if user is None else user.id, "confirm", token, token_expires_at)
     return user
 
 
@@ -147,12 +147,12 @@ async def test_known_devices_are_limited(store):
     for n in range(devices.MOST_DEVICES + 1):
         await store.run(devices.remember_device(user_id, f"d{n}", START_MS + n))
         await store.run(devices.remember_device(user_id, "used often", START_MS + n))
-    known = [n for n in range(devices.MOST_DEVICES + 1) if await store.read(devices.knows_device(user_id, f"d{n}"))]
+    known = [n for n in range(devices.MOST_DEVICES + 1) if await store.read(devices.is_known_device(user_id, f"d{n}"))]
     assert known == list(range(2, devices.MOST_DEVICES + 1))
-    assert await store.read(devices.knows_device(user_id, "used often"))
-    assert await store.read(devices.knows_device(other_id, "d0"))
+    assert await store.read(devices.is_known_device(user_id, "used often"))
+    assert await store.read(devices.is_known_device(other_id, "d0"))
     await store.run(devices.forget_devices(user_id))
-    assert not await store.read(devices.knows_device(user_id, "used often"))
+    assert not await store.read(devices.is_known_device(user_id, "used often"))
 
 
 async def test_confirmation_token_works_once_before_expiry_for_its_purpose(store):

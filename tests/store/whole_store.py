@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.errors import ServiceError
 from svc.ids import new_id, new_secret
-from svc.leftover import Leftover
-from svc.model import Event, Key, UnwantedRoute
+from svc.model import Event, Key, ObsoleteRoute
+from svc.remaining_resource import RemainingResource
 from svc.store import (
     devices,
     disconnects,
@@ -57,7 +57,7 @@ def all_rows() -> Tx[Rows]:
     return found
 
 
-def a_whole_life() -> Tx[int]:
+def user_with_all_rows() -> Tx[int]:
     """Add a user with rows in every table, mostly with the service's own transactions. Returns the id."""
     user_id = yield from a_user()
     yield sql("update users set email_confirmed = 1 where id = $1", user_id)
@@ -74,7 +74,7 @@ def a_whole_life() -> Tx[int]:
     former_id = yield from _an_account_with_all(user_id, new_secret())
     operation = yield from disconnects.begin_disconnect(former_id, new_id("op"), START_MS)
     yield from disconnects.end_disconnect(
-        operation, "svc-op_old", [Leftover("worker", "changed", {"worker": "svc-edge"})], START_MS
+        operation, "svc-op_old", [RemainingResource("worker", "changed", {"worker": "svc-edge"})], START_MS
     )
     yield from _an_account_with_all(user_id, new_secret())
     return user_id
@@ -85,7 +85,7 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
     running = yield from operations.running(account_id)
     assert running is not None
     yield from operations.token_asked(running.id, START_MS)
-    yield from operations.fail(running.id, ServiceError("renew_lost").note(), START_MS)
+    yield from operations.fail(running.id, ServiceError("renew_lost").to_note(), START_MS)
     yield from worker_keys.add_worker_key(account_id, worker_key)
     site_id, link_id = (yield from a_site(account_id)), (yield from a_link(account_id))
     path = yield from sites.unused_path(account_id, "shop.example.com", "/new")
@@ -95,7 +95,7 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
         path,
         START_MS,
     )
-    gone = UnwantedRoute(account_id, "zone", "shop.example.com", "shop.example.com/old*", None, site_id)
+    gone = ObsoleteRoute(account_id, "zone", "shop.example.com", "shop.example.com/old*", None, site_id)
     yield from unwanted_routes.add([gone])
     yield sql("insert into rollout_accounts (account_id, operation_id) values ($1, $2)", account_id, running.id)
     today = day_of(START_MS)
@@ -104,5 +104,5 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
         as_of = (day + 1) * DAY_MS if day < today else day * DAY_MS + HOUR_MS
         part = PushedPart(1, day, as_of, day < today, (hour,), (day * DAY_MS + HOUR_MS,), hour.rows)
         yield from ingest(account_id, [part], START_MS)
-    yield from notifications.tell(account_id, {}, [{"trouble": "revoked"}], well=False, due_at=None, now=START_MS)
+    yield from notifications.enqueue(account_id, {}, [{"trouble": "revoked"}], well=False, due_at=None, now=START_MS)
     return account_id

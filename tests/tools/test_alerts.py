@@ -12,7 +12,7 @@ from tests.tools.test_dashboard import SERIES
 from tools.alerts import ALERTS, rules_text
 from tools.dashboard import RULES
 
-# What Prometheus knows of every target by itself.
+# Metrics that Prometheus records for each target.
 OF_THE_SCRAPER = {"up"}
 WORDS = {"sum", "by", "rate", "increase", "histogram_quantile", "and", "offset", "instance", "le"}
 

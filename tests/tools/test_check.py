@@ -1,4 +1,4 @@
-"""Which tests `make check` runs for a change."""
+"""The selection of tests that `make check` runs for a change."""
 
 from __future__ import annotations
 

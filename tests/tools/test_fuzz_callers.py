@@ -1,4 +1,4 @@
-"""What the fuzzing of the contract holds against the table: an answer that is not as it says is seen."""
+"""The contract fuzzer reports responses that differ from the access table."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def world(furnished: Place) -> Iterator[World]:
     opened = World(furnished)
     yield opened
     opened.platform(lambda emulator: emulator.clear_faults())
-    opened.platform(lambda emulator: emulator.set_rudeness(minting="all_zones", renamed_right=""))
+    opened.platform(lambda emulator: emulator.set_failure_settings(minting="all_zones", renamed_permission=""))
 
 
 @pytest.fixture

@@ -40,12 +40,12 @@ def token(**wanted: Any) -> Callable[[World, Customer], str]:
     return made
 
 
-def rude(**rudeness: str) -> Callable[[World, Customer], str]:
+def rude(**settings: str) -> Callable[[World, Customer], str]:
     """Return a function that makes the platform misbehave in one way and returns the valid token."""
 
     def made(world: World, customer: Customer) -> str:
-        polite = {"minting": "all_zones", "renamed_right": ""}
-        world.platform(lambda emulator: emulator.set_rudeness(**{**polite, **rudeness}))
+        polite = {"minting": "all_zones", "renamed_permission": ""}
+        world.platform(lambda emulator: emulator.set_failure_settings(**{**polite, **settings}))
         return customer.bootstrap_token
 
     return made
@@ -64,7 +64,12 @@ REFUSED: tuple[Arranged, ...] = (
     (token(rights=["Account API Tokens Write"]), "bootstrap_permission_error", LACKS, ("Account Settings: Read",)),
     (rude(minting="silent"), "bootstrap_permission_error", LACKS, CANNOT_GIVE),
     (rude(minting="surplus"), "token_rights_mismatch", ("permissions than requested", "contact the operator"), ()),
-    (rude(renamed_right="D1 Write"), "permission_catalog", ("list of permissions lacks one", "needs an update"), ()),
+    (
+        rude(renamed_permission="D1 Write"),
+        "permission_catalog",
+        ("list of permissions lacks one", "needs an update"),
+        (),
+    ),
 )
 # Failures while the working token is created: the fault, and the text shown beside KEPT.
 AWAY: tuple[tuple[str, dict[str, Any], str], ...] = (

@@ -154,7 +154,7 @@ def test_statements_keep_the_newest_rows_in_any_order_and_when_repeated(batches)
 )
 def test_rule_survives_a_round_trip_through_json(rule):
     fields = json.loads(json.dumps(rule.fields()))
-    assert Rule.of(fields) == rule
+    assert Rule.from_fields(fields) == rule
     assert None not in fields.values()
     [row] = rows_of([], [link("abc", 3, rules=(rule,))], None, DEFAULT, 0)
     assert json.loads(row.body or "")["rules"] == [fields]

@@ -201,12 +201,12 @@ def test_rules_countries_sources_and_methods_are_evaluated_as_by_the_worker():
     ],
 )
 def test_query_is_encoded_as_by_a_browser(query: str | None, search: str):
-    assert Click.of("DE", "x", query, "GET").search == search
+    assert Click.from_request("DE", "x", query, "GET").search == search
 
 
 def test_absent_values_have_defaults():
-    assert Click.of(None, None, None, "GET") == Click("XX", "", "", "GET")
-    assert Click.of("DE", "  \tcurl/8\t", "a", "HEAD") == Click("DE", "curl/8", "?a", "HEAD")
+    assert Click.from_request(None, None, None, "GET") == Click("XX", "", "", "GET")
+    assert Click.from_request("DE", "  \tcurl/8\t", "a", "HEAD") == Click("DE", "curl/8", "?a", "HEAD")
 
 
 def test_bundle_with_untranslatable_pattern_is_rejected(tmp_path: Path):

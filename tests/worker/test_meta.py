@@ -11,7 +11,7 @@ from svc.worker.meta import WorkerMeta
 
 def meta(state: object = None, **values: object) -> WorkerMeta:
     rows = {"schema": 1, "config_version": 7, "state": json.dumps(state or {})} | values
-    return WorkerMeta.of([{"key": key, "value": value} for key, value in rows.items()])
+    return WorkerMeta.from_rows([{"key": key, "value": value} for key, value in rows.items()])
 
 
 @pytest.mark.rule("X6")
@@ -20,7 +20,7 @@ def test_valid_rows_are_parsed():
     state = {"day": 20_000, "as_of": 1_795_000_000_000, "push": {"tried": "op_abc", "next_at": 5}, "more": [1]}
     assert meta(state, config_version=10**12) == WorkerMeta(1, 10**12, 20_000, 1_795_000_000_000, "op_abc", 5)
     assert meta({"day": 20_000, "kept_from": 19_980}).kept_from == 19_980
-    assert WorkerMeta.of([]) == WorkerMeta(0, 0, -1, 0, "", 0)
+    assert WorkerMeta.from_rows([]) == WorkerMeta(0, 0, -1, 0, "", 0)
 
 
 @pytest.mark.rule("X6")

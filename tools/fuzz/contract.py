@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import trio
 
 from edge_worker.emulator.client import proxied_zone
-from edge_worker.emulator.process import POLITE, open_emulator
+from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import Service, open_service
 from edge_worker.programs import forking
 from svc.api.contract import ENDPOINTS
@@ -94,7 +94,7 @@ class Outcome:
 async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any]]]:
     """Run a service with users, including one with resources of every kind; return their description."""
     # A lenient platform without its rate limit, which would correctly reject the fuzzer's calls.
-    async with open_emulator(local_egress=True, rate_limit=0, **POLITE) as emulator:
+    async with open_emulator(local_egress=True, rate_limit=0, **LENIENT) as emulator:
         settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api}
         async with open_service(folder / "svc", settings) as service:
             yield service, {"url": service.url, "control": emulator.control, **await _create_users(service, emulator)}

@@ -238,7 +238,7 @@ async def permission_groups(account: Account) -> Response:
     """List the permission groups. `is_selectable` is a hint: only the creation decides."""
     creator = _creator()
     name, scope = request.args.get("name"), request.args.get("scope")
-    renamed = platform().renamed_right
+    renamed = platform().renamed_permission
     known = [dataclasses.replace(g, name=f"{g.name} (new)") if g.name == renamed else g for g in GROUPS]
     found = [g for g in known if name in (None, g.name) and scope in (None, g.scope)]
     return envelope(

@@ -54,7 +54,7 @@ async def record_refusal(
     if current is None or current.token_id != account.token_id:
         return  # the refusal was for the previous token
     if state is not None:
-        await context.store.run(states.move(account.id, SERVING, state, error.note(), context.clock()))
+        await context.store.run(states.move(account.id, SERVING, state, error.to_note(), context.clock()))
     if error.code in _SUGGESTS_MORE:
         await context.store.run(accounts.suspect(account.id, context.clock()))
 
@@ -86,6 +86,6 @@ async def record_silence(context: Context, account: Account, timers: Timers) -> 
     silent_at = account.heard_at + int(context.config.timing.silent_after_s * 1000)
     now = context.clock()
     if now >= silent_at:
-        await context.store.run(accounts.note_silence(account.id, account.heard_at, _SILENT.note(), now))
+        await context.store.run(accounts.record_silence(account.id, account.heard_at, _SILENT.to_note(), now))
         return math.inf
     return trio.current_time() + (silent_at - now) / 1000

@@ -25,7 +25,7 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
         return math.inf
     now = context.clock()
     if now >= account.token_expires_at:
-        await context.store.run(working_tokens.expire(account.id, _EXPIRED.note(), now))
+        await context.store.run(working_tokens.expire(account.id, _EXPIRED.to_note(), now))
         return math.inf
     soon_at = account.token_expires_at - accounts.EXPIRY_WARNING_MS
     if now >= soon_at and "token_expires_soon" not in account.warnings:

@@ -87,7 +87,7 @@ class Finding:
             return "Nothing to do: the service repairs it automatically."
         return CATALOGUE[self.code].remedy or CATALOGUE[self.code].message
 
-    def note(self) -> ErrorNote:
+    def to_note(self) -> ErrorNote:
         """Return the finding as the error that the account shows."""
         return ErrorNote(self.code, f"{self.thing[0].upper()}{self.thing[1:]} {self.found}.", self.details)
 

@@ -128,7 +128,7 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
     except ServiceError as error:
         log.info("install not repeated", extra={"account": account.id, "code": error.code})
         return timers.repeat_at
-    note = await _confirm_refusal(context, account, found[0].note())
+    note = await _confirm_refusal(context, account, found[0].to_note())
     if note.code != "token_refused":
         await context.store.run(states.move(account.id, (account.state,), account.state, note, context.clock()))
     return timers.repeat_at
@@ -212,7 +212,7 @@ async def state_with_new_token(context: Context, account: Account) -> tuple[Acco
         if worst is None:
             return (account.state, account.error) if account.state in SERVING else ("ready", None)
         if worst.code != "token_refused":
-            return STATE_AFTER[worst.code], worst.note()
+            return STATE_AFTER[worst.code], worst.to_note()
     return account.state, account.error
 
 
@@ -354,7 +354,7 @@ async def _record_findings(context: Context, account: Account, found: Sequence[F
     """Show the most severe finding on the account, whatever it showed before; without findings, restore `ready`."""
     if not found or account.well_at is not None or account.suspected_at is not None:
         well_at = None if found else context.clock()
-        await context.store.run(accounts.looked_at(account.id, account.suspected_at, well_at))
+        await context.store.run(accounts.record_health_check(account.id, account.suspected_at, well_at))
     if account.state not in _WATCHED:
         return
     worst = _most_severe(found)
@@ -362,7 +362,7 @@ async def _record_findings(context: Context, account: Account, found: Sequence[F
         if account.state not in SERVING:
             await context.store.run(states.move(account.id, (account.state,), "ready", None, context.clock()))
         return
-    note = await _confirm_refusal(context, account, worst.note())
+    note = await _confirm_refusal(context, account, worst.to_note())
     state = STATE_AFTER[note.code]
     if (account.state, account.error) != (state, note):
         log.warning("account unhealthy", extra={"account": account.id, "code": note.code})

@@ -119,7 +119,7 @@ async def _read_wanted(
             continue
         pattern = site_pattern(site.host, site.path)
         if site.state == "active":
-            record = partial(sites.saw_site_route, site)
+            record = partial(sites.record_site_route, site)
             made.append(
                 _Routed(
                     site.host,
@@ -150,7 +150,7 @@ def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
         state: RouteState, route_id: str | None, error: ErrorNote | None, warnings: Sequence[ErrorNote]
     ) -> Tx[None]:
         note = error or next(iter(warnings), None)
-        return link_hosts.saw_link_host_route(account_id, host.host, state, route_id, note)
+        return link_hosts.record_link_host_route(account_id, host.host, state, route_id, note)
 
     is_warning = host.error is not None and host.error.code in SITE_WARNINGS
     return _Routed(
@@ -242,7 +242,7 @@ async def _without_zone(
         return [findings.unknown("routes", TO_WORKER, unavailable)]
     found = []
     for one in made:
-        note = zone_not_found(one.host).note()
+        note = zone_not_found(one.host).to_note()
         await context.store.run(one.record("route_pending", one.route_id, note, ()))
         repair = None if zone is None else _leave_to_duty  # the zone is back, under another id
         found.append(Finding("route_gone", note.code, {"route": one.pattern}, repair))

@@ -115,7 +115,7 @@ async def _read_state(access: Access, database_id: str, expected: Synced | None)
 
 def _parse_meta(rows: Sequence[Mapping[str, Any]]) -> WorkerMeta | None:
     try:
-        return WorkerMeta.of(rows)
+        return WorkerMeta.from_rows(rows)
     except (ValueError, KeyError):
         return None
 
@@ -142,7 +142,7 @@ async def _make_tables(context: Context, access: Access, account: Account) -> No
     # A new table gets the whole configuration; a restored one gets only what is newer than its version.
     [found] = await d1.query(access, account.database_id, [("select exists (select 1 from config) as filled", [])])
     version = meta.config_version if found.rows[0]["filled"] else 0
-    await context.store.run(syncs.write_anew(account.id, version))
+    await context.store.run(syncs.sync_again_after(account.id, version))
 
 
 async def _is_later_upload(context: Context, account: Account, meta: WorkerMeta) -> bool:
@@ -165,7 +165,7 @@ def _configuration(
         repair = findings.repair_by(context, partial(bump_version, account.id))  # a new version wakes the sync
         return [Finding("configuration_newer", "resource_drift", repair=repair)]
     if version < account.synced_version:
-        repair = findings.repair_by(context, partial(syncs.write_anew, account.id, version))
+        repair = findings.repair_by(context, partial(syncs.sync_again_after, account.id, version))
         facts = {"version": str(version), "given": str(account.synced_version)}
         return [Finding("configuration_older", "resource_drift", facts, repair)]
     if expected is None or state.count is None or state.count == (expected.rows, expected.versions):
@@ -215,4 +215,4 @@ async def record_crons(context: Context, account: Account, found: Sequence[Findi
     if stopped and "crons_stopped" not in account.warnings:
         await context.store.run(accounts.warn(account.id, "crons_stopped"))
     elif not stopped and "crons_stopped" in account.warnings:
-        await context.store.run(accounts.unwarn(account.id, "crons_stopped"))
+        await context.store.run(accounts.remove_warning(account.id, "crons_stopped"))

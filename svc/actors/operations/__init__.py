@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from svc.actors.operations import install, run, update
 from svc.errors import Conflict
 from svc.ids import new_id
-from svc.logs import lines_about
+from svc.logs import log_context
 from svc.store import accounts, operations
 
 if TYPE_CHECKING:
@@ -53,5 +53,5 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind not in WORK:
         return math.inf
-    with lines_about(operation=operation.id):
+    with log_context(operation=operation.id):
         return await run.resume(context, WORK[operation.kind], operation, timers)

@@ -174,10 +174,10 @@ async def mint(
     except EdgeRefused as error:
         if error.code == "permission_error":  # it can read tokens but not write them
             raise _missing_permissions([_TOKENS_WRITE]) from None
-        if tokens.cannot_give(error, groups):
+        if tokens.cannot_grant(error, groups):
             raise _cannot_grant(error.details) from None
         raise ServiceError("token_check_failed", error.message, error.details) from None
-    requested, received = tokens.rights_of(policies), tokens.rights_of(token.policies)
+    requested, received = tokens.permissions_of(policies), tokens.permissions_of(token.policies)
     if received < requested:
         raise _cannot_grant(had_effect=True)
     if received != requested:
@@ -200,7 +200,7 @@ def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bo
         "The bootstrap token cannot grant permissions that it does not hold; details.missing names them.",
         {
             **(details or {}),
-            "missing": [right.name for right in tokens.WORKING_RIGHTS],
+            "missing": [right.name for right in tokens.WORKING_PERMISSIONS],
             "token_page": FULL_TOKEN_PAGE,
         },
         had_effect=had_effect,
@@ -270,7 +270,7 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
     except ServiceError as error:
         log.warning("lost tokens not deleted", extra={"account": account.id, "code": error.code})
         is_clean = False
-    await context.store.run(working_tokens.note_others(account.id, looked=is_clean))
+    await context.store.run(working_tokens.record_others(account.id, looked=is_clean))
     try:
         await tokens.delete(bootstrap.access, bootstrap.own.id)
     except (EdgeRefused, EdgeUnavailable) as error:
@@ -278,7 +278,7 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
             log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
             return
     context.deleted_bootstraps.append(bootstrap.own.id)
-    await context.store.run(working_tokens.bootstrap_gone(account.id))
+    await context.store.run(working_tokens.record_bootstrap_deleted(account.id))
 
 
 def sealed(context: Context, account: Account, token: NewToken, bootstrap: TokenStatus) -> WorkingToken:
@@ -308,7 +308,7 @@ async def forget_when_due(context: Context, account: Account, timers: Timers) ->
     left_s = (account.bootstrap_expires_at - context.clock()) / 1000
     if left_s > 0:
         return trio.current_time() + left_s
-    await context.store.run(working_tokens.bootstrap_gone(account.id))
+    await context.store.run(working_tokens.record_bootstrap_deleted(account.id))
     return math.inf
 
 

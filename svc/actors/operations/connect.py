@@ -22,7 +22,7 @@ import trio
 from svc.actors.operations import bootstrap
 from svc.errors import Conflict, EdgeUnavailable, ServiceError, StoreUnavailable
 from svc.ids import new_id
-from svc.logs import tell_lines
+from svc.logs import add_log_context
 from svc.store import connects, operations
 
 if TYPE_CHECKING:
@@ -96,10 +96,10 @@ async def connect(
                     now=context.clock(),
                 )
             )
-            tell_lines(account=account.id, operation=operation.id)
+            add_log_context(account=account.id, operation=operation.id)
             operation, token = await _working_token(context, checked.access, account, operation)
     except (EdgeUnavailable, trio.TooSlowError) as error:
-        await context.store.run(connects.leave_pending(edge_account_id, operations.WAITING, context.clock()))
+        await context.store.run(connects.pause_connect(edge_account_id, operations.WAITING, context.clock()))
         if isinstance(error, EdgeUnavailable):
             raise
         raise EdgeUnavailable("Cloudflare took too long; repeat the request to continue.") from None
@@ -149,7 +149,9 @@ async def _leave_pending(context: Context, account: Account, refusal: ServiceErr
     lost = await context.store.read(operations.with_open_token(account.id))
     if lost:
         refusal = bootstrap.with_token_names(lost, refusal)
-    leave = connects.leave_pending(account.edge_account_id, operations.WAITING, context.clock(), error=refusal.note())
+    leave = connects.pause_connect(
+        account.edge_account_id, operations.WAITING, context.clock(), error=refusal.to_note()
+    )
     await context.store.run(leave)
     return refusal
 
@@ -161,7 +163,7 @@ async def _give_up(context: Context, access: Access, account: Account, refusal: 
     """
     lost = await bootstrap.clean_up(context, access, account, refusal)
     if not lost:
-        await context.store.run(connects.drop_connect(account.id, refusal.note(), context.clock()))
+        await context.store.run(connects.drop_connect(account.id, refusal.to_note(), context.clock()))
         return refusal
     await _record_lost_tokens(context, account, lost)
     return bootstrap.with_token_names(lost, refusal)
@@ -173,7 +175,7 @@ async def _record_lost_tokens(context: Context, account: Account, lost: Sequence
         "The connect was interrupted. Revoke the named tokens at Cloudflare if they exist, then connect again.",
         bootstrap.tokens_to_revoke(lost),
     )
-    await context.store.run(connects.lose_bootstrap(account.id, error.note(), context.clock()))
+    await context.store.run(connects.fail_connect(account.id, error.to_note(), context.clock()))
 
 
 async def _finish(

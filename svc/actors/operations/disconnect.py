@@ -27,8 +27,8 @@ from svc.edge import d1, routes, tokens, workers
 from svc.edge.answers import DailyLimit
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.ids import new_id
-from svc.leftover import Leftover
-from svc.logs import tell_lines
+from svc.logs import add_log_context
+from svc.remaining_resource import RemainingResource
 from svc.store import accounts, disconnects, operations, sites, unwanted_routes, users
 from svc.store.events import by_service
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.d1 import Database
     from svc.edge.routes import Route
-    from svc.leftover import LeftKind, LeftWhy
-    from svc.model import Account, FormerAccount, Operation, UnwantedRoute
+    from svc.model import Account, FormerAccount, ObsoleteRoute, Operation
+    from svc.remaining_resource import LeftKind, LeftWhy
     from svc.store.tx import Tx
 
 log = logging.getLogger(__name__)
@@ -104,13 +104,13 @@ async def _carry_out(
     context: Context, operation: Operation, commit: Commit[FormerAccount, R], deadline: float = math.inf
 ) -> R:
     account = accounts.present(await context.store.read(accounts.account_by_id(operation.account_id)))
-    tell_lines(account=account.id, operation=operation.id)
-    leaving = await context.store.read(users.is_leaving(account.user_id))
+    add_log_context(account=account.id, operation=operation.id)
+    leaving = await context.store.read(users.is_being_deleted(account.user_id))
     removal = _Removal(context, account, operation, keeps_counts=not leaving)
     await removal.list_resources()
     with trio.move_on_at(min(deadline, trio.current_time() + context.config.edge.connect_s)) as deadline_scope:
         await removal.run(deadline_scope)
-    left = [found for resource in removal.resources if (found := resource.leftover) is not None]
+    left = [found for resource in removal.resources if (found := resource.remaining) is not None]
     log.info("disconnected", extra={"account": account.id, "left": len(left)})
     end = disconnects.end_disconnect(
         operation, removal.revoke_token, left, context.clock(), counts_kept=removal.counts_kept
@@ -127,16 +127,20 @@ class _Resource:
     left: _Reason | None = _TOO_SLOW
 
     @property
-    def leftover(self) -> Leftover | None:
+    def remaining(self) -> RemainingResource | None:
         """The remaining resource as it is reported; None if it is gone."""
-        return None if self.left is None else Leftover(self.kind, self.left.code, {**self.facts, **self.left.facts})
+        return (
+            None
+            if self.left is None
+            else RemainingResource(self.kind, self.left.code, {**self.facts, **self.left.facts})
+        )
 
 
 @dataclass
 class _MadeRoute(_Resource):
     """A route that the service created or requested."""
 
-    route: UnwantedRoute = field(kw_only=True)
+    route: ObsoleteRoute = field(kw_only=True)
 
 
 @dataclass

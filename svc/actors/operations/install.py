@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from svc.actors.operations.bootstrap import probe
 from svc.actors.operations.run import Work
 from svc.actors.sync.schema import migrate
-from svc.actors.sync.script import ownership_tag, upload_of, upload_status
+from svc.actors.sync.script import build_upload, ownership_tag, upload_status
 from svc.clock import DAY_MS
 from svc.edge import d1, workers
 from svc.edge.access import LATE_MS
@@ -84,7 +84,7 @@ async def upload_script(job: Job) -> None:
         return
     worker_key = new_secret("svcw_")
     await context.store.run(installs.begin_upload(operation, digest(worker_key)))
-    content = upload_of(
+    content = build_upload(
         context.bundle,
         account.database_id,
         push_url=context.push_url,
@@ -132,7 +132,7 @@ async def _find_or_create_database(context: Context, access: Access, account: Ac
     existing = await d1.find(access, DATABASE_NAME)
     if existing is None:
         # Recorded first: a database of this name that is found later is the one created here.
-        await context.store.run(accounts.seek_database(account.id, context.clock()))
+        await context.store.run(accounts.record_database_creation(account.id, context.clock()))
         existing = await _create_database(access, account)
     elif not may_be_ours(account, existing):
         raise EdgeRefused("name_taken", f"The account has a database {DATABASE_NAME} that the service did not create.")

@@ -88,7 +88,7 @@ async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[
         counts.add_day_visitors,
     )
     for statement in counts.visitor_statements():
-        counts.told_apart(await _rows(access, database_id, statement))
+        counts.add_visitors(await _rows(access, database_id, statement))
     days: list[TargetCounts] = []
     while True:
         rows = await _rows(access, database_id, stored_totals.days_statement(first_day, days[-1] if days else None))

@@ -24,7 +24,7 @@ from svc.actors.checks import health_check
 from svc.actors.operations import bootstrap
 from svc.errors import EdgeUnavailable, ServiceError, StoreUnavailable
 from svc.ids import new_id
-from svc.logs import tell_lines
+from svc.logs import add_log_context
 from svc.store import accounts, operations, renewals
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
             account, operation = await context.store.run(
                 renewals.begin_renew(account_id, new_id("op"), context.clock())
             )
-            tell_lines(account=account.id, operation=operation.id)
+            add_log_context(account=account.id, operation=operation.id)
             operation, token = await bootstrap.mint(context, access, account, operation)
     except StoreUnavailable:
         raise  # the row names what has to be cleaned up
@@ -121,7 +121,7 @@ async def _end_interrupted(context: Context, account_id: str) -> None:
     lost = await context.store.read(operations.with_open_token(account_id))
     error = _lost("The renewal was interrupted.", lost or [operation])
     log.warning("renewal interrupted", extra={"account": account_id, "tokens": len(lost)})
-    await context.store.run(renewals.fail_renew(account_id, error.note(), context.clock()))
+    await context.store.run(renewals.fail_renew(account_id, error.to_note(), context.clock()))
 
 
 async def _give_up(context: Context, access: Access, account: Account, cause: ServiceError) -> ServiceError:
@@ -137,7 +137,7 @@ async def _give_up(context: Context, access: Access, account: Account, cause: Se
         cause = _lost(cause.message, lost)
     elif lost:
         cause = bootstrap.with_token_names(lost, cause)
-    await context.store.run(renewals.fail_renew(account.id, cause.note(), context.clock()))
+    await context.store.run(renewals.fail_renew(account.id, cause.to_note(), context.clock()))
     return cause
 
 

@@ -89,7 +89,7 @@ async def resume(context: Context, work: Work, operation: Operation, timers: Tim
         reason = error.message if isinstance(error, ServiceError) else "It took too long."
         failure = ErrorNote("cloudflare_error", f"Gave up after {ATTEMPTS} attempts: {reason}", dict(_TRANSIENT))
     except ServiceError as error:
-        failure = error.note()
+        failure = error.to_note()
     if failure is not None:
         await context.store.run(work.failed(operation, failure, context.clock()))
     timers.operation_at = 0

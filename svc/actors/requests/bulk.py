@@ -60,13 +60,13 @@ def add_wanted(
                 codes.add(batch[place].code)
         drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
     results = yield from add_links(batch, limit)
-    if not links_made(results):
+    if not count_links(results):
         yield UNCHANGED
     added = iter(results)
     return [one if isinstance(one, ServiceError) else next(added) for one in wanted]
 
 
-def links_made(results: Sequence[Link | ServiceError]) -> int:
+def count_links(results: Sequence[Link | ServiceError]) -> int:
     """Return the number of links among the results."""
     return sum(not isinstance(one, ServiceError) for one in results)
 

@@ -12,12 +12,12 @@ from svc.store import accounts, link_hosts
 if TYPE_CHECKING:
     from svc.actors.context import Commit, Context
     from svc.edge.zones import HostRecords, Zone
-    from svc.model import LinkHost, LinkHostWish
+    from svc.model import LinkHost, LinkHostRequest
 
 R = TypeVar("R")
 
 
-async def put(context: Context, account_id: str, wish: LinkHostWish, commit: Commit[LinkHost, R]) -> R:
+async def put(context: Context, account_id: str, wish: LinkHostRequest, commit: Commit[LinkHost, R]) -> R:
     """Set or replace the link host. Links keep their codes; a duty creates the route afterwards.
 
     Raises Conflict account_not_ready, link_host_is_website, link_host_without_certificate; ServiceError zone_not_found,
@@ -34,7 +34,7 @@ async def put(context: Context, account_id: str, wish: LinkHostWish, commit: Com
     return await context.store.run(commit(link_hosts.put_link_host(account_id, wish.host, zone.id)))
 
 
-def _check_certificate(zone: Zone, wish: LinkHostWish) -> None:
+def _check_certificate(zone: Zone, wish: LinkHostRequest) -> None:
     """Raises Conflict link_host_without_certificate, because browsers would reject every link."""
     if not zone.has_certificate(wish.host) and not wish.has_certificate:
         raise Conflict(
@@ -45,7 +45,7 @@ def _check_certificate(zone: Zone, wish: LinkHostWish) -> None:
         )
 
 
-def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostWish) -> None:
+def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostRequest) -> None:
     """Raises Conflict link_host_is_website: the link host's route gets all requests, so a website is unreachable.
 
     The service changes no DNS record, so the website is reachable again once the route is removed.

@@ -68,7 +68,7 @@ class _UsageReader:
         self._database_id = account.database_id or ""
         self._now = now
         self._last_day = day_of(now) - 1
-        self._first_day = day_of(now) - analytics.DAYS_TOLD
+        self._first_day = day_of(now) - analytics.DAYS_AVAILABLE
         self._figures: dict[Metric, Sequence[Figure] | None] = {}
         self._size_bytes: int | None = None
 

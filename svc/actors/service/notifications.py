@@ -124,7 +124,7 @@ async def notify_when_due(context: Context, account: Account, timers: Timers) ->
     step = next_step(before, problems, now, _LASTING_MS)
     if step.seen != before or step.due_at != account.notice_due_at:
         await context.store.run(
-            notifications.tell(
+            notifications.enqueue(
                 account.id,
                 {name: asdict(one) for name, one in step.seen.items()},
                 [{"trouble": name, **problems[name]} for name in step.news],

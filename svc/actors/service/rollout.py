@@ -76,7 +76,7 @@ async def advance(context: Context) -> int:
     Returns the number of periods that may pass before the next call, unless the stored rollout changes.
     """
     now = context.clock()
-    if context.config.push_trouble(context.push_url) is not None:
+    if context.config.push_url_problem(context.push_url) is not None:
         return _IDLE_PERIODS  # no worker could push; already logged at startup
     away_ms = max(_AWAY_MS, int(_AWAY_PERIODS * context.config.timing.rollout_every_s * 1000))
     rollout, progress = await context.store.run(rollouts.poll(context.bundle.sha256, away_ms, now))

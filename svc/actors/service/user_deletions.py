@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from svc.actors.context import Commit, Context
-    from svc.model import Account, Farewell, FormerAccount
+    from svc.model import Account, DeletionResult, FormerAccount
     from svc.store.tx import Tx
 
 log = logging.getLogger(__name__)
@@ -59,15 +59,15 @@ class _Departure:
     """A running deletion, shared by all callers that wait for its end."""
 
     ended: trio.Event = field(default_factory=trio.Event)
-    result: Farewell | ServiceError | None = None
+    result: DeletionResult | ServiceError | None = None
 
-    def end(self, result: Farewell | ServiceError) -> None:
+    def end(self, result: DeletionResult | ServiceError) -> None:
         """Set the result and wake the callers; later calls have no effect."""
         if self.result is None:
             self.result = result
             self.ended.set()
 
-    async def farewell(self) -> Farewell:
+    async def farewell(self) -> DeletionResult:
         """Wait for the end. Raises the error that ended the deletion."""
         await self.ended.wait()
         if isinstance(self.result, ServiceError):
@@ -77,7 +77,7 @@ class _Departure:
         return self.result
 
 
-class Departures:
+class UserDeletions:
     """Deletes users. The tasks run in the supervisor's nursery; each is a separate fault domain."""
 
     def __init__(self, context: Context, nursery: trio.Nursery, actor_of: Callable[[str], Disconnecting]) -> None:
@@ -92,7 +92,7 @@ class Departures:
         for user_id in await self._context.store.read(user_deletions.under_way()):
             self._start(user_id, partial(self._carry_out, user_id))
 
-    async def leave(self, user_id: int, verified: str, access_digest: str) -> Farewell:
+    async def leave(self, user_id: int, verified: str, access_digest: str) -> DeletionResult:
         """Delete the user of the session with this access token. Further callers wait for the same deletion.
 
         `verified`: the stored hash that the password was checked against. Cancelling the caller does not stop the
@@ -111,12 +111,14 @@ class Departures:
         """Begin no new deletions. Running ones stop after their current step, until the next start."""
         self._closed = True
 
-    def _start(self, user_id: int, work: Callable[[], Awaitable[Farewell]]) -> _Departure:
+    def _start(self, user_id: int, work: Callable[[], Awaitable[DeletionResult]]) -> _Departure:
         departure = self._going_on[user_id] = _Departure()
         self._nursery.start_soon(self._run_to_end, user_id, departure, work, name=f"deletion of user {user_id}")
         return departure
 
-    async def _run_to_end(self, user_id: int, departure: _Departure, work: Callable[[], Awaitable[Farewell]]) -> None:
+    async def _run_to_end(
+        self, user_id: int, departure: _Departure, work: Callable[[], Awaitable[DeletionResult]]
+    ) -> None:
         """Run a deletion to its end. After a crash its callers get `internal`, and it starts again."""
         crashes = 0
         try:
@@ -137,11 +139,11 @@ class Departures:
             departure.end(Stopping())  # after a cancellation, so that no caller waits forever
             del self._going_on[user_id]
 
-    async def _begin(self, user_id: int, verified: str, access_digest: str) -> Farewell:
+    async def _begin(self, user_id: int, verified: str, access_digest: str) -> DeletionResult:
         await self._context.store.run(user_deletions.begin(user_id, verified, access_digest, self._context.clock()))
         return await self._carry_out(user_id)
 
-    async def _carry_out(self, user_id: int) -> Farewell:
+    async def _carry_out(self, user_id: int) -> DeletionResult:
         """Run all steps after the first commit. Retries while the store is unavailable. Raises Stopping."""
         by = trio.current_time() + _LONGEST_S
         while True:
@@ -180,7 +182,7 @@ class Departures:
             actor = self._actor_of(account.edge_account_id)
             until = by if tries < _TRIES else -math.inf
             try:
-                await actor.disconnect(account.user_id, account.id, user_deletions.told, by=until)
+                await actor.disconnect(account.user_id, account.id, user_deletions.mark_for_result, by=until)
                 return
             except NotFound:  # a refused connect has deleted its record
                 return

@@ -88,7 +88,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
 async def _clear_limit_warning(context: Context, account: Account) -> None:
     """Clear the warning about the daily limit after a complete sync."""
     if "daily_limit" in account.warnings:
-        await context.store.run(accounts.unwarn(account.id, "daily_limit"))
+        await context.store.run(accounts.remove_warning(account.id, "daily_limit"))
 
 
 async def _sync(context: Context, account: Account, database_id: str) -> None:
@@ -149,6 +149,6 @@ async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], re
         target = config_rows.target_of(rows[0])
         if target is None:
             raise
-        refused[target] = blocked.note()
+        refused[target] = blocked.to_note()
         return 0
     return len(rows)

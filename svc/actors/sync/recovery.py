@@ -36,7 +36,7 @@ async def read_meta(access: Access, database_id: str) -> WorkerMeta:
     """Read `meta` from the worker's database. Raises EdgeRefused, EdgeUnavailable."""
     [found] = await d1.query(access, database_id, [(STATEMENT, [])])
     try:
-        return WorkerMeta.of(found.rows)
+        return WorkerMeta.from_rows(found.rows)
     except (ValueError, KeyError) as error:
         raise EdgeRefused("resource_drift", UNREADABLE) from error
 
@@ -59,7 +59,7 @@ async def catch_up(context: Context, access: Access, account: Account, database_
         "store behind the worker",
         extra={"account": account.id, "asked": account.asked_version, "found": meta.config_version},
     )
-    version = await context.store.run(syncs.overtake(account.id, meta.config_version))
+    version = await context.store.run(syncs.raise_above_worker(account.id, meta.config_version))
     caught_up = accounts.present(await context.store.read(accounts.account_by_id(account.id)))
     await _remove_unknown(context, access, caught_up, database_id, version)
     try:
@@ -69,7 +69,7 @@ async def catch_up(context: Context, access: Access, account: Account, database_
         if isinstance(error, EdgeRefused) and error.code != "cloudflare_error":
             raise
         log.warning("totals not read back", extra={"account": account.id, "why": type(error).__name__})
-    await context.store.run(syncs.caught_up(account.id))
+    await context.store.run(syncs.end_recovery(account.id))
     return caught_up
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc.actors.duty import Timers
     from svc.edge.access import Access
     from svc.edge.routes import Route
-    from svc.model import Account, LinkHost, RouteState, Site, UnwantedRoute
+    from svc.model import Account, LinkHost, ObsoleteRoute, RouteState, Site
     from svc.store.tx import Tx
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ async def end_old_paths(context: Context, account: Account, timers: Timers) -> f
     return math.inf if until is None else trio.current_time() + max(0, until - context.clock()) / 1000
 
 
-def _pending_work(account_id: str) -> Tx[tuple[list[UnwantedRoute], list[Site], LinkHost | None]]:
+def _pending_work(account_id: str) -> Tx[tuple[list[ObsoleteRoute], list[Site], LinkHost | None]]:
     """Return the routes to remove, and the sites and the link host whose routes have to be created.
 
     One transaction reads all three. A route that becomes unwanted later is removed by the next run, and no route is
@@ -78,7 +78,7 @@ def _pending_work(account_id: str) -> Tx[tuple[list[UnwantedRoute], list[Site], 
     return unwanted, unrouted, None if host is None or host.state == "active" else host
 
 
-async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[UnwantedRoute]) -> bool:
+async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[ObsoleteRoute]) -> bool:
     """Remove the routes. Return True if none needs another attempt."""
     all_gone = True
     for route in unwanted:
@@ -93,7 +93,7 @@ async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[
             all_gone = False
             continue
         if outcome == "gone" and route.route_id is None and route.again_at is None:
-            await context.store.run(unwanted_routes.look_again(route, context.clock() + _LATE_MS))
+            await context.store.run(unwanted_routes.schedule_retry(route, context.clock() + _LATE_MS))
             all_gone = False
             continue
         note = None
@@ -198,11 +198,11 @@ async def _create_route(access: Access, wanted: _Wanted, zone_id: str) -> _Route
     try:
         return await _create_in_current_zone(access, wanted, zone_id)
     except ZoneNotActive as error:
-        return _RouteResult(zone_id, "route_pending", warning=error.note())
+        return _RouteResult(zone_id, "route_pending", warning=error.to_note())
     except EdgeRefused as error:
         _raise_account_wide(error)
         log.warning("route not created", extra={"pattern": wanted.pattern, "why": error.message})
-        return _RouteResult(zone_id, "route_pending", None, error.note())
+        return _RouteResult(zone_id, "route_pending", None, error.to_note())
 
 
 def _raise_account_wide(refusal: EdgeRefused) -> None:
@@ -225,7 +225,7 @@ async def _create_in_current_zone(access: Access, wanted: _Wanted, zone_id: str)
     except EdgeError as error:
         zone = await current_zone(access, wanted.host, zone_id, error)
     if zone is None:
-        return _RouteResult(zone_id, "route_pending", None, zone_not_found(wanted.host).note())
+        return _RouteResult(zone_id, "route_pending", None, zone_not_found(wanted.host).to_note())
     try:
         return await _create_in_zone(access, wanted, zone.id)
     except EdgeRefused as error:
@@ -248,7 +248,7 @@ async def _create_in_zone(access: Access, wanted: _Wanted, zone_id: str) -> _Rou
         except EdgeRefused as error:
             if error.code != "route_conflict":
                 raise
-            return _RouteResult(zone_id, "route_conflict", None, error.note())
+            return _RouteResult(zone_id, "route_conflict", None, error.to_note())
     if found.script != SCRIPT_NAME:
         conflict = ErrorNote("route_conflict", f"{pattern} is already used by {found.holder}.")
         return _RouteResult(zone_id, "route_conflict", None, conflict)
@@ -262,7 +262,7 @@ async def _find(access: Access, zone_id: str, pattern: str) -> Route | None:
     return next((route for route in await routes.list_routes(access, zone_id) if route.pattern == pattern), None)
 
 
-async def remove(access: Access, unwanted: UnwantedRoute) -> Literal["removed", "gone", "not_ours"]:
+async def remove(access: Access, unwanted: ObsoleteRoute) -> Literal["removed", "gone", "not_ours"]:
     """Delete a route that is unchanged: the service's pattern and worker, with any id.
 
     "not_ours": the route was changed outside the service and stays. "gone": there is no such route, and the service

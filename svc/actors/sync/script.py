@@ -22,7 +22,7 @@ _INSTALL_BINDING = "INSTALL"
 UploadStatus = Literal["as_uploaded", "newer", "changed"]
 
 
-def upload_of(
+def build_upload(
     bundle: WorkerBundle, database_id: str, *, push_url: str, push_second: int, worker_key: str, install: str, tag: str
 ) -> workers.Upload:
     """Return the upload of the worker with all of its bindings.

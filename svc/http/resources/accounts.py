@@ -45,7 +45,7 @@ class Accounts:
         """Return the user's accounts, oldest first."""
         found = await self._context.store.read(accounts.list_accounts(read.caller.user.id, read.caller.edge_accounts))
         bundle = self._context.bundle.sha256
-        return api.AccountList(accounts=tuple(api.Account.of(account, bundle) for account in found))
+        return api.AccountList(accounts=tuple(api.Account.from_model(account, bundle) for account in found))
 
     async def connect(self, write: Write[api.Connect]) -> StoredAnswer:
         """Connect an edge account; the bootstrap token is not kept after this request."""
@@ -97,7 +97,7 @@ class Accounts:
         """Remove the worker and its resources, then the account; for a former account, return the earlier result."""
         account = await visible_or_former(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
-        commit = write.commit(api.Disconnected.of, about=account)
+        commit = write.commit(api.Disconnected.from_model, about=account)
         return await actor.disconnect(write.caller.user.id, account.id, commit, write.claim)
 
     async def check(self, write: Write[NoBody]) -> StoredAnswer:
@@ -111,7 +111,7 @@ class Accounts:
         account = await visible_account(self._context.store, write.caller, write.id)
 
         def render(host: LinkHost) -> api.OneLinkHost:
-            return api.OneLinkHost(link_host=api.LinkHost.of(host, account.synced_version))
+            return api.OneLinkHost(link_host=api.LinkHost.from_model(host, account.synced_version))
 
         commit = write.commit(render, about=account)
         answer = await link_host.put(self._context, account.id, write.body.wish(), commit)
@@ -120,7 +120,7 @@ class Accounts:
         return answer
 
     def _one(self, account: Account) -> api.OneAccount:
-        return api.OneAccount(account=api.Account.of(account, self._context.bundle.sha256))
+        return api.OneAccount(account=api.Account.from_model(account, self._context.bundle.sha256))
 
 
 def _findings(checked: Sequence[Checked]) -> api.Check:

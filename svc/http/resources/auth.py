@@ -26,7 +26,7 @@ from svc.http.serving.cookies import DEVICE_COOKIE, SIGNED_OUT, Cookies
 from svc.http.serving.credentials import admit, bearer, networks_of
 from svc.ids import digest, new_id, new_secret
 from svc.limits import SlidingLimit
-from svc.security.password_policy import common_passwords, fault_for
+from svc.security.password_policy import common_passwords, password_problem_for_user
 from svc.security.session_tokens import Pair, family_of, first_pair, next_pair, pair_after, pair_of
 from svc.store import devices, outbox, sessions, users
 
@@ -117,7 +117,7 @@ class Auth:
         """
         password_hash = await self._passwords.hash(form.body.password)
         if not self._may_send("confirm", form.body.email):
-            await self._store.run(users.void_sign_ups(form.body.email))
+            await self._store.run(users.invalidate_sign_ups(form.body.email))
         else:
             made = _sign_up(form.body.email, password_hash, self._clock(), self._mail_expires_at())
             await self._store.run(
@@ -308,7 +308,7 @@ def _sign_in_facts(address: str, device: str) -> Tx[tuple[User | None, str | Non
     """Return the user with this address, the password hash, and whether the user has signed in from this browser."""
     found = yield from users.find_user(address)
     user, stored = found if found is not None else (None, None)
-    known = yield from devices.knows_device(users.NOBODY if user is None else user.id, device)
+    known = yield from devices.is_known_device(users.UNKNOWN_USER if user is None else user.id, device)
     return user, stored, known
 
 
@@ -342,7 +342,7 @@ def _reset_password(token: str, chosen: str, password_hash: str, device: str, no
     """
     user = yield from users.reset_password(token, password_hash, now)
     if user is not None:
-        fault = fault_for(user.email, chosen)
+        fault = password_problem_for_user(user.email, chosen)
         if fault is not None:
             raise Invalid([Issue("password", fault, "weak_password")])
         yield from devices.remember_device(user.id, device, now)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.actors.requests.bulk import WantedLink, add_wanted, links_made
+from svc.actors.requests.bulk import WantedLink, add_wanted, count_links
 from svc.api import bulk as api
 from svc.api.errors import ErrorObject
 from svc.api.links import Link, rules_of
@@ -47,7 +47,7 @@ class Bulk:
             return api.Results(results=tuple(_result(one, account) for one in made))
 
         limit, now = self._context.config.limits.links, self._context.clock()
-        commit = write.commit(render, about=account, target=account.id, count=links_made)
+        commit = write.commit(render, about=account, target=account.id, count=count_links)
         return await self._context.store.run(commit(add_wanted(account, wanted, limit, now)))
 
 
@@ -66,5 +66,5 @@ async def _parse_rows(values: Sequence[object]) -> list[WantedLink | ServiceErro
 
 def _result(made: model.Link | ServiceError, account: Account) -> api.Result:
     if isinstance(made, ServiceError):
-        return api.Result(error=ErrorObject.of(made.note()))
-    return api.Result(link=Link.of(made, account))
+        return api.Result(error=ErrorObject.from_model(made.to_note()))
+    return api.Result(link=Link.from_model(made, account))

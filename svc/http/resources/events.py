@@ -30,6 +30,6 @@ class Events:
             events.page(user_id, query.order, after, query.limit, caller.edge_accounts, own=has_full_access(caller))
         )
         return api.EventList(
-            events=tuple(map(api.Event.of, found)),
+            events=tuple(map(api.Event.from_model, found)),
             next_cursor=None if following is None else api.id_of(user_id, following),
         )

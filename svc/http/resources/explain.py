@@ -34,6 +34,6 @@ class Explain:
         if account.link_host is None:
             raise Conflict("link_host_required")
         asked = write.body
-        click = Click.of(asked.country, asked.user_agent, asked.query, asked.method or "GET")
+        click = Click.from_request(asked.country, asked.user_agent, asked.query, asked.method or "GET")
         found = self._explainer.explain(link, click)
-        return await self._store.run(write.commit(api.ExplainedClick.of)(given(found)))
+        return await self._store.run(write.commit(api.ExplainedClick.from_model)(given(found)))

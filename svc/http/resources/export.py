@@ -127,15 +127,15 @@ class _Contents:
     async def parts(self) -> AsyncGenerator[_Part, None]:
         """Yield all parts, file by file."""
         yield _Part("README.txt", lambda: api.README.format(email=self.user.email, exported_at=iso(self.now)))
-        yield _Part("user.json", lambda: _json_text(api.User.of(self.user, self.now)) + "\n")
-        yield _Part("accounts.json", lambda: _list_text([api.Account.of(each) for each in self.accounts]))
+        yield _Part("user.json", lambda: _json_text(api.User.from_model(self.user, self.now)) + "\n")
+        yield _Part("accounts.json", lambda: _list_text([api.Account.from_model(each) for each in self.accounts]))
         edges = {account.id: account.edge_account_id for account in self.accounts}
 
         def site_of(site: Site) -> api.Site:
-            return api.Site.of(site, edges[site.account_id])
+            return api.Site.from_model(site, edges[site.account_id])
 
         def link_of(link: Link) -> api.Link:
-            return api.Link.of(link, edges[link.account_id])
+            return api.Link.from_model(link, edges[link.account_id])
 
         for files in (
             self._json("sites.json", self._sites(), site_of),
@@ -144,7 +144,9 @@ class _Contents:
             self._csv("links.csv", api.Link, self._links(), link_of),
             self._totals("daily_totals.csv", api.DAILY_COLUMNS, edges),
             self._totals("hourly_totals.csv", api.HOURLY_COLUMNS, edges),
-            self._csv("events.csv", Event, self._pages(partial(exports.events_page, self.user.id, self.now)), Event.of),
+            self._csv(
+                "events.csv", Event, self._pages(partial(exports.events_page, self.user.id, self.now)), Event.from_model
+            ),
         ):
             async with aclosing(files):
                 async for part in files:

@@ -56,7 +56,7 @@ class Keys:
         )
 
         def render(issued: Key) -> api.IssuedKey:
-            return api.IssuedKey.of(issued, value)
+            return api.IssuedKey.from_model(issued, value)
 
         commit = write.commit(render, replay=refusal(Conflict("key_already_issued")))
         return await self._store.run(commit(keys.add_key(key, digest(value), self._limits.keys_of(user.plan))))

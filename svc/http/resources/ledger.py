@@ -64,7 +64,7 @@ def _ledger(day: int, found: WorkerSide, before: Mapping[str, Stored], after: Ma
             since=None if worker is None else worker.since,
             closed=None if worker is None else worker.closed,
             queued_parts=None if worker is None else worker.queued_parts,
-            targets=tuple(api.LedgerTarget.of(target) for target in targets),
+            targets=tuple(api.LedgerTarget.from_model(target) for target in targets),
             dropped=None if worker is None else worker.all_drops,
             agrees=None if worker is None else all(target.agrees for target in targets),
             platform_requests=None if found.requests is None else _requests(found.requests),

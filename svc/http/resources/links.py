@@ -58,7 +58,7 @@ class Links:
         own, clicks = await self._context.store.read(_around(caller, page, today, deleted=query.state == "deleted"))
         return api.LinkList(
             links=tuple(
-                api.Link.of(link, own[link.account_id], None if clicks is None else clicks.get(link.id, 0))
+                api.Link.from_model(link, own[link.account_id], None if clicks is None else clicks.get(link.id, 0))
                 for link in page
                 if link.account_id in own
             ),
@@ -109,7 +109,7 @@ class Links:
     async def show(self, read: Read[NoQuery]) -> api.OneLink:
         """Return a link."""
         link, account = await readable_link(self._context.store, read.caller, read.id)
-        return api.OneLink(link=api.Link.of(link, account))
+        return api.OneLink(link=api.Link.from_model(link, account))
 
     async def change(self, write: Write[api.LinkChange]) -> StoredAnswer:
         """Change a link's destination or rules."""
@@ -138,7 +138,7 @@ class Links:
 
 def _one(account: Account) -> Callable[[Link], api.OneLink]:
     """Return a function that renders a link of this account."""
-    return lambda link: api.OneLink(link=api.Link.of(link, account))
+    return lambda link: api.OneLink(link=api.Link.from_model(link, account))
 
 
 def _around(

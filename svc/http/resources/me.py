@@ -54,7 +54,7 @@ class Me:
         verified = await self._passwords.check(write.caller.user, write.body.password, write.request.client)
         session = digest(bearer(write.request.authorization))
         farewell = await self._supervisor.departures.leave(write.caller.user.id, verified, session)
-        answer = stored(api.Left.of(farewell), api.LEAVE.status)
+        answer = stored(api.Left.from_model(farewell), api.LEAVE.status)
         return replace(answer, headers=SIGNED_OUT)
 
     def _shown(self, caller: Caller, user: User, use: api.Use) -> api.Caller:

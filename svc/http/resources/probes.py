@@ -56,7 +56,7 @@ class Probes:
 
     async def ready(self, _: RequestInfo) -> Ok:
         """Report the last known condition of the store, without a query. Raises StoreUnavailable."""
-        problem = self._store.condition.trouble
+        problem = self._store.condition.problem
         if problem is not None:
             raise StoreUnavailable(problem)
         return Ok()

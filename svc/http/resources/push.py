@@ -11,7 +11,7 @@ from svc.http.resources.intake import Intake, ParsedPush
 from svc.http.serving.credentials import admit, bearer
 from svc.ids import digest
 from svc.limits import SlidingLimit
-from svc.logs import tell_lines
+from svc.logs import add_log_context
 from svc.metrics import PUSH_LAG, PUSH_PARTS, PUSHES
 from svc.model import WorkerPush
 from svc.store import worker_keys
@@ -48,7 +48,7 @@ class Push:
         account_id = await self._store.peek(worker_keys.account_of_worker_key(key, now))
         if account_id is None:
             raise Unauthorized
-        tell_lines(account=account_id)
+        add_log_context(account=account_id)
         admit(self._limit, account_id, now)
         head, parts, wrong = await self._without_delay(api.read_push, await request.body())
         report = _worker_push(head, now)

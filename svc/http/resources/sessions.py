@@ -10,7 +10,7 @@ from svc.api.shape import NoBody, Ok
 from svc.errors import Forbidden, Invalid, Issue, NotFound
 from svc.http.serving.cookies import SIGNED_OUT
 from svc.limits import SlidingLimit
-from svc.security.password_policy import fault_for
+from svc.security.password_policy import password_problem_for_user
 from svc.store import devices, outbox, sessions, users
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Sessions:
         user, session_id = write.caller.user, write.caller.session_id or ""
         verified = await self._passwords.check(user, write.body.old, write.request.client)
         new = write.body.new.get_secret_value()
-        fault = fault_for(user.email, new)
+        fault = password_problem_for_user(user.email, new)
         if new == write.body.old.get_secret_value():
             fault = "must differ from the old password"
         if fault is not None:

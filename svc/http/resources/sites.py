@@ -95,7 +95,7 @@ class Sites:
         return api.OneSite(site=self._shown(site, synced_version))
 
     def _shown(self, site: Site, synced_version: int, views: tuple[int, ...] | None = None) -> api.Site:
-        return api.Site.of(site, synced_version, views)
+        return api.Site.from_model(site, synced_version, views)
 
 
 def _page(

@@ -18,7 +18,7 @@ from svc.http.serving.answers import StreamAborted, refusal, stored
 from svc.http.serving.direct import ClientDisconnected, Incoming
 from svc.http.serving.web import METHODS
 from svc.ids import random_base32
-from svc.logs import lines_about
+from svc.logs import log_context
 from svc.metrics import BODY_BYTES, IN_FLIGHT, OTHER, REQUEST_ERRORS, REQUEST_SECONDS
 from svc.metrics import METHODS as KNOWN_METHODS
 
@@ -87,7 +87,7 @@ class Front:
         record = RequestRecord(new_request_id())
         began_at = time.perf_counter()
         self._in_flight += 1
-        with lines_about(request=record.request_id):
+        with log_context(request=record.request_id):
             await self._serve_measured(scope, receive, send, record, began_at)
 
     async def _serve_measured(

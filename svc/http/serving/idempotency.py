@@ -20,7 +20,7 @@ import trio
 from svc.clock import DAY_MS
 from svc.errors import Conflict, ServiceError
 from svc.http.serving.answers import refusal
-from svc.store.idempotency import AnsweredMeanwhile, check_room, keep_answer, recall
+from svc.store.idempotency import AlreadyAnswered, check_storage_limit, keep_answer, recall
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -81,7 +81,7 @@ class Idempotency:
     async def _first(self, claim: Claim, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
         try:
             return await work()
-        except AnsweredMeanwhile:  # an identical request, whose client had disconnected, committed first
+        except AlreadyAnswered:  # an identical request, whose client had disconnected, committed first
             return await self._settled(claim, None)
         except ServiceError as error:
             if error.had_effect:
@@ -130,12 +130,12 @@ class Idempotency:
     async def _settled(self, claim: Claim, error: ServiceError | None) -> StoredAnswer:
         """Return the answer stored for the claim; if there is none, store `error` as the answer and raise it.
 
-        Raises `error`; AnsweredMeanwhile if the stored answer has expired since.
+        Raises `error`; AlreadyAnswered if the stored answer has expired since.
         """
         answer = await self._store.run(self._settle(claim, error))
         if answer is not None:
             return _replayed(answer)
-        raise error or AnsweredMeanwhile(retry_after_s=1)
+        raise error or AlreadyAnswered(retry_after_s=1)
 
     def _settle(self, claim: Claim, error: ServiceError | None) -> Tx[StoredAnswer | None]:
         """Return the stored answer, or store the error as the answer."""
@@ -150,7 +150,7 @@ class Idempotency:
         Raises ServiceError rate_limited, which rolls the effect back: the user's stored answers are too large.
         """
         now = self._clock()
-        yield from check_room(claim.user_id, len(answer.body), self._most_bytes, now)
+        yield from check_storage_limit(claim.user_id, len(answer.body), self._most_bytes, now)
         yield from keep_answer(claim, answer, now, _KEPT_MS)
 
 

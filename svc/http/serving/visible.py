@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from svc.errors import NotFound
-from svc.logs import tell_lines
+from svc.logs import add_log_context
 from svc.store import accounts, disconnects, links, sites
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def require_visible(caller: Caller, account: A | None) -> A:
     """Return `account` if the caller may see it. Raises NotFound, also if `account` is None."""
     if account is None or not caller.can_see(account.edge_account_id):
         raise NotFound
-    tell_lines(account=account.id)
+    add_log_context(account=account.id)
     return account
 
 

@@ -24,7 +24,7 @@ class Changes:
         self._mail_listeners: list[Callable[[], None]] = []
 
     @contextmanager
-    def told_to(self, listener: Callable[[str], None]) -> Iterator[None]:
+    def subscribe(self, listener: Callable[[str], None]) -> Iterator[None]:
         """Call `listener` with the edge account id of every change until the block ends. It must not raise."""
         self._listeners.append(listener)
         try:
@@ -33,7 +33,7 @@ class Changes:
             self._listeners.remove(listener)
 
     @contextmanager
-    def told_of_posts(self, listener: Callable[[], None]) -> Iterator[None]:
+    def on_email_posted(self, listener: Callable[[], None]) -> Iterator[None]:
         """Call `listener` whenever an e-mail was queued, until the block ends. It must not raise."""
         self._mail_listeners.append(listener)
         try:
@@ -41,7 +41,7 @@ class Changes:
         finally:
             self._mail_listeners.remove(listener)
 
-    def tell(self, changed: Iterable[str]) -> None:
+    def notify(self, changed: Iterable[str]) -> None:
         """Notify the listeners of the accounts, or the outbox, that a transaction changed.
 
         The engines call this after the commit.

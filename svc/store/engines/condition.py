@@ -28,26 +28,26 @@ class Condition:
     def __init__(self) -> None:
         self.replaced = trio.Event()
         self._lock = threading.Lock()
-        self._trouble: str | None = None
+        self._problem: str | None = None
         self._lost_at = 0.0
         self._failed_at = -math.inf
         self._written_at = -math.inf
 
     @property
-    def trouble(self) -> str | None:
+    def problem(self) -> str | None:
         """The reason that the store cannot be used, for people; None while it works."""
-        return self._trouble
+        return self._problem
 
     @property
     def write_is_due(self) -> bool:
         """True if the next check must write, because a read would not show whether the store works."""
-        return self._trouble is not None or time.monotonic() - self._written_at >= _WRITE_EVERY_S
+        return self._problem is not None or time.monotonic() - self._written_at >= _WRITE_EVERY_S
 
     def failed(self, error: StoreUnavailable) -> None:
         """Record a failure of the store. The cause of `error` is the engine's exception."""
         with self._lock:
-            begins = self._trouble is None
-            self._trouble = error.message
+            begins = self._problem is None
+            self._problem = error.message
             self._failed_at = time.monotonic()
             if begins:
                 self._lost_at = self._failed_at
@@ -66,8 +66,8 @@ class Condition:
         with self._lock:
             if self._failed_at > since:
                 return
-            ends = self._trouble is not None
-            self._trouble = None
+            ends = self._problem is not None
+            self._problem = None
             self._written_at = time.monotonic()
         if ends:
             log.info("store available again", extra={"after_s": round(self._written_at - self._lost_at, 1)})

@@ -208,7 +208,7 @@ class PostgresStore:
         try:
             return await self._cross(lambda crossing: self._write(tx, crossing, changes))
         finally:  # also after a commit without an answer: it may have succeeded
-            self.changes.tell(changes)
+            self.changes.notify(changes)
 
     async def read(self, tx: Tx[T]) -> T:
         """Run a read-only transaction on one snapshot."""

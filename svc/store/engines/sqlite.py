@@ -168,7 +168,7 @@ class SqliteStore:
             raise StoreUnavailable(_REPLACED)
         job = _Job(tx)
         value: T = await self._cross(self._writes, job)
-        self.changes.tell(job.changes)
+        self.changes.notify(job.changes)
         return value
 
     async def read(self, tx: Tx[T]) -> T:
@@ -560,7 +560,7 @@ def _open(path: Path, metrics: Metrics, known: list[Migration], *, serving: bool
 def _check_can_be_created(path: Path) -> None:
     """Raise ConfigError if the store's folder does not exist and cannot be created."""
     try:
-        atomic_file.check_can_be_made(path)
+        atomic_file.check_creatable(path)
     except OSError as error:
         raise ConfigError(f"There is no store {path}, and {error}") from None
 

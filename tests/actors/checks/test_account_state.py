@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edge_worker.harness.service import eventually
-from svc.edge.tokens import WORKING_RIGHTS
+from svc.edge.tokens import WORKING_PERMISSIONS
 
 pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 
@@ -91,7 +91,7 @@ async def test_disabled_token_is_revoked_immediately(quick):
 
 @pytest.mark.rule("A20")
 async def test_token_accepted_again_without_a_permission_shows_permission_error(quick):
-    assert "D1 Write" in {right.name for right in WORKING_RIGHTS}
+    assert "D1 Write" in {right.name for right in WORKING_PERMISSIONS}
     async with quick.running() as service:
         await service.ready()
         await service.confirmed()

@@ -83,7 +83,7 @@ async def check(service):
 
 
 def by_thing(findings):
-    """Return the findings by thing: (found, mended, remedy)."""
+    """Return the findings by thing: (`found`, `mended`, `remedy`)."""
     return {one["thing"]: (one["found"], one["mended"], one["remedy"]) for one in findings}
 
 

@@ -71,14 +71,14 @@ async def test_above_the_daily_limit_sites_fail_open_and_link_hosts_fail_closed(
 @pytest.mark.rule("A19", "S3")
 async def test_routes_are_active_if_cloudflare_ignores_fail_open(service, zone):
     await service.ready()
-    await service.emulator.set_rudeness(ignores_fail_open=True)
+    await service.emulator.set_failure_settings(ignores_fail_open=True)
     try:
         await put_link_host(service, f"go.{zone}")
         await add_site(service, zone)
         await link_host_once(service, "active")
         await site_once(service, "active")
     finally:
-        await service.emulator.set_rudeness(ignores_fail_open=False)
+        await service.emulator.set_failure_settings(ignores_fail_open=False)
 
 
 @pytest.mark.rule("A19", "S3")
@@ -190,7 +190,7 @@ async def test_healthy_account_is_checked_within_the_hour_once_a_site_has_warnin
 async def test_site_in_an_inactive_zone_gets_its_route_once_the_zone_is_active(service, zone, change, status, answer):
     await service.ready()
     account_id = service.customer.account_id
-    await service.emulator.set_rudeness(inactive_zone=answer)
+    await service.emulator.set_failure_settings(inactive_zone=answer)
     await service.emulator.set_zone(account_id, zone, dns=[], **change)
     added = await add_site(service, zone)
     assert added.status == 202, added.raw
@@ -217,7 +217,7 @@ async def test_site_in_an_inactive_zone_gets_its_route_once_the_zone_is_active(s
 @pytest.mark.rule("S1", "S3")
 async def test_route_is_created_in_an_inactive_zone_if_cloudflare_allows_it(service, zone):
     await service.ready()
-    await service.emulator.set_rudeness(inactive_zone="accepts")
+    await service.emulator.set_failure_settings(inactive_zone="accepts")
     await service.emulator.set_zone(service.customer.account_id, zone, status="moved")
     await add_site(service, zone)
     await site_with_warnings(service, "active", "zone_not_active")

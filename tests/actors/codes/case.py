@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.actors.conftest import Place, Service
     from tests.http.conftest import Answer
 
-BOOTSTRAP_RIGHTS = ["Account Settings Read", "Account API Tokens Write"]
+BOOTSTRAP_PERMISSIONS = ["Account Settings Read", "Account API Tokens Write"]
 
 Where = Literal[
     "answer", "account.error", "account.error.warnings", "operation.error", "site.error", "link.error",
@@ -245,7 +245,7 @@ class Case:
     async def bootstrap(self, *rights: str, **more: Any) -> tuple[str, str]:
         """Create a bootstrap token. Return its id and its value."""
         return await self.emulator.create_token(
-            self.customer.account_id, rights=list(rights) or BOOTSTRAP_RIGHTS, **more
+            self.customer.account_id, rights=list(rights) or BOOTSTRAP_PERMISSIONS, **more
         )
 
     async def refuse(self, path: str, method: str = "*", *, status: int = 400, code: int = 1, **more: Any) -> None:

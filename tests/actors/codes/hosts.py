@@ -216,7 +216,7 @@ async def routes_that_a_zone_refuses(case: Case) -> None:
 @row("edge_firewall", "link.error", details=BLOCKED, state="active", resources=ONE_ROUTE)
 async def a_link_that_the_firewall_refuses(case: Case) -> None:
     await with_link_host(case)
-    await case.emulator.set_rudeness(firewall_also=b"/evil".hex())
+    await case.emulator.set_failure_settings(firewall_also=b"/evil".hex())
     link = (await case.add_link(url="https://example.org/evil")).body["link"]
     await case.expect_error()
     path = f"/v1/links/{link['id']}"
@@ -228,7 +228,7 @@ async def a_link_that_the_firewall_refuses(case: Case) -> None:
 @row("edge_firewall", "site.error", details=BLOCKED, state="active", resources=ONE_ROUTE)
 async def a_site_that_the_firewall_refuses(case: Case) -> None:
     await case.installed()
-    await case.emulator.set_rudeness(firewall_also=b"/evil".hex())
+    await case.emulator.set_failure_settings(firewall_also=b"/evil".hex())
     assert (await case.add_site(case.zone, excluded_paths=["/evil"])).status == 202
     await case.expect_error()
     assert (await case.sites())[0]["config"] == "pending"

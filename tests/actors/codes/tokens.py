@@ -9,7 +9,7 @@ import trio
 
 from edge_worker.emulator.api.rights import group_named
 from edge_worker.harness.service import eventually
-from svc.edge.tokens import WORKING_RIGHTS
+from svc.edge.tokens import WORKING_PERMISSIONS
 from tests.actors.codes.case import A_TOKEN, INSTALLED, NOTHING, row
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.http.conftest import Answer
 
 TOKENS = "/accounts/*/tokens"
-SEVEN = [right.name for right in WORKING_RIGHTS]
+SEVEN = [right.name for right in WORKING_PERMISSIONS]
 LOCAL = "http://127.0.0.1:8080/edge/push"
 # Each check takes nearly 0.1 s of CPU time.
 QUICK = {"health_every_s": 0.25}
@@ -195,7 +195,7 @@ async def a_connect_where_tokens_silently_grant_only_their_own_permissions(case:
 
 
 async def connect_with_restricted_granting(case: Case, minting: str) -> None:
-    await case.emulator.set_rudeness(minting=minting)
+    await case.emulator.set_failure_settings(minting=minting)
     assert (await case.expect_error(await case.connect()))["missing"] == SEVEN
     await case.expect_error(await case.connect())
     _, token = await case.bootstrap(*SEVEN, "Account API Tokens Write")
@@ -207,7 +207,7 @@ async def connect_with_restricted_granting(case: Case, minting: str) -> None:
 )
 async def a_renewal_where_tokens_grant_only_their_own_permissions(case: Case) -> None:
     await case.installed()
-    await case.emulator.set_rudeness(minting="held")
+    await case.emulator.set_failure_settings(minting="held")
     await case.expect_error(await case.renew())
     await case.expect_error(await case.renew())
     _, token = await case.bootstrap(*SEVEN, "Account API Tokens Write")
@@ -223,15 +223,15 @@ async def connect_or_renew(case: Case) -> None:
     if renews:
         await case.installed()
     break_platform = {
-        "permission_catalog": lambda: case.emulator.set_rudeness(renamed_right="D1 Write"),
-        "token_rights_mismatch": lambda: case.emulator.set_rudeness(minting="surplus"),
+        "permission_catalog": lambda: case.emulator.set_failure_settings(renamed_permission="D1 Write"),
+        "token_rights_mismatch": lambda: case.emulator.set_failure_settings(minting="surplus"),
         "token_check_failed": lambda: case.refuse("*/workers/scripts", "GET"),
     }[case.row.code]
     await break_platform()
     ask = case.renew if renews else case.connect
     await case.expect_error(await ask())
     await case.expect_error(await ask())
-    await case.emulator.set_rudeness(renamed_right="", minting="all_zones")
+    await case.emulator.set_failure_settings(renamed_permission="", minting="all_zones")
     await case.emulator.clear_faults()
     await (case.renewed() if renews else case.connected())
 

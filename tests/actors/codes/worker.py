@@ -224,11 +224,11 @@ async def todays_rows_are_used_up(case: Case) -> None:
     resources=DATABASE_ONLY,
 )
 async def an_upload_that_the_firewall_refuses(case: Case) -> None:
-    await case.emulator.set_rudeness(firewall_also="main_module")
+    await case.emulator.set_failure_settings(firewall_also="main_module")
     await case.connected()
     await case.expect_error()
     await install_without_remedy(case)
-    await case.emulator.set_rudeness(firewall_also="")  # fixed by the operator
+    await case.emulator.set_failure_settings(firewall_also="")  # fixed by the operator
     await case.install("ready")
 
 

@@ -12,7 +12,7 @@ import trio
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
 from svc.clock import DAY_MS, system_clock
-from svc.edge.tokens import WORKING_RIGHTS
+from svc.edge.tokens import WORKING_PERMISSIONS
 from svc.store import open_store
 from svc.store.tx import sql
 from tests.actors.conftest import Place
@@ -156,7 +156,7 @@ async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place
         token_id, token = await service.emulator.create_token(
             service.customer.account_id, rights=rights, delay_ms=delay_ms
         )
-        await service.emulator.set_rudeness(token_delay_ms=4500, token_spread_ms=spread_ms)
+        await service.emulator.set_failure_settings(token_delay_ms=4500, token_spread_ms=spread_ms)
         answer = await service.connect(token)
         assert answer.status == 202, answer.raw
         shown = await service.settled("ready")
@@ -171,8 +171,8 @@ MINTING = ("all_zones", "held", "silent")
 @pytest.mark.rule("A3", "A4")
 @pytest.mark.parametrize("minting", MINTING if EVERYTHING else ["all_zones", random.Random(SEED).choice(MINTING[1:])])
 async def test_bootstrap_token_that_holds_all_permissions_always_works(service, minting):
-    await service.emulator.set_rudeness(minting=minting)
-    seven = [right.name for right in WORKING_RIGHTS]
+    await service.emulator.set_failure_settings(minting=minting)
+    seven = [right.name for right in WORKING_PERMISSIONS]
     rights = [*seven, "Account API Tokens Write"]
     token_id, token = await service.emulator.create_token(service.customer.account_id, rights=rights)
     assert (await service.connect(token)).status == 202
@@ -311,7 +311,7 @@ async def test_key_of_refused_connect_without_token_works_with_a_better_bootstra
 
 @pytest.mark.rule("Y3", "A4")
 async def test_connect_refused_after_its_token_was_created_is_replayed(service):
-    await service.emulator.set_rudeness(minting="surplus")
+    await service.emulator.set_failure_settings(minting="surplus")
     first = await with_key(service, "one", service.customer.bootstrap_token)
     assert first.code == "token_rights_mismatch"
     assert first.body["error"]["details"]["bootstrap_token"]["valid"] is True
@@ -320,6 +320,6 @@ async def test_connect_refused_after_its_token_was_created_is_replayed(service):
     again = await with_key(service, "one", service.customer.bootstrap_token)
     assert (again.status, again.raw, again.headers["Idempotent-Replayed"]) == (first.status, first.raw, "true")
     assert await service.emulator.requests() == []
-    await service.emulator.set_rudeness(minting="all_zones")
+    await service.emulator.set_failure_settings(minting="all_zones")
     assert (await with_key(service, "two", service.customer.bootstrap_token)).status == 202
     await service.settled("ready")

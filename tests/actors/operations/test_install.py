@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from edge_worker.harness.service import eventually
-from svc.edge.tokens import WORKING_RIGHTS
+from svc.edge.tokens import WORKING_PERMISSIONS
 from svc.errors import CATALOGUE
 
 pytestmark = pytest.mark.usefixtures("every_state_is_logged")
@@ -179,13 +179,13 @@ async def test_install_blocked_by_a_rate_limit_is_retried_after_the_block(servic
     await service.ready()
     await service.confirmed()
     await service.idle()
-    await service.emulator.set_rudeness(rate_limit=1, rate_window_s=8)  # longer than a call waits automatically
+    await service.emulator.set_failure_settings(rate_limit=1, rate_window_s=8)  # longer than a call waits automatically
     await service.emulator.forget_requests()
     answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
     assert answer.status == 202, answer.raw
     while not (blocked := [call for call in await service.emulator.requests() if call["status"] == 429]):
         pass
-    await service.emulator.set_rudeness(rate_limit=1000)  # does not end the current block
+    await service.emulator.set_failure_settings(rate_limit=1000)  # does not end the current block
     await service.settled("ready")
     assert [call for call in await service.emulator.requests() if call["status"] == 429] == blocked
 
@@ -204,7 +204,7 @@ async def test_database_is_created_in_the_requested_location(service, location, 
 
 async def edited(service, install_id, tags=None, name="svc-edge"):
     """Upload other code under a name as the customer, and keep the rest of the script as it was."""
-    rights = [right.name for right in WORKING_RIGHTS]
+    rights = [right.name for right in WORKING_PERMISSIONS]
     _, token = await service.emulator.create_token(service.customer.account_id, rights=rights)
     head = {
         "main_module": "theirs.js",

@@ -170,7 +170,7 @@ async def test_refused_renewals_leave_only_the_old_token(service):
         if why == "may not write":
             _, token = await bootstrap_token(service, ["Account Settings Read", "Account API Tokens Read"])
         if why == "fewer rights":
-            await service.emulator.set_rudeness(minting="silent")
+            await service.emulator.set_failure_settings(minting="silent")
         answer = await renew(service, token)
         code = "invalid_bootstrap" if why == "unknown" else "bootstrap_permission_error"
         assert (answer.status, answer.code) == (422, code), (why, answer.raw)
@@ -180,7 +180,7 @@ async def test_refused_renewals_leave_only_the_old_token(service):
         assert (account.token_name, account.sealed_token) == (before.token_name, before.sealed_token), why
         assert await service.token_names() == [before.token_name], why
         assert (await service.shown())["error"] is None, why
-        await service.emulator.set_rudeness(minting="all_zones")
+        await service.emulator.set_failure_settings(minting="all_zones")
         await renewed_well(service)
         service.clock.advance_s(1)
 

@@ -11,7 +11,7 @@ import pytest
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from edge_worker.harness.service import eventually
-from svc.edge.tokens import WORKING_RIGHTS
+from svc.edge.tokens import WORKING_PERMISSIONS
 from tests.actors.operations.test_renew import renew
 from tests.actors.service.test_notifications import in_state
 
@@ -82,7 +82,7 @@ async def is_ready(service):
 @pytest.mark.rule("S1", "A20")
 async def test_zone_that_left_is_an_error_of_its_site_for_each_form_of_refusal(service, account_id, zone):
     for zone_gone in ("refused", "invalid", "unroutable"):
-        await service.emulator.set_rudeness(zone_gone=zone_gone)
+        await service.emulator.set_failure_settings(zone_gone=zone_gone)
         await service.emulator.fault("refuse", "/zones/*/workers/routes", method="POST", times=None, status=500)
         name = f"{zone_gone}-{zone}"
         await service.emulator.set_zone(service.customer.account_id, **proxied_zone(name))
@@ -189,4 +189,4 @@ async def test_refused_connect_is_not_an_internal_error(place, path):
 
 def test_working_token_has_no_additional_permissions():
     """Searching for lost tokens must not give every account's working token the permission to list tokens."""
-    assert not [right for right in WORKING_RIGHTS if "Token" in right.name]
+    assert not [right for right in WORKING_PERMISSIONS if "Token" in right.name]

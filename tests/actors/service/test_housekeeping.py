@@ -71,7 +71,7 @@ def session() -> Tx[None]:
 
 
 def mail_token() -> Tx[None]:
-    yield from users.put_mail_token(users.NOBODY, "reset", "digest", START_MS)
+    yield from users.put_mail_token(users.UNKNOWN_USER, "reset", "digest", START_MS)
 
 
 def device() -> Tx[None]:
@@ -343,7 +343,7 @@ async def test_chore_waits_while_the_store_is_unavailable(tmp_path, clock, expec
             nursery.start_soon(
                 run_periodically, context_on(store, clock), Chore(retention.delete_mail_tokens, every_s=0.01)
             )
-            while store.condition.trouble is None:
+            while store.condition.problem is None:
                 await trio.lowlevel.checkpoint()
             other.execute("rollback")
         await settled(store, "mail_tokens")

@@ -119,7 +119,7 @@ async def test_token_that_expires_soon_is_reported_until_its_renewal(quiet):
     [(subject, text)] = await sent(quiet)
     assert "expires soon" in subject
     assert CATALOGUE["revoked"].remedy in text
-    await quiet.store.run(accounts.unwarn(account.id, "token_expires_soon"))
+    await quiet.store.run(accounts.remove_warning(account.id, "token_expires_soon"))
     await set_state_and_run(quiet, "ready")
     assert len(await sent(quiet)) == 2
 

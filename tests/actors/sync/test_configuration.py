@@ -104,7 +104,7 @@ async def test_urls_that_look_like_attacks_reach_the_worker_unchanged(service, a
 @pytest.mark.rule("L1")
 async def test_link_refused_by_the_firewall_does_not_delay_others(service, account_id):
     evil = "https://example.org/evil"
-    await service.emulator.set_rudeness(firewall_also=b"/evil".hex())
+    await service.emulator.set_failure_settings(firewall_also=b"/evil".hex())
     await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)  # the others are added during the sync
     good = {code: f"https://example.org/{code}" for code in ("aaa", "ccc", "ddd")}
     links = await add_links(service, account_id, aaa=good["aaa"], bbb=evil, ccc=good["ccc"], ddd=good["ddd"])
@@ -119,7 +119,7 @@ async def test_link_refused_by_the_firewall_does_not_delay_others(service, accou
 
 @pytest.mark.rule("L1", "L3")
 async def test_reused_code_does_not_keep_the_old_url_if_the_firewall_refuses_the_new_one(service, account_id):
-    await service.emulator.set_rudeness(firewall_also=b"/evil".hex())
+    await service.emulator.set_failure_settings(firewall_also=b"/evil".hex())
     links = await add_links(service, account_id, abc="https://example.org/old")
     assert await written(service) == {"abc": "https://example.org/old"}
     await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)  # so that one sync writes both
@@ -131,7 +131,7 @@ async def test_reused_code_does_not_keep_the_old_url_if_the_firewall_refuses_the
 
 @pytest.mark.rule("A12")
 async def test_upload_refused_by_the_firewall_is_not_repeated(service):
-    await service.emulator.set_rudeness(firewall_also="main_module")
+    await service.emulator.set_failure_settings(firewall_also="main_module")
     assert (await service.connect()).status == 202
     shown = await service.settled("connected")
     assert shown["error"]["code"] == "edge_firewall"

@@ -531,8 +531,8 @@ async def test_store_does_the_same_work_for_known_and_unknown_addresses(store, c
 
 
 async def test_token_without_a_user_is_invalid(world):
-    await world.store.run(users.put_mail_token(users.NOBODY, "confirm", "c", world.clock() + 1000))
-    await world.store.run(users.put_mail_token(users.NOBODY, "reset", "r", world.clock() + 1000))
+    await world.store.run(users.put_mail_token(users.UNKNOWN_USER, "confirm", "c", world.clock() + 1000))
+    await world.store.run(users.put_mail_token(users.UNKNOWN_USER, "reset", "r", world.clock() + 1000))
     assert await world.store.run(users.confirm_user("c", world.clock())) is None
     assert await world.store.run(users.reset_password("r", "hash", world.clock())) is None
 

@@ -60,9 +60,9 @@ async def test_answer_to_a_push_has_the_usual_headers(port, bearer):
     assert (status, json.loads(body)["ok"], headers["content-type"]) == (200, True, JSON)
     _, other_headers, _ = await exchange(port, head("GET", "/healthz"), method="GET")
     assert names(headers) == names(other_headers)
-    refused, headers, body = await exchange(port, push_request("Bearer nobody"))
+    refused, headers, body = await exchange(port, push_request("Bearer unknown"))
     assert (refused, json.loads(body)["error"]["code"], headers["www-authenticate"]) == (401, "unauthorized", "Bearer")
-    other, other_headers, _ = await exchange(port, push_request("Bearer nobody", path="/v1/sites"))
+    other, other_headers, _ = await exchange(port, push_request("Bearer unknown", path="/v1/sites"))
     assert (other, other_headers["www-authenticate"]) == (401, "Bearer")
     assert names(headers) == names(other_headers)
 
@@ -103,7 +103,7 @@ async def test_too_large_push_is_refused(port, bearer, how):
 
 
 async def test_request_without_valid_key_is_answered_before_its_body_arrives(port):
-    fields = {"Content_Type": JSON, "Authorization": "Bearer nobody", "Content_Length": LARGE_BYTES}
+    fields = {"Content_Type": JSON, "Authorization": "Bearer unknown", "Content_Length": LARGE_BYTES}
     status, headers, _ = await exchange(port, head("POST", "/edge/push", **fields), b"{" * 200_000)
     assert (status, headers["connection"]) == (401, "close")
 

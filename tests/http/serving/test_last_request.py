@@ -53,7 +53,7 @@ class Held:
 
 
 @asynccontextmanager
-async def holding(world: World) -> AsyncIterator[tuple[Held, trio.SocketStream]]:
+async def locked_file(world: World) -> AsyncIterator[tuple[Held, trio.SocketStream]]:
     """Connect a client to an application that holds back its answers."""
     app = Held(world.app)
     async with (
@@ -125,7 +125,7 @@ async def test_bytes_after_the_last_request_do_not_replace_its_answer(world, pat
 @pytest.mark.parametrize(("version", "headers"), [("1.1", CLOSE), ("1.0", {})], ids=["connection close", "HTTP 1.0"])
 async def test_bytes_during_the_last_request_do_not_replace_its_answer(world, path, version, headers):
     made = await write(world, path)
-    async with holding(world) as (app, stream):
+    async with locked_file(world) as (app, stream):
         await stream.send_all(made.bytes_of(version=version, **headers))
         await app.wait_until_held()
         for late in (b"\r\n", b"garbage"):
@@ -140,7 +140,7 @@ async def test_bytes_during_the_last_request_do_not_replace_its_answer(world, pa
 
 async def test_request_after_the_last_one_is_not_executed(world):
     made = await write(world, "/v1/links")
-    async with holding(world) as (app, stream):
+    async with locked_file(world) as (app, stream):
         app.release.set()
         await stream.send_all(made.bytes_of(**CLOSE) + made.bytes_of())
         assert (await answer_of(stream, "POST"))[0] == 201
@@ -168,7 +168,7 @@ async def test_empty_line_sent_byte_by_byte_is_ignored(world):
 
 
 async def test_empty_line_during_a_request_is_ignored(world):
-    async with holding(world) as (app, stream):
+    async with locked_file(world) as (app, stream):
         await stream.send_all(head("GET", "/healthz"))
         await app.wait_until_held()
         for late in (b"\r", b"\n", head("GET", "/healthz")):
@@ -205,7 +205,7 @@ async def test_empty_lines_do_not_keep_a_slot(world):
 @pytest.mark.parametrize("path", ["/v1/links", "/v1/keys"])
 async def test_client_that_half_closes_after_a_write_gets_its_answer(world, path, keep):
     made = await write(world, path)
-    async with holding(world) as (app, stream):
+    async with locked_file(world) as (app, stream):
         await stream.send_all(made.bytes_of(**keep))
         await stream.send_eof()
         await app.wait_until_held()

@@ -15,7 +15,7 @@ from svc.store.tx import sql
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, open_world
 from tests.http.resources.test_auth import read_email
 from tests.http.serving.overtaken import RacingStore
-from tests.store.whole_store import a_whole_life, all_rows
+from tests.store.whole_store import all_rows, user_with_all_rows
 
 if TYPE_CHECKING:
     from svc.model import User
@@ -78,9 +78,9 @@ async def test_answer_lists_the_remaining_resources_of_every_account(world):
 
 @pytest.mark.rule("C12")
 async def test_store_keeps_nothing_but_the_last_email(world):
-    await world.store.run(a_whole_life())
+    await world.store.run(user_with_all_rows())
     before = await world.store.read(all_rows())
-    user_id = await world.store.run(a_whole_life())
+    user_id = await world.store.run(user_with_all_rows())
     await world.store.run(users.set_password_hash(user_id, HASH))
     user = await world.store.read(users.get_user(user_id))
     session = await world.session(user)

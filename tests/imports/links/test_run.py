@@ -49,7 +49,7 @@ async def test_dry_run_reports_same_result_and_creates_nothing(store, account):
         ("none", ""),
     )
     changes: list[str] = []
-    with store.changes.told_to(changes.append):
+    with store.changes.subscribe(changes.append):
         tried, refused = await imported(store, account, rows, limit=100, now=2, apply=False)
     assert changes == []
     assert await codes_of(store, account) == ["other", "same"]

@@ -73,7 +73,7 @@ async def test_dry_run_reports_same_result_and_writes_nothing(store, account, si
     text = f"day,views\n{day(2)},5\n{day(0)},7\n{day(1)},6\n"
     for named, target in ((SITE, site), (LINK, link)):
         changes: list[str] = []
-        with store.changes.told_to(changes.append):
+        with store.changes.subscribe(changes.append):
             tried = await run_import(text, named, apply=False)
             assert await days_of(store, target) == {}
             done = await run_import(text, named)

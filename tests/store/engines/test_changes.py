@@ -36,7 +36,7 @@ async def test_listener_is_notified_once_after_the_commit(store):
         assert notified == []
         return version
 
-    with store.changes.told_to(notified.append):
+    with store.changes.subscribe(notified.append):
         assert await store.run(twice()) == 2
         assert notified == [A]
         assert accounts.present(await store.peek(accounts.account_by_id(account_id))).config_version == 2
@@ -47,7 +47,7 @@ async def test_listener_is_notified_once_after_the_commit(store):
 async def test_rolled_back_change_does_not_notify_listeners(store):
     account_id = await store.run(an_account(edge_account_id=A, link_host=False))
     notified: list[str] = []
-    with store.changes.told_to(notified.append):
+    with store.changes.subscribe(notified.append):
         with pytest.raises(Conflict):
             await store.run(undone(account_id))
         with pytest.raises(NotFound):
@@ -64,7 +64,7 @@ async def test_only_committed_concurrent_changes_notify_listeners(store):
         with pytest.raises(Conflict):
             await store.run(undone(lost))
 
-    with store.changes.told_to(notified.append):
+    with store.changes.subscribe(notified.append):
         async with trio.open_nursery() as nursery:
             for _ in range(10):
                 nursery.start_soon(store.run, bump_version(kept))
@@ -76,7 +76,7 @@ async def test_committed_change_of_a_cancelled_caller_notifies_listeners(store):
     account_id = await store.run(an_account(edge_account_id=A, link_host=False))
     notified: list[str] = []
     late = Late(bump_version(account_id))
-    with store.changes.told_to(notified.append), trio.CancelScope() as caller:
+    with store.changes.subscribe(notified.append), trio.CancelScope() as caller:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(store.run, late.tx())
             await late.begun()
@@ -88,7 +88,7 @@ async def test_committed_change_of_a_cancelled_caller_notifies_listeners(store):
 async def test_cancelled_change_does_not_notify_listeners(store):
     account_id = await store.run(an_account(edge_account_id=A, link_host=False))
     notified: list[str] = []
-    with store.changes.told_to(notified.append), trio.CancelScope() as caller:
+    with store.changes.subscribe(notified.append), trio.CancelScope() as caller:
         caller.cancel()
         await store.run(bump_version(account_id))
     assert caller.cancelled_caught
@@ -100,7 +100,7 @@ async def test_reads_do_not_notify_listeners(store):
         yield Changed(A)
 
     notified: list[str] = []
-    with store.changes.told_to(notified.append):
+    with store.changes.subscribe(notified.append):
         await store.read(reads())
         await store.peek(reads())
     assert notified == []

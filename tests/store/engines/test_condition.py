@@ -41,7 +41,7 @@ async def wait_until_healthy(store: Store) -> None:
     """Wait until the store works again. Only its watch writes to it in the meantime."""
 
     async def healthy() -> bool | None:
-        return True if store.condition.trouble is None else None
+        return True if store.condition.problem is None else None
 
     await eventually(healthy)
 
@@ -69,7 +69,7 @@ async def test_store_is_unavailable_while_another_program_locks_the_file(tmp_pat
             for number in range(3):
                 with pytest.raises(StoreUnavailable) as refused:
                     await store.run(put(number))
-            assert refused.value.message == store.condition.trouble == "Another program has locked the service's store."
+            assert refused.value.message == store.condition.problem == "Another program has locked the service's store."
             assert (refused.value.status, refused.value.code, refused.value.retry_after_s) == (503, "busy", 5)
             other.execute("rollback")
         await wait_until_healthy(store)
@@ -100,7 +100,7 @@ def test_store_recovers_from_a_full_disk(tmp_path):
                     for kept in range(1000):
                         await store.run(put(kept))
                 except StoreUnavailable as error:
-                    print(error.message, store.condition.trouble == error.message)
+                    print(error.message, store.condition.problem == error.message)
                 assert await store.read(count()) == kept
                 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
                 await wait_until_healthy(store)
@@ -173,7 +173,7 @@ async def wait_until_unavailable(store: Store) -> None:
     """Wait until the store's watch has detected an outage."""
 
     async def unavailable() -> bool | None:
-        return True if store.condition.trouble is not None else None
+        return True if store.condition.problem is not None else None
 
     await eventually(unavailable)
 
@@ -241,7 +241,7 @@ async def test_store_works_and_is_locked_after_a_server_restart(server, config, 
             await store.run(put(1))
         with pytest.raises(StoreUnavailable):
             await store.read(count())
-        assert store.condition.trouble == "The service's store is not responding; try again."
+        assert store.condition.problem == "The service's store is not responding; try again."
         await trio.to_thread.run_sync(server.start)
         await wait_until_healthy(store)
         await check_second_service_is_refused(config)
@@ -419,7 +419,7 @@ async def test_commit_without_an_answer_is_reported_as_possibly_saved(server, ex
     async with cuttable_network(server) as (network, config), open_store(config, serving=True) as store:
         await store.run(make_table())
         with (
-            store.changes.told_to(notified.append),
+            store.changes.subscribe(notified.append),
             trio.fail_after(SOON_S),
             pytest.raises(StoreUnavailable, match="may have been saved"),
         ):

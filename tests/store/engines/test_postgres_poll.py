@@ -9,7 +9,7 @@ import trio
 
 from edge_worker.harness.service import eventually
 from svc.config import ConfigError
-from svc.store import open_look, open_store
+from svc.store import open_poll, open_store
 from svc.store.engines.served import Away, Served
 from svc.store.tx import sql
 from tests.databases import execute, postgres_config
@@ -23,7 +23,7 @@ def the_epoch():
 
 
 async def test_poll_reports_a_free_store_and_changes_nothing(store_config):
-    async with open_look(store_config) as poll, open_look(store_config) as other:
+    async with open_poll(store_config) as poll, open_poll(store_config) as other:
         assert await poll()
         async with open_store(store_config, serving=True) as store:
             before = await store.read(the_epoch())
@@ -50,14 +50,14 @@ async def test_poll_reports_a_free_store_and_changes_nothing(store_config):
 async def test_poll_distinguishes_an_unreachable_server_from_permanent_errors(server):
     with postgres_config(server.url) as config:
         url = config.url.get_secret_value()
-        async with open_look(config) as poll, open_store(config, serving=True):
+        async with open_poll(config) as poll, open_store(config, serving=True):
             assert not await poll()
             await trio.to_thread.run_sync(execute, url, "insert into schema_version values (99)")
             with pytest.raises(ConfigError, match="has schema 99; this program supports"):
                 await poll()
             await trio.to_thread.run_sync(execute, url, "delete from schema_version where number = 99")
             assert not await poll()
-        async with open_look(config) as poll:
+        async with open_poll(config) as poll:
             await trio.to_thread.run_sync(server.kill)
             try:
                 for _ in range(2):
@@ -76,7 +76,7 @@ async def test_poll_distinguishes_an_unreachable_server_from_permanent_errors(se
             async with open_store(config, serving=True):
                 pass
         stranger = config.model_copy(update={"url": type(config.url)(url.replace("//postgres:", "//stranger:"))})
-        async with open_look(stranger) as poll:
+        async with open_poll(stranger) as poll:
             with pytest.raises(ConfigError, match="stranger") as refused:
                 await poll()
             assert not isinstance(refused.value, Away)

@@ -56,7 +56,7 @@ _WHYS: Mapping[LeftWhy, str] = {
 
 
 @dataclass(frozen=True)
-class Leftover:
+class RemainingResource:
     """A remaining resource. `facts` are the values in its text, such as `route`.
 
     The fact `account` is present only in lists that span several accounts.
@@ -73,6 +73,6 @@ class Leftover:
         sentence = _KINDS[self.kind].format_map({**self.facts, "why": why})
         return f"{self.facts['account']}: {sentence}" if "account" in self.facts else sentence
 
-    def of(self, account: str) -> Leftover:
+    def of(self, account: str) -> RemainingResource:
         """Return a copy that names its account, for lists that span several accounts."""
-        return Leftover(self.kind, self.why, {**self.facts, "account": account})
+        return RemainingResource(self.kind, self.why, {**self.facts, "account": account})

@@ -10,7 +10,7 @@ import pytest
 from edge_worker.emulator.client import Customer, Emulator
 from edge_worker.harness.sampling import SEED
 from edge_worker.harness.service import Service
-from svc.edge.tokens import WORKING_RIGHTS
+from svc.edge.tokens import WORKING_PERMISSIONS
 from tests.journeys.conftest import STRICT_PLATFORM
 
 ZONE = "shop.example"
@@ -26,7 +26,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "ignores_fail_open": (True, False),
     "rate_limit": (0, 1_200),
 }
-BOOTSTRAP_RIGHTS = ["Account Settings Read", "Account API Tokens Write"]
+BOOTSTRAP_PERMISSIONS = ["Account Settings Read", "Account API Tokens Write"]
 
 
 @pytest.mark.parametrize("walk", range(2))
@@ -39,10 +39,10 @@ async def test_main_use_case_works_with_random_failure_settings(
     chance = random.Random(f"{SEED} {walk}")  # reproducible, not a secret
     modes = {name: chance.choice(values) for name, values in SETTINGS.items()}
     print(f"{modes}")
-    await emulator.set_rudeness(**modes)
+    await emulator.set_failure_settings(**modes)
     token = customer.bootstrap_token
     if modes["minting"] != "all_zones":  # it can grant only its own permissions
-        rights = [*BOOTSTRAP_RIGHTS, *(right.name for right in WORKING_RIGHTS)]
+        rights = [*BOOTSTRAP_PERMISSIONS, *(right.name for right in WORKING_PERMISSIONS)]
         _, token = await emulator.create_token(customer.account_id, rights=rights)
     body = {"edge_account_id": customer.account_id, "bootstrap_token": token}
     account_id = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]["id"]
