@@ -407,14 +407,18 @@ async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
 
 
 async def _end_transaction(connection: Any) -> None:
-    """Make a connection fit for the next transaction after one that failed or was cancelled.
+    """Make a connection usable for the next transaction after one that failed or was cancelled.
 
-    A cancel that meets the statement that begins a transaction leaves the transaction open, and the driver would treat
-    the next one as nested in it: it would end without a commit.
+    If a cancellation hits BEGIN, the transaction stays open, and asyncpg would nest the next transaction in it, which
+    would then end without a commit. If a cancellation hits ROLLBACK, asyncpg considers the transaction ended.
     """
+    if connection.is_closed():
+        return
     try:
+        if connection.is_in_transaction():
+            await connection.execute("rollback")
         await connection.reset()
-    except DRIVER_ERRORS:  # it broke, and the error of the transaction says why
+    except DRIVER_ERRORS:  # the connection broke; the error of the transaction is raised
         connection.terminate()
     except BaseException:
         connection.terminate()

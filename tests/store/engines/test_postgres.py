@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import asyncpg
@@ -12,7 +13,7 @@ import trio
 
 from edge_worker.harness.sampling import SEED
 from edge_worker.harness.service import eventually
-from svc.errors import StoreUnavailable
+from svc.errors import Conflict, StoreUnavailable
 from svc.store import open_store, retention
 from svc.store.engines.postgres import LoopThread
 from svc.store.idempotency import Claim, StoredAnswer, keep_answer, recall
@@ -302,9 +303,14 @@ async def test_transaction_after_a_cancelled_one_is_committed(table):
     chance = random.Random(SEED)
     numbers = range(1, 301)
 
+    def put_and_fail(number: int) -> Tx[None]:
+        yield from put(number)
+        raise Conflict("link_exists")
+
     async def cancelled(number: int) -> None:
-        with trio.move_on_after(chance.uniform(0, 0.002)):
-            await table.run(put(number))
+        work = put if number % 2 else put_and_fail  # the cancellation can hit the ROLLBACK of a failed transaction
+        with trio.move_on_after(chance.uniform(0, 0.002)), suppress(Conflict):
+            await table.run(work(number))
 
     for number in numbers:
         async with trio.open_nursery() as nursery:
