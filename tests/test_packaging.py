@@ -86,13 +86,21 @@ def test_package_contains_all_files_that_the_service_reads(tmp_path, kind):
     [package] = (tmp_path / "dist").iterdir()
     ours = {path.relative_to(tmp_path).as_posix() for path in (tmp_path / "svc").rglob("*") if path.is_file()}
     assert {"svc/bundle/manifest.json", "svc/bundle/svc-edge.js", "svc/web/dist/index.html"} <= ours
+    documentation = [f"svc/web/dist/help/{folder}/{name}" for folder in ("use", "operate") for name in pages_in(folder)]
+    assert {"svc/web/dist/llms.txt", "svc/web/dist/help/missing.html", *documentation} <= ours
     read = {path for path in ours if not path.startswith("svc/web/") or path.startswith("svc/web/dist/")}
     assert (read | {"svc/web/pages.json"}) - files_of(package) == set()
     if kind == "wheel":
         documents = f"svc-{version('svc')}.data/data/share/doc/svc"
         assert {f"{documents}/{place}" for place in documents_of_operators().values()} <= files_of(package)
-        # the sources of the web application are not needed
-        assert not [path for path in files_of(package) if path.startswith("svc/web/src/")]
+        # the sources of the web application and the documentation are not needed
+        assert not [path for path in files_of(package) if path.startswith(("svc/web/src/", "svc/web/help/"))]
+
+
+def pages_in(folder: str) -> list[str]:
+    """Return the files that `make build` makes of the documents in a folder, without the compressed ones."""
+    stems = [path.stem.replace("README", "index") for path in (ROOT / "docs" / folder).glob("*.md")]
+    return [f"{stem}.{kind}" for stem in stems for kind in ("html", "md")]
 
 
 def documents_of_operators() -> dict[str, str]:

@@ -1,1 +1,5 @@
-"""The web application (JavaScript; `src/main.jsx` says how it is made up), and what it is given by the service."""
+"""The web application (JavaScript; `src/main.jsx` explains its structure), and what the service gives it.
+
+wire   generated sources: types, error texts, column names of imports
+help   the documentation that the service serves at /help
+"""

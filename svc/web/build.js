@@ -1,9 +1,11 @@
 /**
- * Builds the web application. `node build.js FOLDER` writes index.html, favicon.svg, assets/NAME-HASH.js and .css,
- * licences.txt and manifest.json. Files over 1 KB are also written as .gz and .br. The build is reproducible.
+ * Builds the web application and the documentation. `node build.js FOLDER HELP` writes index.html, favicon.svg,
+ * assets/NAME-HASH.js and .css, licences.txt and manifest.json. HELP is the file that `python -m svc.web.help` writes;
+ * its pages become files in help/. Files over 1 KB are also written as .gz and .br. The build is reproducible.
  *
  * In manifest.json, `files` maps URL paths to the type and sizes in bytes of each file. `first` lists the files that a
- * report needs if it is the first page to be opened.
+ * report needs if it is the first page to be opened. `help` has the documentation: `pages` maps URL paths to files and
+ * types, `missing` is the file for unknown paths, `files` lists the URL paths in the other `files` that it needs.
  */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -23,6 +25,7 @@ const COMPRESSED_FROM_BYTES = 1_024;
 const TYPES = {
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
+  ".json": "application/json",
   ".svg": "image/svg+xml",
 };
 
@@ -47,10 +50,21 @@ function gzip(bytes) {
   return packed;
 }
 
-/** @param {string} folder is replaced */
-async function writeApplication(folder) {
+/**
+ * The documentation as `python -m svc.web.help` writes it.
+ * @typedef {{file: string, type: string, text: string}} Page
+ * @typedef {{pages: Record<string, Page>, missing: Page, assets: Record<string, string>}} Help
+ */
+
+/** @param {string} folder is replaced @param {Help} help */
+async function writeApplication(folder, help) {
   const { metafile, outputFiles } = await build({
-    entryPoints: { app: "src/main.jsx", style: "src/styles/app.css" },
+    entryPoints: {
+      app: "src/main.jsx",
+      style: "src/styles/app.css",
+      help: "src/help/main.js",
+      "help-style": "src/help/help.css",
+    },
     absWorkingDir: root,
     outdir: "/",
     bundle: true,
@@ -70,20 +84,28 @@ async function writeApplication(folder) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, "assets"), { recursive: true });
 
+  /**
+   * @param {string} path below the folder
+   * @param {Buffer} bytes
+   * @returns {{bytes: number, gz?: number, br?: number}} the sizes of the file and its compressed forms
+   */
+  const write = (path, bytes) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), bytes);
+    if (bytes.length <= COMPRESSED_FROM_BYTES) return { bytes: bytes.length };
+    const packed = { gz: gzip(bytes), br: brotliCompressSync(bytes) };
+    for (const [form, body] of Object.entries(packed)) writeFileSync(join(folder, `${path}.${form}`), body);
+    return { bytes: bytes.length, gz: packed.gz.length, br: packed.br.length };
+  };
   /** @type {Record<string, {type: string, bytes: number, gz?: number, br?: number}>} */
   const files = {};
   /** @param {string} path URL path @param {Buffer} bytes */
   const put = (path, bytes) => {
-    writeFileSync(join(folder, path), bytes);
-    const about = (files[path] = { type: TYPES[extname(path)] ?? "application/octet-stream", bytes: bytes.length });
-    if (bytes.length <= COMPRESSED_FROM_BYTES) return;
-    for (const [form, packed] of Object.entries({ gz: gzip(bytes), br: brotliCompressSync(bytes) })) {
-      writeFileSync(join(folder, `${path}.${form}`), packed);
-      Object.assign(about, { [form]: packed.length });
-    }
+    files[path] = { type: TYPES[extname(path)] ?? "application/octet-stream", ...write(path, bytes) };
   };
   for (const { path, contents } of outputFiles) put(path, Buffer.from(contents));
   put("/favicon.svg", readFileSync(join(root, "favicon.svg")));
+  for (const [path, text] of Object.entries(help.assets)) put(path, Buffer.from(text));
 
   /** @type {Record<string, string>} */
   const entries = {};
@@ -97,15 +119,33 @@ async function writeApplication(folder) {
   const script = entries["src/main.jsx"] ?? "";
   const style = entries["src/styles/app.css"] ?? "";
   const scripts = neededBy(outputs, script);
-  const head = [
-    `<link rel="stylesheet" href="${style}" />`,
-    ...scripts.slice(1).map((path) => `<link rel="modulepreload" href="${path}" />`),
-    `<script type="module" src="${script}" blocking="render"></script>`,
-  ];
-  const shell = readFileSync(join(root, "index.html"), "utf8").replace("<!-- assets -->", head.join("\n    "));
+  /** @param {string} html @param {string} css @param {string[]} js the entry first, then its imports */
+  const withAssets = (html, css, js) => {
+    const head = [
+      `<link rel="stylesheet" href="${css}" />`,
+      ...js.slice(1).map((path) => `<link rel="modulepreload" href="${path}" />`),
+      `<script type="module" src="${js[0]}" blocking="render"></script>`,
+    ];
+    return html.replace("<!-- assets -->", () => head.join("\n    "));
+  };
+  const shell = withAssets(readFileSync(join(root, "index.html"), "utf8"), style, scripts);
   writeFileSync(join(folder, "index.html"), shell);
   writeFileSync(join(folder, "licences.txt"), licencesOf(metafile, root));
-  const manifest = { files, first: [style, ...scripts] };
+
+  const helpStyle = entries["src/help/help.css"] ?? "";
+  const helpScripts = neededBy(outputs, entries["src/help/main.js"] ?? "");
+  for (const { file, text } of [...Object.values(help.pages), help.missing]) {
+    write(file, Buffer.from(withAssets(text, helpStyle, helpScripts)));
+  }
+  const manifest = {
+    files,
+    first: [style, ...scripts],
+    help: {
+      pages: Object.fromEntries(Object.entries(help.pages).map(([path, { file, type }]) => [path, { file, type }])),
+      missing: help.missing.file,
+      files: [helpStyle, ...helpScripts, ...Object.keys(help.assets)],
+    },
+  };
   writeFileSync(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
@@ -116,9 +156,9 @@ const toPath = (name) =>
     .pop()
     ?.replace(/^assets\//, "")}`;
 
-const [, , folder] = process.argv;
-if (folder === undefined) {
-  console.error("usage: node build.js FOLDER");
+const [, , folder, help] = process.argv;
+if (folder === undefined || help === undefined) {
+  console.error("usage: node build.js FOLDER HELP");
   process.exit(2);
 }
-await writeApplication(resolve(folder));
+await writeApplication(resolve(folder), JSON.parse(readFileSync(help, "utf8")));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,13 +73,18 @@ async def journey(emulator: Emulator, place: Place) -> None:
 
 
 async def _serves_everything(service: Service) -> None:
-    """Check that the data files are included: pages, their scripts, and the API description."""
+    """Check that the data files are included: pages, their scripts, the documentation, and the API description."""
     page = await service.client.get(service.url, headers={"Accept": "text/html"})
     assert page.is_success
-    for path in [each.split('"')[0] for each in page.text.split('src="')[1:]]:
+    documentation = await service.client.get(f"{service.url}/help/use/keys")
+    assert "<h1>API keys</h1>" in documentation.text
+    for path in [each.split('"')[0] for text in (page.text, documentation.text) for each in text.split('src="')[1:]]:
         script = await service.client.get(service.url + path)
         assert script.is_success
         assert "javascript" in script.headers["content-type"]
+    for path in re.findall(r"\((/help/\S+)\)", (await service.client.get(f"{service.url}/llms.txt")).text):
+        assert (await service.client.get(service.url + path)).text.startswith("# "), path
+        assert (await service.client.get(service.url + path.removesuffix(".md"))).is_success, path
     assert (await service.call("GET", "/openapi.json"))["openapi"] == "3.1.0"
     assert (await service.client.get(f"{service.url}/openapi.yaml")).is_success
     assert (await service.client.get(f"{service.url}/readyz")).is_success

@@ -142,7 +142,8 @@ def new_context(browser: Browser, **more: Any) -> BrowserContext:
 
 def _note(request: Request) -> None:
     address = urlsplit(request.url)
-    if request.resource_type in _CALLS and address.hostname == "127.0.0.1":  # other hosts are pages of customers
+    ours = address.hostname == "127.0.0.1"  # other hosts are pages of customers
+    if request.resource_type in _CALLS and ours and not address.path.startswith("/assets/"):
         CALLED.add((request.method, address.path))
 
 

@@ -128,7 +128,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     with tab.expect_response(lambda answer: answer.url.endswith("/first-view")) as checked:
         tab.get_by_role("button", name="Check now").click()
     assert checked.value.json()["first_view"]["seen"] is False
-    tab.get_by_text("No view after five minutes?").wait_for()
+    tab.get_by_text("No views after five minutes?").wait_for()
     assert tab.get_by_text(SEEN).count() == 0
     browse(browser, furnished, head, "/shoes")
     tab.get_by_text(SEEN).wait_for()  # automatically, within seconds

@@ -11,6 +11,6 @@ requests      the argument that a handler receives
 credentials   authentication and rate limits; `origin` and `cookies` for browsers, `visible` for object access
 idempotency   answers stored under their Idempotency-Key
 answers       answers as bytes and as the framework's responses
-web           the files of the web application
+web           the files of the web application and the documentation
 deps          the dependencies that main passes in
 """

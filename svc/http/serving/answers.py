@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Streamed:
-    """An answer produced in chunks while it is sent, at the client's reading speed.
+    """An answer that is produced in chunks while it is sent, as fast as the client reads.
 
-    The framework's response timeout does not apply, but the server's timeout for each chunk does. `chunks` must not
-    hold a transaction, a lock or a nursery across a yield.
+    The framework's response timeout does not apply. The server's timeout applies to each chunk. `chunks` must not hold
+    a transaction, a lock or a nursery across a yield.
     """
 
     chunks: AsyncGenerator[bytes, None]
@@ -77,7 +77,8 @@ def stream_response(answer: Streamed, status: int, *, head_only: bool) -> Respon
 
 
 def accepted(accept: str, *media_types: str) -> str:
-    """Return the media type that the client prefers; on a tie, or if it accepts none, the first of `media_types`.
+    """Return the media type that the client prefers. On a tie, or if it accepts none, return the first of
+    `media_types`.
 
     `accept`: the Accept header.
     """

@@ -129,7 +129,7 @@ async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
         return await _refused(NotFound())
     _record().code = "not_found"
     scope: Any = request.scope
-    headers, body = web.missing(scope["headers"])
+    headers, body = web.missing(request.path, scope["headers"])
     return Response(body, HTTPStatus.NOT_FOUND, Headers([(name.decode(), value.decode()) for name, value in headers]))
 
 

@@ -29,7 +29,7 @@ class Bodies:
         self._large = trio.CapacityLimiter(1)  # one large body at a time: threads share one interpreter
 
     async def without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
-        """Return `read(raw)`; run it in a thread for a large body, so that other requests do not wait for it."""
+        """Return `read(raw)`. A large body is read in a thread, so that other requests do not wait."""
         if len(raw) <= LARGE_BYTES:
             return read(raw)
         return await trio.to_thread.run_sync(read, raw, limiter=self._large)
@@ -39,7 +39,7 @@ class Bodies:
         return await self.without_delay(partial(parse_body, model), raw)
 
     async def parse_and_digest(self, model: type[B], raw: bytes, name: str) -> tuple[B, str]:
-        """Parse and digest a body; use a slow hash if it contains a password.
+        """Parse and digest a body. If the body contains a password, use a slow hash.
 
         `name`: identifies the request in the slow hash. Raises Invalid.
         """

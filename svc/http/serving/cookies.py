@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 DEVICE_COOKIE = "svc_device"
 
-# Sent with the answer that ends a browser's session: the back/forward cache still holds pages of the former user.
+# Sent with the answer that ends a browser's session, because the back/forward cache still holds the user's pages.
 SIGNED_OUT = {"Clear-Site-Data": '"cache"'}
 
 
 class Cookies:
     """Reads and sets the cookies. They are HttpOnly, and browsers send them with same-site requests only.
 
-    Over https each name begins with `__Host-`, so that no other host, not even a sibling subdomain, can set such a
-    cookie and sign a user in as someone else. The prefix requires the path `/`. Over http browsers reject the prefix,
-    and the path is /auth, because other programs may listen on other ports of the host.
+    Over https, each name begins with `__Host-`, so that no other host, not even a sibling subdomain, can set the cookie
+    and sign a user in as someone else. The prefix requires the path `/`. Over http, browsers reject the prefix, so
+    names have no prefix. The path is then /auth, because other programs may listen on other ports of the host.
     """
 
     def __init__(self, base_url: str) -> None:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from svc.model import Key, User
     from svc.store.tx import Store
 
-# The most proxies between a client and the service; a longer X-Forwarded-For is not genuine.
+# The most proxies between a client and the service. A longer X-Forwarded-For header is not genuine.
 _MOST_HOPS = 16
 
 # The rate limit of all page sessions of a user together, as a multiple of an API key's. A page sends several requests
-# in parallel; a person stays far below the limit, and a script cannot fill the disk.
+# in parallel. A person stays far below the limit, and a script cannot fill the disk.
 _SESSION_SHARE = 5
 
 # The prefix length before the IPv4 address in ::ffff:0:0/96.
@@ -41,7 +41,8 @@ IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 class Caller:
     """The authenticated user and credential. `key` is None for a page session, which has all scopes.
 
-    `session_id`: the id of the page session; None for an API key, and for a session that the user's deletion ended.
+    `session_id`: the id of the page session. It is None for an API key, and for a session that the user's deletion
+    ended.
     """
 
     user: User
@@ -50,7 +51,7 @@ class Caller:
 
     @property
     def edge_accounts(self) -> tuple[str, ...] | None:
-        """The edge accounts that the credential is limited to; None: no limit."""
+        """The edge accounts that the credential is limited to; None means no limit."""
         return None if self.key is None else self.key.allow_accounts
 
     def can_see(self, edge_account_id: str) -> bool:
@@ -81,7 +82,7 @@ class Credentials:
     ) -> tuple[Caller, dict[str, str]]:
         """Return the caller, and the RateLimit headers for the answer.
 
-        `leaving`: also accept the session that requested the deletion of its user, while the deletion runs.
+        `leaving`: accept the session that requested its user's deletion as well, while the deletion runs.
         Raises Unauthorized; RateLimited, which carries the same headers.
         """
         token = bearer(authorization)
@@ -96,7 +97,7 @@ class Credentials:
             if leaving_user is None:
                 raise Unauthorized
             return Caller(leaving_user), {}
-        if not api_key.is_api_key(token):  # invented or truncated: do not query the store
+        if not api_key.is_api_key(token):  # do not query the store for an invented or truncated key
             raise Unauthorized
         found = await self._store.peek(keys.key_by_digest(digest(token)))
         if found is None:
@@ -136,7 +137,7 @@ def admit(limit: SlidingLimit, name: str, now: int) -> Verdict:
 
 
 def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> None:
-    """Check the caller's scopes; if `scopes` is empty, any credential passes.
+    """Check the caller's scopes. If `scopes` is empty, any credential passes.
 
     Raises Forbidden session_required, scope_required.
     """
@@ -161,7 +162,7 @@ def bearer(authorization: str | None) -> str:
 
 
 def rate_headers(verdict: Verdict, limit: SlidingLimit) -> dict[str, str]:
-    """RateLimit headers (IETF draft-ietf-httpapi-ratelimit-headers, structured fields)."""
+    """Return the RateLimit headers (IETF draft-ietf-httpapi-ratelimit-headers, structured fields)."""
     return {
         "RateLimit-Policy": f'"key";q={limit.quota};w={limit.window_s}',
         "RateLimit": f'"key";r={verdict.remaining};t={verdict.reset_s}',
@@ -173,10 +174,10 @@ def client_address(
     forwarded: Sequence[str],
     trusted: Sequence[IpNetwork],
 ) -> IpAddress | None:
-    """Return the client's address: the peer, or behind trusted proxies the last untrusted hop of X-Forwarded-For.
+    """Return the client's address: the peer or, behind trusted proxies, the last untrusted hop in X-Forwarded-For.
 
-    The header is trusted only from the right, as far as trusted proxies wrote it. None: unknown (a Unix socket, or a
-    trusted proxy added a value that is not an address).
+    The header is trusted only from the right, as far as trusted proxies wrote it. Returns None if the address is
+    unknown, because the peer is a Unix socket or a trusted proxy added a value that is not an address.
     """
     address = _address(peer)
     last = ",".join(forwarded[-_MOST_HOPS:]).rsplit(",", _MOST_HOPS)
@@ -189,8 +190,8 @@ def client_address(
 def networks_of(client: IpAddress | None) -> tuple[str, str]:
     """Return the networks whose attempts are counted together: the client's own, and the larger one around it.
 
-    Internet providers give a customer an IPv6 /64, often a /56 or a /48; of IPv4 one address, sometimes a few of a
-    /24. Clients without an address count as one.
+    Internet providers give a customer an IPv6 /64, often a /56 or a /48. With IPv4, a customer gets one address,
+    sometimes a few from a /24. All clients without a known address count as one network.
     """
     if client is None:
         return "none", "none"
@@ -206,7 +207,7 @@ def address_allowed(client: IpAddress | None, allow_ips: Sequence[str] | None) -
 
 
 def network_of(text: str) -> IpNetwork:
-    """Parse an address or a network of the settings or of a key; an IPv4-mapped IPv6 network becomes IPv4."""
+    """Parse an address or a network from the settings or a key. An IPv4-mapped IPv6 network becomes IPv4."""
     network = ipaddress.ip_network(text, strict=False)
     if network.version == 4 or network.prefixlen < _MAPPED_BITS:
         return network
@@ -219,7 +220,7 @@ def _network(client: IpAddress, bits: int) -> str:
 
 
 def _address(text: str | None) -> IpAddress | None:
-    """Parse an address as proxies write it: with or without port, brackets and zone. IPv4-mapped IPv6 becomes IPv4."""
+    """Parse an address as proxies write it, with or without port, brackets and zone. IPv4-mapped IPv6 becomes IPv4."""
     if text is None:
         return None
     bare = text[1:].partition("]")[0] if text.startswith("[") else text

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Deps:
     """The dependencies that all handlers share.
 
-    `base_url`: the URL at which users reach the service, without a trailing slash. `web`: the web application; None:
-    not served.
+    `base_url`: the URL at which users reach the service, without a trailing slash. `web`: the web application, or None
+    if it is not served.
     """
 
     context: Context

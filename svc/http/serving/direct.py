@@ -1,6 +1,6 @@
 """Requests that bypass the framework, which costs 0.5 ms of CPU per request.
 
-That would be half the cost of a push, and every worker sends one per hour. These requests have the same limits,
+That would be half the cost of a push, and every worker sends a push per hour. These requests have the same limits,
 deadlines, headers and error format as all others; `front` renders the answer.
 """
 

@@ -45,7 +45,7 @@ class Endpoints:
         self._add(endpoint, serve)
 
     def write(self, endpoint: Endpoint[B, Any], handler: Callable[[Write[B]], Awaitable[StoredAnswer]]) -> None:
-        """Register the handler of a write request; it runs once per Idempotency-Key if the endpoint stores answers."""
+        """Register the handler of a write request. It runs once per Idempotency-Key if the endpoint stores answers."""
         model = _model_of(endpoint)
 
         async def serve(**path: str) -> Response:
@@ -70,7 +70,7 @@ class Endpoints:
     def open(
         self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[Answer | Response]]
     ) -> None:
-        """Register a handler that needs no credential, or that checks caller and body itself."""
+        """Register a handler that needs no credential, or that checks the caller and the body itself."""
 
         async def serve() -> Response:
             return await self._gate.open(endpoint, handler)
@@ -78,7 +78,8 @@ class Endpoints:
         self._add(endpoint, serve)
 
     def direct(self, endpoint: Endpoint[Any, Any], handler: Handler) -> None:
-        """Register the handler of a frequent request that bypasses the framework; it checks caller and body itself.
+        """Register the handler of a frequent request that bypasses the framework. The handler checks caller and body
+        itself.
 
         The framework knows the path only to reject other methods. The path contains no id.
         """

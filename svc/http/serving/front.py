@@ -1,6 +1,7 @@
 """The layer in front of the framework: metrics, the access log, and requests that bypass the framework.
 
-Requests bypass it if they are frequent, ask for a file of the web application, or have a path it cannot handle.
+Requests bypass the framework if they are frequent, ask for a file of the web application, or have a path that the
+framework cannot handle.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ DEFAULT_HEADERS = {
 class RequestRecord:
     """The measurements of a request for the metrics and the log.
 
-    `answered`: the status of the answer; None: no answer was begun. `route`: the template of the path. `status`: the
+    `answered`: the status of the answer; None if no answer was begun. `route`: the template of the path. `status`: the
     class of the status, or "gone" or "broken". `code`: the error code. `received`, `sent`: the bytes of the bodies.
     """
 
@@ -143,7 +144,7 @@ class Front:
             record.route = file.route
             await _serve_file(file, scope, send_recorded, record)
             return
-        # The framework needs the host only for features we do not use, and fails if the host is malformed.
+        # The framework needs the host only for features that we do not use, and fails if the host is malformed.
         headers = [(name, b"svc" if name == b"host" else value) for name, value in scope["headers"]]
         try:
             await self._framework(
@@ -161,7 +162,7 @@ class Front:
 
 
 def _log_request(method: str, record: RequestRecord, took_s: float) -> None:
-    """Log a request without client address, path and query, which may contain personal data."""
+    """Log a request, but not its client address, path and query, which may contain personal data."""
     fields = {"method": method if method in KNOWN_METHODS else OTHER, "route": record.route, "status": record.answered}
     if record.status in ("gone", "broken"):
         fields["ended"] = record.status
@@ -171,7 +172,7 @@ def _log_request(method: str, record: RequestRecord, took_s: float) -> None:
 
 
 async def _serve_directly(handler: Handler, request: Incoming, send: Any, record: RequestRecord) -> None:
-    """Call the handler and send its answer; errors are answered as by the framework's error handlers in `app`."""
+    """Call the handler and send its answer. Errors get the same answers as from the framework's handlers in `app`."""
     try:
         answer = stored(await handler(request), HTTPStatus.OK)
     except ClientDisconnected:
@@ -198,7 +199,7 @@ async def _serve_file(file: File, scope: Any, send: Any, record: RequestRecord) 
 
 
 def path_of(path: str, raw_path: bytes) -> str | None:
-    """Return the decoded path of a request target; None: no resource can have this path.
+    """Return the decoded path of a request target; None if no resource can have this path.
 
     A target may also be an absolute URL (RFC 9112, 3.2.2). Paths with a NUL are refused, because PostgreSQL cannot
     store NUL.

@@ -1,8 +1,8 @@
-"""The checks before a handler, in order, and the response after it; the endpoint's declaration (svc/api) defines both.
+"""The checks before a handler, in order, and the response after it. The endpoint's declaration (svc/api) defines both.
 
     credential ─► scopes ─► Idempotency-Key ─► query ─► path id ─► body ─► earlier answer ─► handler ─► answer
 
-In this order a caller learns nothing about objects that its credential does not allow, and no body is read without a
+In this order, a caller learns nothing about objects that its credential may not see, and no body is read without a
 valid credential. A handler gets the request's data as an argument (`requests`) and never reads the framework's request.
 """
 
@@ -73,7 +73,7 @@ class Gate:
         handler: Callable[[Write[B]], Awaitable[StoredAnswer]],
         path: Mapping[str, str],
     ) -> Response:
-        """Serve a write request; the handler runs once per Idempotency-Key if the endpoint stores answers."""
+        """Serve a write request. The handler runs once per Idempotency-Key if the endpoint stores answers."""
         info = request_info(self._credentials)
         caller = await self._caller(endpoint, info)
         key = idempotency_key(required=caller.key is not None)
@@ -135,7 +135,10 @@ class Gate:
         return caller
 
     async def _while_valid(self, caller: Caller, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """Yield the chunks until the caller's key is revoked; a slow client may read for hours. Raises Unauthorized."""
+        """Yield the chunks until the caller's key is revoked, as a slow client may read for hours.
+
+        Raises Unauthorized.
+        """
         async with aclosing(chunks):
             async for chunk in chunks:
                 await self._credentials.check_not_revoked(caller)

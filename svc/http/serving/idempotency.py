@@ -1,12 +1,12 @@
-"""Idempotency-Key: a repeated request gets the first answer again, and its effect happens once (rules G1 to G5).
+"""Idempotency-Key: a repeated request gets the first answer again, and the effect happens only once (rules G1 to G5).
 
-The answer is stored in the transaction of the effect, so neither exists without the other. An error is stored only if
-the request had an effect before it failed. Otherwise a repeat with the same key runs again, so that a client can follow
-the remedy and retry. Transient errors are never stored.
+The answer is stored in the same transaction as the effect, so neither exists without the other. An error is stored only
+if the request had an effect before it failed. Otherwise a repeat with the same key runs again, so that a client can
+follow the remedy and retry. Transient errors are never stored.
 
-A request waits while another one with the same key runs; if their bodies differ, it is refused. A client that
-disconnects does not stop work that an actor has begun. Its repeat gets the stored answer, because every transaction
-checks for one before its effect.
+A request waits while another request with the same key runs. If their bodies differ, the second request is refused. If
+a client disconnects, work that an actor has begun continues. When the client repeats the request, it gets the stored
+answer, because every transaction checks for a stored answer before its effect.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ class Idempotency:
         self._running: dict[tuple[int, str, str, str], _Running] = {}
 
     async def once(self, claim: Claim | None, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
-        """Run `work` once for this claim and return its answer, or return the answer to an earlier request.
+        """Run `work` once for this claim and return its answer. If an earlier request has an answer, return that
+        answer.
 
-        `work` must wrap its transaction with `committed`. `claim` None: nothing is stored.
+        `work` must wrap its transaction with `committed`. If `claim` is None, nothing is stored.
         Raises what `work` raises; Conflict idempotency_conflict.
         """
         if claim is None:
@@ -71,7 +72,7 @@ class Idempotency:
         running = self._running[name] = _Running(claim.body_digest, trio.Event())
         try:
             earlier = await self._store.peek(recall(claim, self._clock()))
-            if earlier is not None:  # check first: the request's object may have been deleted since
+            if earlier is not None:  # check this first, because the request's object may have been deleted since
                 return _replayed(earlier)
             return await self._first(claim, work)
         finally:
@@ -81,13 +82,13 @@ class Idempotency:
     async def _first(self, claim: Claim, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
         try:
             return await work()
-        except AlreadyAnswered:  # an identical request, whose client had disconnected, committed first
+        except AlreadyAnswered:  # an identical request was committed first; its client had disconnected
             return await self._settled(claim, None)
         except ServiceError as error:
             if error.had_effect:
                 return await self._settled(claim, error)
             if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-                # This error may be due to the effect of the first attempt, whose client had disconnected.
+                # The first attempt, whose client had disconnected, may have caused this error through its effect.
                 earlier = await self._store.peek(recall(claim, self._clock()))
                 if earlier is not None:
                     return _replayed(earlier)
@@ -103,8 +104,8 @@ class Idempotency:
         """Return a wrapper that commits the effect, its event and its answer in one transaction.
 
         If an identical request committed first, the transaction returns that answer and drops the effect.
-        `replay`: the answer to a repeat, if it differs from the first one. `event`: makes the user's event from the
-        effect's value and the time (epoch ms); None: no event.
+        `replay`: the answer to a repeated request, if it differs from the first answer. `event`: makes the user's event
+        from the effect's value and the time (epoch ms); None means no event.
         """
 
         def with_event(effect: Tx[T]) -> Tx[T]:
@@ -128,7 +129,7 @@ class Idempotency:
         return transaction
 
     async def _settled(self, claim: Claim, error: ServiceError | None) -> StoredAnswer:
-        """Return the answer stored for the claim; if there is none, store `error` as the answer and raise it.
+        """Return the answer stored for the claim. If there is none, store `error` as the answer and raise it.
 
         Raises `error`; AlreadyAnswered if the stored answer has expired since.
         """
@@ -147,7 +148,7 @@ class Idempotency:
     def _keep(self, claim: Claim, answer: StoredAnswer) -> Tx[None]:
         """Store an answer.
 
-        Raises ServiceError rate_limited, which rolls the effect back: the user's stored answers are too large.
+        Raises ServiceError rate_limited if the user's stored answers are too large. The error rolls the effect back.
         """
         now = self._clock()
         yield from check_storage_limit(claim.user_id, len(answer.body), self._most_bytes, now)

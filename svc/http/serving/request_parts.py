@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Q = TypeVar("Q", bound=Query)
 
 _LONGEST_KEY = 200
-# In characters. A cursor has at most 200, an id 25; the limit on request heads would allow 16,000.
+# In characters. A cursor has at most 200 characters and an id has 25. The limit on request heads would allow 16,000.
 _LONGEST_QUERY = 1_000
 
 
@@ -43,7 +43,10 @@ def request_info(credentials: Credentials) -> RequestInfo:
 
 
 def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
-    """Return the id in the path, "" if there is none. Raises NotFound for a malformed id, to keep it from the store."""
+    """Return the id in the path, or "" if there is none.
+
+    Raises NotFound for a malformed id, before the store sees it.
+    """
     name = endpoint.id_name
     if name is None:
         return ""

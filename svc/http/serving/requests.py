@@ -30,8 +30,8 @@ Q = TypeVar("Q", bound=Query)
 class RequestInfo:
     """The data of a request's head and connection.
 
-    `client`: the client's address as seen by trusted proxies; None: unknown. `authorization`: the header; None: absent.
-    `user_agent`, `cookies`, `accept`: the headers; "": absent. `headers`: all headers in ASGI form.
+    `client`: the client's address as seen by trusted proxies; None if unknown. `authorization`: the header; None if
+    absent. `user_agent`, `cookies` and `accept`: the headers; "" if absent. `headers`: all headers in ASGI form.
     """
 
     method: str
@@ -65,7 +65,7 @@ class Form(Generic[B]):
 class Write(Generic[B]):
     """A write request: its caller, the object's id ("" if the path has none), and the body.
 
-    `claim`: identifies repeats of the request; None: a repeat runs again.
+    `claim`: identifies repeats of the request. If it is None, a repeat runs again.
     """
 
     caller: Caller
@@ -88,9 +88,10 @@ class Write(Generic[B]):
         """Return a wrapper that commits the answer (rules G1 to G5) and the event (rule X12) with the effect.
 
         `render` makes the answer from the transaction's value. It must be pure and quick, because it runs inside the
-        transaction, on the engine's thread and possibly with the write lock held. `replay`: the answer to a repeat, if
-        it differs. `about`: the account of the event; default: the value's account, or only the user. `target`: the
-        object's id; default: the id in the path, or the value's. `count`: the number of changes, if not 1.
+        transaction, on the engine's thread and possibly with the write lock held. `replay`: the answer to a repeated
+        request, if it differs. `about`: the event's account; by default the value's account or, if it has none, only
+        the user. `target`: the object's id; by default the id in the path, or else the value's id. `count`: the number
+        of changes, if not 1.
         Raises ValueError if the endpoint's action needs an account and none is given.
         """
         action = self._endpoint.action

@@ -1,8 +1,8 @@
 """The HTTP/1.1 server: our own accept loop, with hypercorn's protocol on each connection.
 
-Hypercorn's own loop runs all connections in one nursery, so an exception in one of them ends the server. It also cannot
+Hypercorn's own loop runs all connections in one nursery, so an exception in one of them ends the server. Nor can it
 switch off HTTP/2 and WebSockets, which this API does not use. Here an exception ends only its connection, requests to
-change the protocol are removed before hypercorn sees them, every wait has a deadline, and a short answer leaves in one
+change the protocol are removed before hypercorn sees them, every wait has a deadline, and a short answer is sent in one
 packet.
 
     listener ──► one of `connections` slots ──► Connection: reads, one request at a time ──► the application
@@ -45,23 +45,23 @@ log = logging.getLogger(__name__)
 
 # Timeout between two requests, and from the start of a connection to the end of its first request head.
 KEEP_ALIVE_S = 15.0
-# During shutdown: an idle connection stays open this long. A request that arrives in this time is answered with
+# During shutdown, an idle connection stays open this long. The answer to a request that arrives in this time has
 # `Connection: close`.
 LAST_REQUEST_S = 0.5
 # Timeout for sending one chunk of an answer.
 SEND_S = 30.0
-# After an answer that was sent before its request was complete: read and discard input for this long, up to this many
-# bytes. Closing immediately would send a reset, and the client could lose the answer.
+# If the server answers before it has received the complete request, it then reads and discards input for this long, up
+# to this many bytes. Closing immediately would send a reset, and the client could lose the answer.
 LINGER_S = 2.0
 LINGER_BYTES = 8 * 1_048_576
-# The size of one read. h11 limits incomplete heads to 16 KiB, so with this no head is longer than 32 KiB.
+# The size of one read. h11 limits incomplete heads to 16 KiB, so no head is longer than 32 KiB.
 _READ_BYTES = 16_384
 _HEAD_FIELDS = 100
-# Every chunk costs about 50 µs, however small. A body may have this many, plus one for each 256 bytes.
+# Every chunk costs about 50 µs, even a small one. A body may have this many chunks, plus one for each 256 bytes.
 _FREE_CHUNKS = 64
 _BYTES_A_CHUNK = 256
-# The empty lines ignored before a request line. RFC 9112 (2.2) recommends at least one; some old clients send one after
-# each body.
+# The number of empty lines that are ignored before a request line. RFC 9112 (2.2) recommends ignoring at least one;
+# some old clients send one after each body.
 _EMPTY_LINES = 4
 # The value of SO_LINGER that makes close() reset the connection and discard unsent data.
 _RESET = struct.pack("ii", 1, 0)
@@ -73,8 +73,8 @@ class Http1(h11.Connection):
     """A slightly stricter h11 connection that hides protocol upgrades from hypercorn. No I/O.
 
     Upgrade headers are ignored, which RFC 9110 (7.8) permits. The head of an answer is held back until the next data,
-    so that both leave in one packet. A few empty lines before a request line are ignored (RFC 9112, 2.2), as is all
-    input after the last request of a connection (RFC 9112, 9.6).
+    so that both are sent in one packet. A few empty lines before a request line are ignored (RFC 9112, 2.2), as is all
+    input after the last request on a connection (RFC 9112, 9.6).
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,10 @@ class Http1(h11.Connection):
         self.ends = False  # send `Connection: close` with the next answer
 
     def next_event(self) -> Any:
-        """Override h11's. Raises h11.RemoteProtocolError, whose `error_status_hint` is the status of the answer."""
+        """Override h11's method.
+
+        Raises h11.RemoteProtocolError, whose `error_status_hint` is the status of the answer.
+        """
         if self.their_state is h11.MUST_CLOSE:
             self._receive_buffer.maybe_extract_at_most(len(self._receive_buffer))
             return h11.NEED_DATA
@@ -120,7 +123,7 @@ class Http1(h11.Connection):
         return True
 
     def send(self, event: Any) -> Any:
-        """Override h11's: return b"" for the head of an answer, and send the head with the next event."""
+        """Override h11's method: return b"" for the head of an answer, and send the head with the next event."""
         if not isinstance(event, h11.Response):
             data = super().send(event)
             if isinstance(event, (h11.Data, h11.EndOfMessage)):
@@ -168,7 +171,7 @@ def _without_upgrade(request: h11.Request) -> h11.Request:
 
 
 class Protocol(H11Protocol):
-    """Hypercorn's protocol over our `Http1`; protocol errors are answered in the API's error format."""
+    """Hypercorn's protocol with our `Http1`. Answers to protocol errors have the API's error format."""
 
     connection: Http1
 
@@ -216,7 +219,8 @@ class Connection:
         self._idle = True  # between two requests, or before the first
         self._stopping = False  # the service is stopping
         self._half_closed = False  # the client has shut down its sending side and waits for the answer
-        # The start of the wait for the client (no request, an incomplete one, or an unread answer); None: not waiting.
+        # When the wait for the client began (no request, an incomplete request, or an unread answer); None if not
+        # waiting.
         self.waits_since: float | None = trio.current_time()
         self._answered = False  # an answer that ends the connection was sent
         self._broken = False
@@ -240,16 +244,15 @@ class Connection:
     def _must_reset(self) -> bool:
         """Return True if a truncated answer was sent that would appear complete after a normal close.
 
-        In HTTP/1.0, which some proxies use for upstream requests, the end of the connection ends an answer without a
-        length.
+        In HTTP/1.0, which some proxies use for upstream requests, an answer without a length ends with the connection.
         """
         return self._http is not None and not self._http.has_length and (self._partly_sent or self._http.is_half_sent)
 
     def end(self) -> None:
         """Close the connection after the current answer, or after `LAST_REQUEST_S` if it is idle.
 
-        A request in transit or unread in the socket is still answered: a reader that has data when its deadline passes
-        reads the data first.
+        A request that is in transit, or unread in the socket, is still answered, because a reader that has data when
+        its deadline passes reads the data first.
         """
         self._stopping = True
         if self._http is not None:
@@ -292,7 +295,8 @@ class Connection:
                 if not data:
                     if self._idle or not protocol.connection.has_complete_request:
                         return
-                    # TCP does not show whether the client also stopped reading: if it did, sending the answer fails.
+                    # TCP does not show whether the client has stopped reading as well. If it has, sending the answer
+                    # fails.
                     self._half_closed = protocol.connection.ends = True
                     await trio.sleep_forever()
                 await protocol.handle(RawData(bytes(data)))
@@ -332,7 +336,7 @@ class Connection:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 pass
             finally:
-                if not sent:  # the answer is truncated, so nothing can follow it
+                if not sent:  # the answer is truncated, so nothing more can be sent
                     self._broken = True
                     self._reading.cancel()
 
@@ -351,7 +355,7 @@ class Connection:
 
 
 class _LimitedListener(trio.abc.Listener[trio.SocketStream]):
-    """A listener that accepts only while a slot is free; further connections wait in the kernel's accept queue."""
+    """A listener that accepts only while a slot is free. Further connections wait in the kernel's accept queue."""
 
     def __init__(self, listener: trio.abc.Listener[trio.SocketStream], slots: trio.Semaphore) -> None:
         self._listener = listener
@@ -382,8 +386,8 @@ async def serve(
 
     When the last slot is taken, the connection that has waited longest for its client is closed. At the end, no more
     connections are accepted, connections close after their answers, and running requests have `graceful_s` seconds to
-    finish. Connections not yet accepted stay in the kernel's accept queue; if another process holds the socket open,
-    the next process accepts them. `metrics`: None discards them.
+    finish. Connections that are not accepted yet stay in the kernel's accept queue. If another process holds the socket
+    open, the next process accepts these connections. `metrics`: None discards the metrics.
     """
     context = WorkerContext(None)
     slots = trio.Semaphore(min(connections, _files_for_clients()))
@@ -425,7 +429,7 @@ async def serve(
 
 
 def _files_for_clients() -> int:
-    """Raise the limit on open files to its maximum; return how many connections it allows beside our own files."""
+    """Raise the limit on open files to its maximum. Return how many connections it allows beside our own files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         with suppress(ValueError, OSError):  # not permitted on every system

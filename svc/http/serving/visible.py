@@ -1,4 +1,4 @@
-"""Access control: a caller sees its user's objects, or with a limited API key those of its accounts (rules C3, C4)."""
+"""Access control: a caller sees its user's objects; a limited API key sees only its accounts' (rules C3, C4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A = TypeVar("A", bound="Account | FormerAccount")
 
 
 async def visible_account(store: Store, caller: Caller, account_id: str) -> Account:
-    """Return the caller's account. Raises NotFound, also for an account of another user or outside the key's limit."""
+    """Return the caller's account. Raises NotFound, even if another user or another API key could see the account."""
     return require_visible(caller, await store.peek(accounts.get_account(caller.user.id, account_id)))
 
 
@@ -45,7 +45,7 @@ async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link
 
 
 def require_visible(caller: Caller, account: A | None) -> A:
-    """Return `account` if the caller may see it. Raises NotFound, also if `account` is None."""
+    """Return `account` if the caller may see it. Raises NotFound if not, or if `account` is None."""
     if account is None or not caller.can_see(account.edge_account_id):
         raise NotFound
     add_log_context(account=account.id)

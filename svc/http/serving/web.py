@@ -1,7 +1,9 @@
-"""The web application: one HTML shell for all pages, and its assets, kept in memory and served without the framework.
+"""The web application and the documentation, kept in memory and served without the framework.
 
-`make build` makes the files (svc/web). Serving them needs neither the store nor a credential; the pages request their
-data from the API. Where a page and an endpoint of the API have the same path, the API serves it.
+The application is one HTML shell for all its pages, and assets. The documentation at /help is one file per page, as
+HTML and as Markdown. `make build` makes the files (svc/web). Serving these files needs neither the store nor a
+credential; the application requests its data from the API. If a page and an endpoint of the API have the same path, the
+API serves that path.
 """
 
 from __future__ import annotations
@@ -39,13 +41,15 @@ HEADERS = {
 }
 METHODS = ("GET", "HEAD")
 ASSETS = "/assets/{file}"
+HELP = "/help/{page}"
+LLMS = "/llms.txt"
 
 _HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 _REVALIDATE = "no-cache"
 _ONE_DAY = "public, max-age=86400"
 _IMMUTABLE = "public, max-age=31536000, immutable"  # the file name contains a digest of the content
 _HTML = "text/html; charset=utf-8"
-# Best first, with the suffix of the compressed file; the build omits files that compression does not shorten enough.
+# The best encoding first, each with its file suffix. The build omits files that compression does not shorten enough.
 _ENCODINGS = {"br": ".br", "gzip": ".gz"}
 _BODY_HEADERS = (b"content-type", b"content-length", b"content-encoding")
 _ROBOTS = b"User-agent: *\nDisallow: /\n"
@@ -53,8 +57,9 @@ _ROBOTS = b"User-agent: *\nDisallow: /\n"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the web application. `route`: the template of its path. `forms`: headers and body by content encoding;
-    "" is the uncompressed form.
+    """A file of the web application. `route`: the template of its path. `forms`: headers and body by content encoding.
+
+    The encoding "" is the uncompressed form.
     """
 
     route: str
@@ -74,17 +79,18 @@ class File:
 class Web:
     """The web application's files by path. `bytes`: their total size in all encodings."""
 
-    def __init__(self, files: Mapping[str, File], shells: Mapping[str, File], shell: File) -> None:
+    def __init__(self, files: Mapping[str, File], shells: Mapping[str, File], shell: File, no_help: File) -> None:
         self._files = {**files, **{path: page for path, page in shells.items() if ":" not in path}}
         templates = [page for path, page in shells.items() if ":" in path]
         self._templates = dict(enumerate(templates, start=1))
         patterns = [f"({re.sub('{[a-z]+}', '[^/]+', page.route)})" for page in templates]
         self._page = re.compile("|".join(patterns) or "(?!)")
         self._shell = shell
-        self.bytes = sum(len(body) for file in [*files.values(), shell] for _, body in file.forms.values())
+        self._no_help = no_help
+        self.bytes = sum(len(body) for file in [*files.values(), shell, no_help] for _, body in file.forms.values())
 
     def find(self, path: str) -> File | None:
-        """Return the file at a path; None: the path does not belong to the web application."""
+        """Return the file at a path; None if the path does not belong to the web application."""
         found = self._files.get(path)
         if found is None and (match := self._page.fullmatch(path)):
             return self._templates[match.lastindex or 0]
@@ -94,10 +100,13 @@ class Web:
         """Return status, headers and body of the shell, for a page whose path an endpoint of the API shares."""
         return self._shell.answer(request_headers)
 
-    def missing(self, request_headers: Headers) -> tuple[Headers, bytes]:
-        """Return headers and body of the shell for an unknown path; the shell then shows "not found"."""
+    def missing(self, path: str, request_headers: Headers) -> tuple[Headers, bytes]:
+        """Return headers and body for an unknown path.
+
+        Below /help, this is a page of the documentation. Elsewhere it is the shell, which then shows "not found".
+        """
         asked = [(name, value) for name, value in request_headers if name.lower() == b"accept-encoding"]
-        _, headers, body = self._shell.answer(asked)
+        _, headers, body = (self._no_help if path.startswith("/help/") else self._shell).answer(asked)
         return [(name, value) for name, value in headers if name != b"etag"], body
 
 
@@ -108,10 +117,17 @@ def load_web(base_url: str = "", folder: Path = FOLDER) -> Web:
         manifest = json.loads((built / "manifest.json").read_text())
         pages = [page["path"] for page in json.loads((folder / "pages.json").read_text())]
         always = {**HEADERS, **(_HSTS if base_url.startswith("https://") else {})}
-        shell = _file(built / "index.html", "/", _HTML, {**always, "Cache-Control": _REVALIDATE})
+        page = {**always, "Cache-Control": _REVALIDATE}
         icon = {**always, "Cache-Control": _ONE_DAY}
         asset = {**always, "Cache-Control": _IMMUTABLE}
+        shell = _file(built / "index.html", "/", _HTML, page)
+        help_pages = {
+            path: _file(built / each["file"], LLMS if path == LLMS else HELP, each["type"], page)
+            for path, each in manifest["help"]["pages"].items()
+        }
+        no_help = _file(built / manifest["help"]["missing"], HELP, _HTML, page)
         files = {
+            **help_pages,
             **{path: _file(built / path[1:], ASSETS, each["type"], asset) for path, each in manifest["files"].items()},
             "/favicon.svg": _file(built / "favicon.svg", "/favicon.svg", "image/svg+xml", icon),
             "/robots.txt": _file_from_bodies("/robots.txt", "text/plain; charset=utf-8", icon, {"": _ROBOTS}),
@@ -121,7 +137,7 @@ def load_web(base_url: str = "", folder: Path = FOLDER) -> Web:
     shells = {path: File(re.sub(":([a-z]+)", r"{\1}", path), shell.etag, shell.forms) for path in pages}
     for endpoint in ENDPOINTS:
         shells.pop(endpoint.path, None)
-    return Web(files, shells, shell)
+    return Web(files, shells, shell, no_help)
 
 
 def _file(path: Path, route: str, content_type: str, headers: Mapping[str, str]) -> File:

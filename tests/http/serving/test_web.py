@@ -24,6 +24,13 @@ from tests.http.conftest import config_of
 
 SHELL = b"<!doctype html><title>svc</title>" + b" " * 2_000
 SCRIPT = b"export const answer = 42;" * 100
+HELP = {
+    "help/index.html": b"<!doctype html><title>Help</title>",
+    "help/keys.html": b"<!doctype html><title>Keys</title>" + b" " * 2_000,
+    "help/keys.md": b"# Keys\n",
+    "help/missing.html": b"<!doctype html><title>Page not found</title>",
+    "help/llms.txt": b"# svc\n",
+}
 PAGES = ("/", "/sign-in", "/sites", "/sites/new", "/sites/:id", "/sites/:id/settings", "/reference")
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -32,13 +39,23 @@ def built(folder: Path) -> Path:
     """Write a small built application."""
     dist = folder / "dist"
     (dist / "assets").mkdir(parents=True)
-    files = {"assets/app-AB12.js": SCRIPT, "index.html": SHELL, "favicon.svg": b"<svg/>"}
+    (dist / "help").mkdir()
+    files = {"assets/app-AB12.js": SCRIPT, "index.html": SHELL, "favicon.svg": b"<svg/>", **HELP}
     for name, body in files.items():
         (dist / name).write_bytes(body)
         if len(body) > 1_024:
             (dist / f"{name}.gz").write_bytes(gzip.compress(body))
             (dist / f"{name}.br").write_bytes(b"br of " + name.encode())
-    manifest = {"files": {"/assets/app-AB12.js": {"type": "text/javascript; charset=utf-8", "bytes": len(SCRIPT)}}}
+    pages = {
+        "/help": {"file": "help/index.html", "type": "text/html; charset=utf-8"},
+        "/help/use/keys": {"file": "help/keys.html", "type": "text/html; charset=utf-8"},
+        "/help/use/keys.md": {"file": "help/keys.md", "type": "text/markdown; charset=utf-8"},
+        "/llms.txt": {"file": "help/llms.txt", "type": "text/plain; charset=utf-8"},
+    }
+    manifest = {
+        "files": {"/assets/app-AB12.js": {"type": "text/javascript; charset=utf-8", "bytes": len(SCRIPT)}},
+        "help": {"pages": pages, "missing": "help/missing.html", "files": []},
+    }
     (dist / "manifest.json").write_text(json.dumps(manifest))
     (folder / "pages.json").write_text(json.dumps([{"path": path, "public": True} for path in PAGES]))
     return folder
@@ -133,7 +150,66 @@ async def test_icon_and_robots_txt(client):
     assert (await client.get("/robots.txt")).text == "User-agent: *\nDisallow: /\n"
 
 
-@pytest.mark.parametrize("path", ["/", "/assets/app-AB12.js", "/favicon.svg", "/robots.txt"])
+@pytest.mark.parametrize(
+    ("path", "file", "kind"),
+    [
+        ("/help", "help/index.html", "text/html"),
+        ("/help/use/keys", "help/keys.html", "text/html"),
+        ("/help/use/keys.md", "help/keys.md", "text/markdown"),
+        ("/llms.txt", "help/llms.txt", "text/plain"),
+    ],
+)
+@pytest.mark.parametrize("accept", ["*/*", HTML["Accept"], "application/json"])
+async def test_help_is_served_without_sign_in_and_revalidated(client, path, file, kind, accept):
+    answer = await client.get(path, headers={"Accept": accept, "Cookie": "session=x", "Authorization": "Bearer x"})
+    assert (answer.status_code, answer.content) == (200, HELP[file])
+    assert answer.headers["Content-Type"] == f"{kind}; charset=utf-8"
+    assert answer.headers["Cache-Control"] == "no-cache"
+    assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
+    assert {name: answer.headers[name] for name in web.HEADERS} == web.HEADERS
+    assert "Set-Cookie" not in answer.headers
+    again = await client.get(path, headers={"If-None-Match": answer.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert {name: again.headers[name] for name in web.HEADERS} == web.HEADERS
+    other = await client.get(path, headers={"If-None-Match": '"of another version"'})
+    assert (other.status_code, other.content) == (200, HELP[file])
+
+
+async def test_help_page_is_compressed(client):
+    answer = await client.get("/help/use/keys", headers={"Accept-Encoding": "gzip"})
+    assert (answer.headers["Content-Encoding"], answer.headers["Vary"]) == ("gzip", "Accept-Encoding")
+    assert answer.content == HELP["help/keys.html"]
+
+
+@pytest.mark.rule("G8")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/help/nothing", "/help/use/keys/", "/help/", "/help/use/%2e%2e/pages.json",
+        "/help/missing", "/help/use/keys.html", "/help/use/KEYS", "/help/use/keys%00", "/help//use/keys",
+    ],
+)  # fmt: skip
+async def test_unknown_help_page_has_the_navigation_of_the_help(client, path):
+    assert (await client.get(path)).json()["error"]["code"] == "not_found"
+    shown = await client.get(path, headers=HTML)
+    assert shown.status_code == 404
+    if "%00" not in path:  # refused before routing
+        assert shown.content == HELP["help/missing.html"]
+        assert shown.headers["Content-Security-Policy"] == web.POLICY
+        assert "ETag" not in shown.headers
+        head = await client.head(path, headers=HTML)
+        assert (head.status_code, head.content) == (404, b"")
+
+
+@pytest.mark.parametrize("path", ["/helper", "/help.html", "/llms.txt/"])
+async def test_similar_paths_outside_the_help_get_the_application(client, path):
+    shown = await client.get(path, headers=HTML)
+    assert (shown.status_code, shown.content) == (404, SHELL)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/assets/app-AB12.js", "/favicon.svg", "/robots.txt", "/help", "/help/use/keys.md", "/llms.txt"]
+)
 async def test_head_gets_the_headers_without_the_body(client, path):
     whole, head = await client.get(path), await client.head(path)
     assert (head.status_code, head.content) == (200, b"")
@@ -144,7 +220,7 @@ async def test_head_gets_the_headers_without_the_body(client, path):
 
 
 async def test_pages_refuse_other_methods(client):
-    for path in ("/", "/sites/site_1", "/assets/app-AB12.js"):
+    for path in ("/", "/sites/site_1", "/assets/app-AB12.js", "/help", "/help/use/keys", "/llms.txt"):
         answer = await client.post(path)
         assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
         assert answer.json()["error"]["code"] == "method_not_allowed"
@@ -195,12 +271,14 @@ async def test_reference_is_a_page_or_markdown_by_accept_header(client, accept, 
 async def test_metrics_count_pages_by_template(tmp_path):
     deps = deps_of(tmp_path, web=load_web(folder=built(tmp_path / "web")))
     async with client_of(create_app(deps)) as client:
-        for path in ("/", "/sites/site_1", "/assets/app-AB12.js", "/sites/site_2/x"):
+        help_paths = ("/help", "/help/use/keys", "/help/use/keys.md", "/llms.txt", "/help/use/nothing")
+        for path in ("/", "/sites/site_1", "/assets/app-AB12.js", "/sites/site_2/x", *help_paths):
             answer = await client.get(path, headers=HTML)
             assert "Strict-Transport-Security" not in answer.headers  # HSTS would break a service without https
     text = deps.context.metrics.text().decode()
-    for route, status in (("/", "2xx"), ("/sites/{id}", "2xx"), ("/assets/{file}", "2xx"), ("other", "4xx")):
-        assert f'svc_http_request_seconds_count{{method="GET",route="{route}",status="{status}"}} 1.0' in text
+    once = (("/", "2xx"), ("/sites/{id}", "2xx"), ("/assets/{file}", "2xx"), ("/llms.txt", "2xx"))
+    for route, status, count in (*((*each, 1) for each in once), ("/help/{page}", "2xx", 3), ("other", "4xx", 2)):
+        assert f'svc_http_request_seconds_count{{method="GET",route="{route}",status="{status}"}} {count}.0' in text
 
 
 async def test_api_is_served_without_the_web_application(tmp_path):

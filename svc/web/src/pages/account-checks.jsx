@@ -6,6 +6,7 @@ import { call } from "../api.js";
 import { list, longDay, number } from "../format.js";
 import { useResource } from "../resource.js";
 import { address, setSearch } from "../router.js";
+import { Help } from "../ui/help.jsx";
 import { Rows } from "../ui/list.jsx";
 import { ErrorMessage, Loaded, Mark } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
@@ -28,7 +29,9 @@ export function Check({ id, checked }) {
   return (
     <section aria-labelledby="check">
       <h2 id="check">{words.title}</h2>
-      <p>{words.intro}</p>
+      <p>
+        {words.intro} <Help to="check" />
+      </p>
       <p class="actions">
         <button type="button" class="quiet" aria-disabled={busy} onClick={check}>
           {busy ? words.asking : words.submit}
@@ -79,7 +82,9 @@ export function Ledger({ id }) {
   return (
     <section aria-labelledby="ledger">
       <h2 id="ledger">{words.title}</h2>
-      <p>{words.intro}</p>
+      <p>
+        {words.intro} <Help to="ledger" />
+      </p>
       {day === "" ? (
         <p>
           <button type="button" class="quiet" onClick={() => setSearch({ day: today })}>

@@ -8,6 +8,7 @@ import { changed, useResource } from "../resource.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { DnsRecord } from "../ui/dns-record.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
+import { Help } from "../ui/help.jsx";
 import { ErrorMessage, State } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
@@ -22,6 +23,9 @@ export function Host({ account, changed: again }) {
   return (
     <section aria-labelledby="host">
       <h2 id="host">{words.title}</h2>
+      <p>
+        {!host && words.intro} <Help to="host" />
+      </p>
       {host ? (
         <>
           <dl class="facts">
@@ -49,17 +53,12 @@ export function Host({ account, changed: again }) {
           </dl>
           {host.error && <Refused error={host.error} />}
         </>
+      ) : account.state === "ready" ? (
+        <div class="column">
+          <SetHost id={account.id} done={again} />
+        </div>
       ) : (
-        <>
-          <p>{words.intro}</p>
-          {account.state === "ready" ? (
-            <div class="column">
-              <SetHost id={account.id} done={again} />
-            </div>
-          ) : (
-            <p class="hint">{words.later}</p>
-          )}
-        </>
+        <p class="hint">{words.later}</p>
       )}
       {changing.value && host && (
         <ChangeHost id={account.id} host={host.host} done={again} close={() => (changing.value = false)} />

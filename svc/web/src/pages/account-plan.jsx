@@ -4,6 +4,7 @@ import { useId } from "preact/hooks";
 
 import { ago, bytes, number } from "../format.js";
 import { Gauge } from "../ui/gauge.jsx";
+import { Help } from "../ui/help.jsx";
 import { t } from "../words.js";
 import { Level } from "./accounts.jsx";
 
@@ -28,7 +29,9 @@ export function Plan({ account: { advice, plan, days_kept }, choose, busy, chang
   return (
     <section aria-labelledby="plan">
       <h2 id="plan">{words.title}</h2>
-      <p>{words.intro}</p>
+      <p>
+        {words.intro} <Help to="plan" />
+      </p>
       {advice === null ? (
         <p class="hint">{words.none}</p>
       ) : (

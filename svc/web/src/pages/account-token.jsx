@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import { TOKEN_PAGE } from "../remedies.js";
 import { Field } from "../ui/form.jsx";
+import { Help } from "../ui/help.jsx";
 import { Copy, Mark } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
@@ -35,7 +36,7 @@ function Outside({ href, quiet = false, children }) {
   return (
     <a class={quiet ? undefined : "button"} href={href} target="_blank" rel="noopener noreferrer">
       {children}
-      <span class="unseen"> ({t().account.newTab})</span>
+      <span class="unseen"> ({t().common.newTab})</span>
     </a>
   );
 }
@@ -65,6 +66,9 @@ export function MakeToken({ refused }) {
         <Outside href={named.startsWith(PLATFORM) ? named : TOKEN_PAGE}>{words.open}</Outside>
       </p>
       <p class="small">{words.who}</p>
+      <p>
+        <Help to="token" />
+      </p>
     </>
   );
 }

@@ -8,6 +8,7 @@ import { useKeys } from "../keys.js";
 import { changed, useResource } from "../resource.js";
 import { Confirm, Dialog } from "../ui/dialog.jsx";
 import { Field, Form } from "../ui/form.jsx";
+import { Help } from "../ui/help.jsx";
 import { IssuedKey } from "../ui/issued-key.jsx";
 import { Rows } from "../ui/list.jsx";
 import { NewKey } from "../ui/new-key.jsx";
@@ -40,7 +41,7 @@ export function Keys() {
       }
     >
       <p>
-        {words.intro} <a href="/reference">{words.toReference}</a>
+        {words.intro} <a href="/reference">{words.toReference}</a> <Help to="keys" />
       </p>
       {making.value && (
         <NewKey

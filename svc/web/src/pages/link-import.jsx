@@ -7,6 +7,7 @@ import { ApiError, call, newKey } from "../api.js";
 import { decoded, inRequests, readLines } from "../import-lines.js";
 import { changed } from "../resource.js";
 import { Check, Field, Form } from "../ui/form.jsx";
+import { Help } from "../ui/help.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
 import { Mark, Page, explain, issueText } from "../ui/parts.jsx";
 import { useUnsent } from "../unsent.js";
@@ -89,7 +90,9 @@ function InputStep({ text, preview }) {
   const words = t().links.bulk;
   return (
     <Form submit={words.look} send={async ({ lines = "" }) => preview(lines)}>
-      <p>{words.explain}</p>
+      <p>
+        {words.explain} <Help to="import" />
+      </p>
       <Field name="lines" label={words.text} area rows={10} placeholder={words.example} defaultValue={text} />
       <Field
         name="file"

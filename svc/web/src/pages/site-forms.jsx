@@ -11,6 +11,7 @@ import { HostWarnings } from "../ui/dns-record.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
 import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
+import { Help } from "../ui/help.jsx";
 import { Snippet } from "../ui/snippet.jsx";
 import { t } from "../words.js";
 
@@ -154,7 +155,9 @@ function Settings({ site, put }) {
       </section>
       <section aria-labelledby="snippet">
         <h2 id="snippet">{words.snippet}</h2>
-        <p>{words.snippetHint}</p>
+        <p>
+          {words.snippetHint} <Help to="snippet" />
+        </p>
         {site.snippet && <Snippet snippet={site.snippet} />}
       </section>
       <section aria-labelledby="rotate">

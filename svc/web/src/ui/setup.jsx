@@ -2,6 +2,7 @@
 
 import { useResource } from "../resource.js";
 import { t } from "../words.js";
+import { Help } from "./help.jsx";
 import { Mark, Note } from "./parts.jsx";
 import { Snippet } from "./snippet.jsx";
 
@@ -43,7 +44,9 @@ export function Setup({ site, first }) {
     <>
       <section aria-labelledby="snippet">
         <h2 id="snippet">{words.snippet}</h2>
-        <p>{words.snippetHint}</p>
+        <p>
+          {words.snippetHint} <Help to="snippet" />
+        </p>
         {site.snippet && <Snippet snippet={site.snippet} />}
       </section>
       <section aria-labelledby="setup">

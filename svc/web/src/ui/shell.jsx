@@ -94,6 +94,9 @@ function Visitor() {
       <a class="tab" href="/reference" aria-current={current("/reference")}>
         {nav.reference}
       </a>
+      <a class="tab" href="/help" hreflang="en">
+        {nav.help}
+      </a>
       <a class="tab" href="/sign-in" aria-current={current("/sign-in")}>
         {nav.signIn}
       </a>
@@ -142,6 +145,9 @@ function Navigation() {
         </a>
         <a href="/profile" aria-current={current("/profile")}>
           {nav.profile}
+        </a>
+        <a href="/help" hreflang="en">
+          {nav.helpMenu}
         </a>
         <ThemeChoice />
         <SignOut />

@@ -11,7 +11,6 @@ const account = {
   noReport: "Noch keiner",
   notKnown: "Noch nicht verfügbar",
   levels: { ok: "Im Rahmen", watch: "Nähert sich dem Limit", upgrade_soon: "Bald upgraden", over: "Über dem Limit" },
-  newTab: "öffnet einen neuen Tab",
 
   token: {
     title: "Bootstrap-Token erstellen",

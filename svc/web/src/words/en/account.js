@@ -10,7 +10,6 @@ export default {
   noReport: "None yet",
   notKnown: "Not available yet",
   levels: { ok: "Within limits", watch: "Approaching limit", upgrade_soon: "Upgrade soon", over: "Over limit" },
-  newTab: "opens in a new tab",
 
   token: {
     title: "Create a bootstrap token",

@@ -54,7 +54,7 @@ export default {
   onlyBots: "Only bots have visited so far. They do not count as views.",
   look: "Check now",
   advice: {
-    title: "No view after five minutes? It is usually one of these:",
+    title: "No views after five minutes? It is usually one of these:",
     items: [
       "The snippet is missing, or a cache still serves the page without it.",
       "A Content-Security-Policy blocks the snippet. The browser console shows this.",
