@@ -51,6 +51,7 @@ OWNERS = {
     "segno": ("svc/http/resources/qr.py",),
     "cryptography": ("svc/security/vault.py",),
     "smtplib": ("svc/mail/smtp.py",),
+    "markdown_it": ("svc/web/help/",),
     "argon2": ("svc/security/passwords.py",),
 }
 

@@ -295,7 +295,7 @@ def tables() -> str:
     for area, metrics in TABLE.items():
         rows = [f"| `{metric.name}` | {_kind(metric)} | {_labels(metric)} | {metric.help} |" for metric in metrics]
         parts.append(
-            "\n".join([f"### {area}", "", "| metric | kind | labels | meaning |", "| --- | --- | --- | --- |", *rows])
+            "\n".join([f"## {area}", "", "| metric | kind | labels | meaning |", "| --- | --- | --- | --- |", *rows])
         )
     return "\n\n".join(parts)
 

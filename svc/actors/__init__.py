@@ -1,4 +1,4 @@
-"""One actor for each Cloudflare account; it owns that account's operations and timers.
+"""One actor for each Cloudflare account. The actor owns that account's operations and timers.
 
 supervisor   starts an actor when its account has a queued request or a due duty
 account      the actor: serves its mailbox in order, then runs the duties that are due

@@ -1,6 +1,6 @@
 """The actor of one Cloudflare account: it serves queued requests in order, then runs the duties that are due.
 
-An actor holds no state that is not in the store. A new actor continues from the store, so a crash loses no work.
+An actor holds no state that is not in the store. A new actor continues from the store's data, so a crash loses no work.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ DUTIES: tuple[Duty, ...] = (
     advice.advise_when_due,
     notifications.notify_when_due,
 )
-# Duties that only check and repair. A new request interrupts them; they start over afterwards.
+# Duties that only check and repair. A new request interrupts these duties, and they start over afterwards.
 _INTERRUPTIBLE: tuple[Duty, ...] = (health_check.check_when_due, advice.advise_when_due)
 
 
 class AccountActor:
     """The operations and duties of one account, run one at a time in the actor's task.
 
-    Requests that change something at Cloudflare go through `ask`; the work continues if the caller disconnects. Reads
-    and store-only changes run in the request's own task (`actors.requests`) and are cancelled with it. The store
-    resolves conflicts between them, so they need not wait behind an install that takes a minute.
+    Requests that change something at Cloudflare go through `ask`, and the work continues if the caller disconnects.
+    Reads and changes to only the store run in the request's own task (`actors.requests`) and are cancelled with it. The
+    store resolves conflicts between these requests, so they need not wait behind an install that takes a minute.
     """
 
     def __init__(
@@ -91,11 +91,11 @@ class AccountActor:
         self._checked: tuple[float, Sequence[Checked]] | None = None  # start and findings of the last requested check
 
     async def ask(self, work: Callable[[], Awaitable[T]], claim: Claim | None = None) -> T:
-        """Run `work` in the actor's task, after earlier requests. Return its result, or raise what it raises.
+        """Run `work` in the actor's task, after earlier requests. Return what `work` returns, or raise what it raises.
 
         Interrupts a health check that a duty has started, so that the caller does not wait for a slow response.
 
-        Raises Busy, Stopping; ServiceError internal (the work crashed).
+        Raises Busy, Stopping, or ServiceError internal if the work crashed.
         """
         ask = Ask(work, claim)
         self.mailbox.put(ask)
@@ -109,11 +109,12 @@ class AccountActor:
         return await self.ask(work, claim)
 
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
-        """Refuse an operation immediately if it would wait behind another one, which may take minutes.
+        """Refuse an operation immediately if it would wait behind another operation, which may take minutes.
 
         A connect or a renewal is checked twice: before and after the check of its bootstrap token, which takes seconds.
-        The store decides in the actor's turn. A repeated request, whose client had disconnected, waits for the answer
-        of the first. An idle actor accepts every operation, even if a killed process left a row that says `running`.
+        The store decides when the actor serves the request. If a client disconnects and repeats its request, the repeat
+        waits for the answer to the first request. An idle actor accepts every operation, even if a killed process left
+        a row that says `running`.
 
         Raises Conflict operation_in_progress.
         """
@@ -184,7 +185,8 @@ class AccountActor:
         return await self.ask_for("disconnect", work, claim)
 
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
-        """Check the whole account now and repair what is safe to repair; see `checks`. Also raises EdgeUnavailable.
+        """Check the whole account now and repair what is safe to repair; see `checks`.
+        Raises EdgeUnavailable, and the same errors as `ask`.
 
         Callers that arrive during a check share the next one.
         """
@@ -196,7 +198,7 @@ class AccountActor:
                 began_at = trio.current_time()
                 account = accounts.present(await self._context.store.read(accounts.account_by_id(account_id)))
                 self._checked = began_at, await health_check.check_now(self._context, account, self.timers)
-            # A caller that shares the check of another caller has repaired nothing.
+            # A caller that shares another caller's check has repaired nothing.
             return await self._context.store.run(commit(health_check.check_result(self._checked[1], is_own=is_own)))
 
         return await self.ask(run_check)
@@ -225,7 +227,7 @@ class AccountActor:
                 self._woken = True
                 await self._serve(ask)
             if self._woken:
-                # Cleared before the store is read, so that changes during the duties are not missed.
+                # Clear this before reading the store, so that changes during the duties are not missed.
                 self._woken = False
                 self.timers.routes_at = self.timers.sync_at = 0
             next_due = await self._do_duties()

@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 # Wraps the transaction of an effect (Tx[T]) and returns the transaction to run, whose value (R) the caller gets. The
 # answer to a request is then stored together with the effect, or not at all. Callers that store no answer pass the
-# identity. It is called again for each attempt of an effect, e.g. with another random code.
+# identity function. The wrapper is called again for each attempt at an effect, for example with another random code.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 _DELETED_BOOTSTRAPS = 1000
@@ -63,7 +63,7 @@ class Context:
             raise ServiceError("not_configured", f"No worker can be installed: {problem}.")
 
     async def stored_answer(self, commit: Commit[Any, R]) -> R | None:
-        """Return the stored answer to an identical request whose client disconnected; None if there is none yet.
+        """Return the stored answer to an identical request whose client disconnected; None if no answer is stored yet.
 
         Use it for work that calls Cloudflare before the transaction that would find the stored answer.
         """
@@ -78,7 +78,7 @@ class Context:
         Refusals are retried for a while (`settling`) before the worker is installed, and shortly after an install or a
         renewal, because Cloudflare may not know a new token everywhere yet.
 
-        Raises ServiceError: credentials_missing, credentials_unreadable.
+        Raises ServiceError credentials_missing or credentials_unreadable.
         """
         if account.sealed_token is None:
             raise ServiceError("credentials_missing", "The account has no working token.")

@@ -30,10 +30,10 @@ class Timers:
     routes_at: float = 0
     sync_at: float = 0
     sync_failures: int = 0
-    syncs_paid_until: float = 0  # rate limit of syncs: each sync adds seconds; it may run ahead of the clock
+    syncs_paid_until: float = 0  # rate limit of syncs: each sync adds seconds, so this may be ahead of the clock
 
 
-# Runs what is due and returns when to call it again (monotonic seconds; math.inf: only after a change).
+# Runs what is due and returns when to call the duty again (monotonic seconds; math.inf means only after a change).
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
 
 

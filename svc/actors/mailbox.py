@@ -1,7 +1,7 @@
 """The mailbox: the bounded queue of requests that wait for one account's actor.
 
 A caller puts a request into the queue and waits. The account's task serves the requests in order. Cancelling the caller
-abandons the result but not the work. Every request is resolved on every path: success, refusal, crash or shutdown.
+abandons the result but not the work. Every request is resolved in all cases: success, refusal, crash or shutdown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ T = TypeVar("T")
 class Ask(Generic[T]):
     """A request to an actor: the work to do, and its result once it is done.
 
-    Two requests with the same `claim` are the same HTTP request, sent twice. None: never treated as a repeat.
+    Two requests with the same `claim` are the same HTTP request, sent twice. A request whose `claim` is None is never
+    treated as a repeat.
     """
 
     work: Callable[[], Awaitable[T]]

@@ -1,7 +1,7 @@
 """The supervisor: starts an actor's task while its account has queued requests or due duties.
 
 One heap holds the due times of all accounts. Each pass starts a limited number of tasks. A crashed task restarts with
-exponential backoff, and a shutdown drains running tasks. The supervisor is a sibling of the HTTP server, not its child.
+exponential backoff, and a shutdown lets running tasks finish. The supervisor runs beside the HTTP server, not under it.
 Each run of an account's task is a separate fault domain: a failure ends neither other tasks nor the process. If the
 store is unavailable, the task waits; that does not count as a crash. A commit wakes the accounts that it changed
 (`store/engines/changes.py`).
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Enough for thousands of accounts per minute, and few enough that requests between passes do not wait.
+# Enough for thousands of accounts per minute, but few enough that requests between passes do not wait.
 _STARTS_PER_PASS = 50
 _PASS_PAUSE_S = 0.02
 _LONGEST_BACKOFF_S = 300.0
@@ -90,7 +90,7 @@ class Supervisor:
         return actor
 
     def stats(self) -> dict[str, int]:
-        """Return how many accounts are known, running and scheduled."""
+        """Return the numbers of known, running and scheduled accounts."""
         return {"known": len(self._timers), "running": len(self._running), "scheduled": len(self._due_at)}
 
     def show_load(self) -> None:
@@ -110,7 +110,7 @@ class Supervisor:
         self.account(edge_account_id).wake()
 
     async def load(self) -> None:
-        """Schedule every account from the store: unfinished work now, health checks at their next time.
+        """Schedule every account in the store: unfinished work now, health checks at their next due time.
 
         Retries while the store is unavailable.
         """
@@ -230,7 +230,10 @@ class Supervisor:
             self._schedule(edge_account_id, next_due)
 
     async def _run_actor(self, actor: AccountActor) -> float:
-        """Run the actor. Return when the account is due next (monotonic seconds); soon if the store is unavailable."""
+        """Run the actor.
+
+        Return when the account is due next (monotonic seconds), which is soon if the store is unavailable.
+        """
         edge_account_id = actor.edge_account_id
         try:
             next_due = await actor.run()
@@ -246,7 +249,7 @@ class Supervisor:
         return trio.current_time() if actor.woken else next_due
 
     async def _crashed(self, edge_account_id: str) -> float:
-        """Count a crash and show it on the account once it repeats. Return how long to wait, in seconds."""
+        """Count a crash, and show it on the account once crashes repeat. Return how long to wait, in seconds."""
         failures = self._failures.setdefault(edge_account_id, _Failures())
         failures.crashes += 1
         self._context.metrics.count(ACTOR_CRASHES)

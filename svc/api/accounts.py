@@ -1,4 +1,4 @@
-"""/v1/accounts: connect Cloudflare accounts, install the worker, list zones, set the link host."""
+"""/v1/accounts: connect Cloudflare accounts, install the worker, list zones, and set the link host."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 _BOOTSTRAP_FIELD = (
     "An API token of the Cloudflare account with the permissions *Account Settings: Read* and *Account API Tokens: "
-    "Edit*, valid for one day. `x-token-page` of the operation is the address of Cloudflare's form, filled in. The "
-    "token is used for this request only and then deleted. It is never stored."
+    "Edit*, valid for one day. The operation's `x-token-page` is the URL of Cloudflare's form, with the permissions "
+    "filled in. The service uses the token for this request only, then deletes it, and never stores it."
 )
 
 
@@ -92,14 +92,14 @@ class PutLinkHost(Body):
     host: Host
     replace_website: bool = Field(
         False,
-        description="Use the host even if it already serves a website, including the zone's apex and `www`. The website"
-        " is unreachable while the host is the link host, and reachable again afterwards, because the service changes"
-        " no DNS records. Default: `false`.",
+        description="Use the host even if it already serves a website. This includes the zone's apex and `www`. The"
+        " website is unreachable while the host is the link host. It becomes reachable again afterwards, because the"
+        " service does not change DNS records. Default: `false`.",
     )
     has_certificate: bool = Field(
         False,
-        description="Accept a host more than one label below its zone, because the zone has a certificate for it"
-        " besides the free one. Default: `false`.",
+        description="Accept a host that is more than one label below its zone. Cloudflare's free certificate does not"
+        " cover such a host, so the zone must have another certificate for it. Default: `false`.",
     )
 
     def wish(self) -> model.LinkHostRequest:
@@ -113,7 +113,8 @@ class AccountError(Answer):
     code: str | None = optional_field()
     message: str | None = optional_field()
     details: dict[str, Any] | None = optional_field(
-        "`remedy`; `revoke_tokens`: names of tokens to delete; further details depend on the code."
+        "`remedy` says what the user can do. `revoke_tokens` lists the names of tokens to delete. Other details depend"
+        " on the code."
     )
     warnings: tuple[AccountWarning, ...] | None = optional_field()
 
@@ -140,15 +141,18 @@ class LastPush(Answer):
     at: Moment
     bundle: str
     schema_: int | None = Field(serialization_alias="schema")
-    queue: Count = Field(description="Parts and final days that the worker has yet to send.")
+    queue: Count = Field(
+        description="The number of parts that the worker still had to send after this push. A part contains new totals"
+        " of one day, or marks a day as final."
+    )
     error: str | None
-    dropped: dict[str, Count] = Field(description="Events that were not counted, by reason.")
+    dropped: dict[str, Count] = Field(description="The number of events that were not counted, by reason.")
 
 
 class Busiest(Answer):
-    """The highest usage of a day. For `size`, the database's size and the day on which it was read."""
+    """The highest usage on one day. For `size`: the database's size, and the day on which the service read it."""
 
-    day: Day | None = Field(description="Null: no usage.")
+    day: Day | None = Field(description="The day of this usage. Null if there was no usage.")
     value: Count
 
 
@@ -158,28 +162,30 @@ class MetricAdvice(Answer):
     level: AdviceLevel
     limit: Count
     busiest: Busiest
-    forecast: Day | None = Field(description="The day on which the trend reaches the limit, if within 30 days.")
+    forecast: Day | None = Field(
+        description="The day on which the trend reaches the limit. Null if it does not reach the limit within 30 days."
+    )
 
 
 class Advice(Answer):
     """Plan usage compared with the limits of the account's plan, over the last seven complete days (UTC)."""
 
     level: AdviceLevel | None = Field(
-        description="The worst level of all metrics that could be read. Null: none could be read."
+        description="The worst level of the metrics that could be read. Null if no metric could be read."
     )
     metric: Metric | None = Field(
-        description="The metric that determines the level. If several do, the one closest to its limit. Null: the level"
-        " is `ok` or null."
+        description="The metric that determines `level`. If several metrics have this level, `metric` is the one"
+        " closest to its limit. Null if `level` is `ok` or null."
     )
     metrics: dict[Metric, MetricAdvice] = Field(
-        description="The metrics that could be read: `requests`, `writes` and `reads` per day of the whole Cloudflare"
-        " account, and `size` in bytes of the worker's database. Paid plans have no daily limits, so they have only"
-        " `size`."
+        description="The metrics that could be read. `requests`, `writes` and `reads` are numbers per day for the whole"
+        " Cloudflare account. `size` is the size of the worker's database in bytes. Paid plans have no daily limits, so"
+        " only `size` is present."
     )
-    unavailable: tuple[Unread, ...] = Field(description="The metrics that could not be read, or only in part.")
+    unavailable: tuple[Unread, ...] = Field(description="The data that could not be read completely.")
     suggest: Suggestion | None = Field(
-        description="`shorter_hourly_retention`: only the size is the problem, and the account's `days_kept` can be"
-        " lowered."
+        description="`shorter_hourly_retention` if the database's size is the only problem and the account's"
+        " `days_kept` can be lowered; otherwise null."
     )
     at: Moment
 
@@ -211,14 +217,16 @@ class Account(Answer):
     edge_account_id: str
     name: str
     location: Location | None
-    plan: EdgePlan = Field(description="The plan as set by the user.")
+    plan: EdgePlan = Field(description="The account's Workers plan, as set by the user.")
     days_kept: DaysKept = Field(description="The number of days whose breakdowns the worker's database keeps.")
     state: AccountState
     token: WorkingToken | None
     error: AccountError | None
     edge: Edge | None
     push: LastPush | None
-    advice: Advice | None = Field(description="Computed once a day; null until then.")
+    advice: Advice | None = Field(
+        description="The plan usage, computed once a day. Null until it has been computed for the first time."
+    )
     created_at: Moment
 
     @classmethod
@@ -232,7 +240,10 @@ class Operation(Answer):
 
     kind: OperationKind
     state: OperationState
-    step: str = Field(description="The current step. `selfcheck`: the worker is installed; its first push is awaited.")
+    step: str = Field(
+        description="The current step. In the step `selfcheck`, the worker is installed and the service waits for its"
+        " first push."
+    )
     error: ErrorObject | None
     updated_at: Moment
 
@@ -255,7 +266,8 @@ class LinkHost(Answer):
     state: RouteState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="Time from which all visitors get this version. Null: not synced yet, or synced before version 0.8."
+        description="The time from which all visitors get this version. Null if the worker does not have it yet, or"
+        " received it from a service older than version 0.8."
     )
     error: ErrorObject | None
 
@@ -315,17 +327,17 @@ class OneLinkHost(Answer):
 
 
 class RemainingResource(Answer):
-    """A resource that a disconnect could not remove from Cloudflare. `left` has the same as a sentence."""
+    """A resource that the service could not remove from Cloudflare. `left` describes it in a sentence."""
 
     kind: LeftKind = Field(
-        description="The kind of resource. `uncounted_database`: the database was kept because its last counts could"
-        " not be read, for the reason `why`."
+        description="The kind of resource. `uncounted_database` is the worker's database, which the service kept"
+        " because it could not read the last counts; `why` gives the reason."
     )
     why: LeftWhy = Field(
-        description="The reason why it still exists. `refused`: `facts.said` has Cloudflare's message."
+        description="The reason why the resource still exists. For `refused`, `facts.said` is Cloudflare's message."
     )
     facts: dict[str, str] = Field(
-        description="Values such as `route`. The codes `kind` and `why` determine which are present."
+        description="Values such as `route`. `kind` and `why` determine which values are present."
     )
 
     @classmethod
@@ -339,15 +351,15 @@ class Disconnected(Answer):
 
     ok: Literal[True] = True
     revoke_token: str | None = Field(
-        description="The name of the working token, which cannot delete itself: delete it in the Cloudflare dashboard."
-        " Null: the token was deleted, has expired, or never existed."
+        description="The name of the working token. A token cannot delete itself, so delete it in the Cloudflare"
+        " dashboard. Null if the token was deleted, has expired, or never existed."
     )
     left: tuple[str, ...] = Field(
         description="The resources that could not be removed from Cloudflare, each with the reason in a sentence."
     )
     leftovers: tuple[RemainingResource, ...] = Field(
-        description="An addition to the specification: the resources in `left`, in the same order, as codes for"
-        " programs and translations."
+        description="The resources in `left`, in the same order, as codes for programs and translations. This field is"
+        " not part of the original API specification."
     )
 
     @classmethod
@@ -363,18 +375,20 @@ class Disconnected(Answer):
 class Finding(Answer):
     """A difference between the expected and the actual state at Cloudflare."""
 
-    kind: FindingKind = Field(description="The kind of finding. `other`: see the texts.")
-    facts: dict[str, str] = Field(description="Values such as `route`. The kind determines which are present.")
+    kind: FindingKind = Field(
+        description="The kind of finding. For `other`, only `thing`, `expected` and `found` describe the difference."
+    )
+    facts: dict[str, str] = Field(description="Values such as `route`. `kind` determines which values are present.")
     thing: str = Field(description="The resource, e.g. `the route shop.example/ab3/x9k*`.")
     expected: str = Field(description="Its expected state, e.g. `points to the worker svc-edge`.")
     found: str = Field(description="Its actual state, e.g. `was deleted outside the service`.")
-    remedy: str | None = Field(description="What the user can do. Null: it has been repaired.")
-    remedy_code: str | None = Field(description="The error code that has this remedy. Null: none has.")
-    mended: bool = Field(description="The health check has repaired it.")
+    remedy: str | None = Field(description="What the user can do. Null if the health check has repaired the problem.")
+    remedy_code: str | None = Field(description="The error code that has the same remedy. Null if there is none.")
+    mended: bool = Field(description="True if the health check has repaired the problem.")
 
 
 class Check(Answer):
-    """The findings of a health check. Empty: everything is in order."""
+    """The findings of a health check. The list is empty if no problem was found."""
 
     findings: tuple[Finding, ...]
 
@@ -387,14 +401,14 @@ class Zone(Answer):
 
 
 class Zones(Answer):
-    """The zones of a Cloudflare account, by name. `truncated`: there are more than 1,000."""
+    """The zones of a Cloudflare account, by name. `truncated` is true if there are more than the 1,000 listed."""
 
     zones: tuple[Zone, ...] = Field(json_schema_extra={"maxItems": 1000})
     truncated: bool
 
 
 def config_state(version: int, synced_version: int, error: ErrorNote | None = None) -> ConfigState:
-    """Return whether the worker has this configuration version. `error`: the sync could not apply it."""
+    """Return whether the worker has this configuration version. `error`: the reason why it could not be synced."""
     return "synced" if version <= synced_version and error is None else "pending"
 
 
@@ -506,9 +520,10 @@ CHANGE = Endpoint(
     path="/v1/accounts/{account_id}",
     tag="accounts",
     action="account.change",
-    summary="Change an account's name, its Cloudflare plan, or the number of days that its worker keeps",
-    description="An addition to the specification. After a change of the plan, `advice` is null until it has been"
-    " recomputed, which starts immediately. The worker receives a changed `days_kept` with the next sync.",
+    summary="Change an account's name, Cloudflare plan or retention of breakdowns",
+    description="When `plan` changes, the service starts to recompute `advice` immediately, and `advice` is null until"
+    " it has finished. The worker receives a changed `days_kept` with the next sync. This operation is not part of the"
+    " original API specification.",
     scopes=("accounts",),
     body=AccountChange,
     answer=OneAccount,
@@ -518,7 +533,8 @@ ZONES = Endpoint(
     method="GET",
     path="/v1/accounts/{account_id}/zones",
     tag="accounts",
-    summary="List the zones of the Cloudflare account, live",
+    summary="List the zones of the Cloudflare account",
+    description="The service reads the zones from Cloudflare for each request.",
     scopes=("accounts", "sites"),
     answer=Zones,
     codes=_LIVE,
@@ -529,10 +545,11 @@ RENEW = Endpoint(
     tag="accounts",
     action="account.renew",
     summary="Renew the working token",
-    description="The service checks the bootstrap token, creates a new working token, and deletes the old one and the"
-    " bootstrap token. The worker keeps running, and an account whose token was the problem recovers. After a 503"
-    " nothing has changed; repeat the same request. After `renew_lost` the account keeps using its old token, and the"
-    " next renewal deletes the remains of the lost one.",
+    description="The service checks the bootstrap token, creates a new working token, and deletes the old working token"
+    " and the bootstrap token. The worker keeps running. If the account did not work because of its old token, it works"
+    " again after the renewal. If the response is 503, nothing has changed: send the same request again. If the"
+    " response is `renew_lost`, the account keeps its old token, and the next renewal deletes any new token that the"
+    " failed renewal left at Cloudflare.",
     scopes=("accounts",),
     body=Renew,
     answer=OneAccount,
@@ -546,8 +563,9 @@ INSTALL = Endpoint(
     tag="accounts",
     action="account.install",
     summary="Install or reinstall the worker",
-    description="The database is kept; the worker gets a new key. The service never touches a worker or database of the"
-    " same name that it did not create, or a worker that was changed outside the service.",
+    description="A reinstall keeps the database and gives the worker a new key. If a worker or database of the same"
+    " name exists that the service did not create, or if the worker was changed outside the service, the service does"
+    " not touch it.",
     scopes=("accounts",),
     body=NoBody,
     answer=OneAccount,
@@ -560,10 +578,11 @@ DISCONNECT = Endpoint(
     tag="accounts",
     action="account.disconnect",
     summary="Disconnect an account",
-    description="The service removes its routes, worker and database from Cloudflare, if it created them and they are"
-    " unchanged, and deletes the account here. The account's sites and links become `deleted`; their counts and reports"
-    " remain available. Disconnecting works in every state, even if the token or Cloudflare does not work; `left` lists"
-    " the remaining resources. A repeated request gets the first response again.",
+    description="The service removes from Cloudflare the routes, worker and database that it created, unless they were"
+    " changed outside the service. It then deletes the account. The account's sites and links become `deleted`; their"
+    " counts and reports remain available. You can disconnect an account in any state, even if its token is invalid or"
+    " Cloudflare is unavailable. `left` lists the resources that remain at Cloudflare. A repeated request gets the"
+    " first response again.",
     scopes=("accounts",),
     body=NoBody,
     answer=Disconnected,
@@ -575,10 +594,12 @@ CHECK = Endpoint(
     tag="accounts",
     action="account.check",
     summary="Run a health check of the account, and repair what is safe to repair",
-    description="An addition to the specification. Checks the working token and its permissions; the worker, its"
-    " bindings, cron trigger and workers.dev address; the database and its contents; the routes and DNS records; and"
-    " the worker's reports. The same check runs every hour. It repairs missing routes, cron triggers and configuration,"
-    " and leaves alone what was changed outside the service. It works in every state of the account.",
+    description="The health check inspects the working token and its permissions; the worker, its bindings, its cron"
+    " trigger and its workers.dev address; the database and its contents; the routes and DNS records; and the worker's"
+    " pushes. The service restores missing routes, cron triggers and configuration. It does not overwrite resources"
+    " that were changed outside the service, but reports them as findings. You can run a health check in any state of"
+    " the account. The service also runs it automatically. This operation is not part of the original API"
+    " specification.",
     scopes=("accounts",),
     body=NoBody,
     answer=Check,
@@ -590,10 +611,10 @@ PUT_LINK_HOST = Endpoint(
     tag="accounts",
     action="link_host.set",
     summary="Set or replace the host of the account's links",
-    description="The host needs a proxied DNS record, which you must create; for a host with nothing but links use"
-    " AAAA 100::. A new host replaces the old one. Links keep their codes, but short links and QR codes with the old"
-    " host stop working. All pages of the host are unreachable while it is the link host, so the service rejects a host"
-    " that serves a website unless you send `replace_website: true`.",
+    description="First create a proxied DNS record for the host. If the host serves only links, use `AAAA 100::`. A new"
+    " host replaces the old one. Links keep their codes, but short links and QR codes with the old host stop working."
+    " All pages of the host are unreachable while it is the link host, so the service rejects a host that serves a"
+    " website unless you send `replace_website: true`.",
     scopes=("sites",),
     body=PutLinkHost,
     answer=OneLinkHost,

@@ -1,8 +1,8 @@
-"""Conversion of hosts, URLs and paths with non-ASCII characters to the ASCII form in which they are stored. No I/O.
+"""Conversion of hosts, URLs and paths with non-ASCII characters to the ASCII form that the service stores. No I/O.
 
 ASCII input is returned unchanged. A host is mapped by UTS 46 (non-transitional, as in browsers) and then encoded label
 by label under the registration rules of IDNA 2008. Other non-ASCII characters of a URL are percent-encoded in UTF-8.
-Callers must still validate the result: it may not be a host name, or may be on the link host.
+Callers must still validate the result, which may be an invalid host name, or a URL on the link host.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOT_IN_PATHS = re.compile(r'[ "<>^`{}]+|[^\x00-\x7f]+')
 
 
 def ascii_host(text: str) -> str:
-    """Return a host name in ASCII form. Raises ValueError if it has none."""
+    """Return a host name in ASCII form. Raises ValueError if the name has no ASCII form."""
     if text.isascii():
         return text
     if len(text) > _LONGEST_HOST:
@@ -39,7 +39,7 @@ def ascii_host(text: str) -> str:
 
 
 def ascii_url(text: str) -> str:
-    """Return an https URL in ASCII form. Raises ValueError if it is not an https URL or its host has no ASCII form."""
+    """Return an https URL in ASCII form. Raises ValueError for other URLs and if the host has no ASCII form."""
     if text.isascii():
         return text
     parts = _URL.fullmatch(text)

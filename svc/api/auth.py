@@ -60,7 +60,7 @@ class Reset(Body):
 
 
 class NewSession(Answer):
-    """A page session. The refresh token is in a cookie."""
+    """A sign-in session. The refresh token is in a cookie."""
 
     access_token: str = Field(json_schema_extra={"format": "password"})
     expires_at: Moment
@@ -110,7 +110,7 @@ SIGN_IN = Endpoint(
     method="POST",
     path="/auth/sign-in",
     tag="sign-in",
-    summary="Sign in and start a page session",
+    summary="Sign in and start a session",
     access="anybody",
     body=Credentials,
     answer=NewSession,
@@ -123,8 +123,9 @@ REFRESH = Endpoint(
     path="/auth/refresh",
     tag="sign-in",
     summary="Exchange the refresh token for new tokens",
-    description="The old tokens stop working. A second tab, or a retry after a lost response, gets the same new tokens:"
-    " for 30 s with the previous cookie, for 60 s with the new one. Using a previous cookie later ends the session.",
+    description="The old tokens stop working. A second tab, or a retry after a lost response, gets the same new tokens"
+    " if it sends the previous cookie within 30 s or the new cookie within 60 s. A later request with a previous cookie"
+    " ends the session.",
     access="cookie",
     body=NoBody,
     answer=NewSession,
@@ -135,7 +136,8 @@ SIGN_OUT = Endpoint(
     method="POST",
     path="/auth/sign-out",
     tag="sign-in",
-    summary="End the sessions of the cookie and the access token",
+    summary="Sign out",
+    description="The service ends the sessions to which the refresh cookie and the access token belong.",
     access="anybody",
     body=NoBody,
     answer=Ok,
@@ -161,7 +163,7 @@ RESET = Endpoint(
     path="/auth/password-reset/confirm",
     tag="sign-in",
     summary="Set a new password with the token from the e-mail",
-    description="All sessions of the user end. The user is notified of the change by e-mail.",
+    description="The service ends all sessions of the user, and notifies the user of the change by e-mail.",
     access="anybody",
     body=Reset,
     answer=Ok,

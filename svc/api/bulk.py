@@ -33,7 +33,7 @@ class LinkRow(Body):
 
 
 class _AnyRow:
-    """A row that is validated later and separately, so that its issues become the error of this row only."""
+    """A row that is validated separately later, so that its issues become an error of this row only."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -69,8 +69,8 @@ class Result(Answer):
 
     link: Link | None = optional_field("The created link.")
     error: ErrorObject | None = optional_field(
-        "The reason why the link was not created: `invalid_request` with `details.issues`, as from POST /v1/links, or"
-        " `link_exists`."
+        "The reason why the link was not created: `link_exists`, or `invalid_request` with the `details.issues` that"
+        " POST /v1/links would return."
     )
 
 
@@ -94,9 +94,9 @@ ADD_MANY = Endpoint(
     tag="links",
     action="link.create",
     summary="Create many short links",
-    description="All valid links are created in one transaction; the results of the others have an error. No link is"
-    " created if the request as a whole is rejected, because the account has no link host or the links would exceed"
-    " the limit. The body may have at most 1 MiB, and 70,000 fields and items.",
+    description="The service creates all valid links in one transaction. The results of all other links contain an"
+    " error. If the account has no link host, or the links would exceed the limit, the service rejects the whole"
+    " request and creates no links. The body can have at most 1 MiB, and at most 70,000 fields and items.",
     scopes=("links",),
     body=NewLinks,
     answer=Results,

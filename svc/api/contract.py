@@ -25,7 +25,7 @@ from svc.api import (
 from svc.api.endpoint import Endpoint, Tag
 
 TAGS: dict[Tag, str] = {
-    "sign-in": "Sign-up, confirmation and sign-in of page sessions. Outside /v1.",
+    "sign-in": "Sign-up, confirmation of the e-mail address, sign-in and sign-out. These paths are outside /v1.",
     "me": "The signed-in user: limits, usage, sessions and password.",
     "events": "The activity log: changes with actor, time and IP address.",
     "keys": "API keys.",
@@ -33,7 +33,7 @@ TAGS: dict[Tag, str] = {
     "sites": "Hosts whose pages are counted.",
     "links": "Short links and their QR codes.",
     "reports": "Counts of sites and links.",
-    "worker": "For installed workers.",
+    "worker": "Requests of installed workers.",
     "service": "Probes and API descriptions.",
 }
 

@@ -24,8 +24,8 @@ Q = TypeVar("Q", bound=Query, default=NoQuery)
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Tag = Literal["sign-in", "me", "events", "keys", "accounts", "sites", "links", "reports", "worker", "service"]
-# user: a page session, or an API key with one of `scopes`. session: a page session only. worker: an installed worker
-# with its key. cookie: the refresh cookie of a page session. anybody: no credential.
+# user: a sign-in session, or an API key with one of `scopes`. session: a sign-in session only. worker: an installed
+# worker with its key. cookie: the refresh cookie of a sign-in session. anybody: no credential.
 Access = Literal["user", "session", "worker", "cookie", "anybody"]
 
 JSON_TYPE = "application/json"
@@ -52,8 +52,8 @@ class Endpoint(Generic[B, Q]):
     `cookies`: the response may set cookies.
     `signs_out`: the endpoint may end the caller's session, and then sends Clear-Site-Data.
     `action`: the event that a write records (svc/api/events.py), or "nothing".
-    `leaving`: the endpoint deletes the user, so no response is stored for an Idempotency-Key. Until the deletion ends,
-    the same session may repeat the request.
+    `leaving`: the endpoint deletes the user, so the service stores no response for an Idempotency-Key. Until the
+    deletion ends, the same session may repeat the request.
     """
 
     method: Method
@@ -77,7 +77,7 @@ class Endpoint(Generic[B, Q]):
     token_page: str | None = None  # URL of Cloudflare's form for the bootstrap token, filled in
 
     def __post_init__(self) -> None:
-        """Check the declaration. Raises ValueError if a write has no action."""
+        """Check the declaration. Raises ValueError if a write declares no action."""
         if self.changes and self.action is None:
             raise ValueError(f"{self.method} {self.path} may change something: declare its action")
 

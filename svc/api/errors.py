@@ -1,4 +1,4 @@
-"""Errors in responses: of the request itself, and those stored with an object."""
+"""Errors in responses: errors of requests, and errors that are stored with an object."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ class ErrorObject(Answer):
     code: str
     message: str
     details: dict[str, Any] | None = optional_field(
-        "`remedy`: what the user can do, if anything. `issues` (only for `invalid_request`): for each invalid field its"
-        " `path`, a stable `code`, a `message`, and the `limit` in the message. Other details depend on the code.",
+        "`remedy` says what the user can do, if anything. `issues` (only for `invalid_request`) describes each invalid"
+        " field with its `path`, a stable `code`, a `message`, and the `limit` that the message names, if any. Other"
+        " details depend on the code.",
     )
 
     @classmethod

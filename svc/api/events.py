@@ -25,7 +25,8 @@ class EventQuery(Query):
     """Order and page of the list of events."""
 
     after: Id | None = optional_field(
-        "The id of the last event received, or `next_cursor`. Returns the events that follow it in this order."
+        "The id of the last event that you received, or `next_cursor`. The response contains the events after this one,"
+        " in the requested order."
     )
     order: EventOrder = Field("newest", description="Sort order. Use `oldest` to poll for new events.")
     limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(100, description="Maximum number of events.")
@@ -38,19 +39,24 @@ class Event(Answer):
     at: Moment
     via: str = Field(
         description="The actor: `session` (a signed-in user), the id of an API key, `mail` (a link in an e-mail),"
-        " `nobody` (a request without a credential), `service`, or `operator` (a command of the operator)."
+        " `nobody` (a request without a credential), `service` (the service itself), or `operator` (a command that the"
+        " operator ran on the service's machine)."
     )
-    ip: str | None = Field(description="The client's IP address; null if there was none or it is unknown.")
-    action: Action = Field(description="The kind of change; docs/use/api.md explains each.")
-    target: str | None = Field(description="The id of the object; null: the user.")
+    ip: str | None = Field(description="The client's IP address. Null if it is unknown or no client was involved.")
+    action: Action = Field(description="The kind of change. docs/use/history.md explains each value.")
+    target: str | None = Field(description="The id of the changed object. Null if it is the user.")
     outcome: str = Field(
-        description="`done`; `accepted`: stored, and work at Cloudflare follows (the end of an install is a separate"
-        " event by `service`); for `account.state` the new state; otherwise an error code."
+        description="`done`, `accepted`, an account's new state (for `account.state`), or an error code. `accepted`"
+        " means that the change is stored and work at Cloudflare follows; the end of an install is a separate event by"
+        " `service`."
     )
     edge_account_id: str | None = Field(
-        description="The Cloudflare account concerned; null if the event concerns only the user."
+        description="The Cloudflare account that was changed. Null if the event concerns only the user."
     )
-    count: Count = Field(description="The number of changes: for `POST /v1/links/bulk` the number of links, else 1.")
+    count: Count = Field(
+        description="The number of changes that the event records: the number of links for `POST /v1/links/bulk`, of"
+        " repairs for `account.check`, and of days for `totals.import`; otherwise 1."
+    )
 
     @classmethod
     def from_model(cls, event: model.Event) -> Event:
@@ -69,11 +75,11 @@ class Event(Answer):
 
 
 class EventList(Answer):
-    """Events in the requested order. A page can have fewer than `limit` events even if more follow."""
+    """Events in the requested order. A page can have fewer than `limit` events even if there are more pages."""
 
     events: tuple[Event, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = optional_field(
-        "Present if there are more events: the value of `after` for the next page."
+        "The value of `after` for the next page. Present if there are more events."
     )
 
 
@@ -96,10 +102,11 @@ LIST = Endpoint(
     path="/v1/events",
     tag="events",
     summary="List the events of the last year",
-    description="An addition to the specification. Events are stored in the same transaction as the change. With"
-    " `order=oldest`, a program that continues after the last id it received misses no events. An API key that is"
-    " limited to some accounts sees only their events. Events that concern only the user (sign-ins, keys) require a"
-    " page session, or a key with all scopes and no limit to accounts. Continue while there is a `next_cursor`.",
+    description="The service stores each event in the same transaction as the change. Request pages until a response"
+    " has no `next_cursor`. To follow all changes without missing any, use `order=oldest` and set `after` to the id of"
+    " the last event that you received. An API key that is limited to some accounts sees only the events of these"
+    " accounts. Events that concern only the user (sign-ins, keys) require a sign-in session, or a key with all scopes"
+    " that is not limited to accounts. This operation is not part of the original API specification.",
     scopes=("accounts",),
     query=EventQuery,
     answer=EventList,

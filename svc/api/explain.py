@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class AskedClick(Body):
-    """A click. Absent or null means: no user agent, no query, an unknown country."""
+    """A click. If a field is absent or null, the click has no user agent, no query, or an unknown country."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
     country: EdgeCountry | None = Field(
-        None, description="ISO 3166-1 alpha-2, `T1` for the Tor network, or `XX` if unknown to Cloudflare."
+        None, description="An ISO 3166-1 alpha-2 code, `T1` for the Tor network, or `XX` for an unknown country."
     )
-    user_agent: HeaderText | None = Field(None, description="The header `User-Agent` in full.")
+    user_agent: HeaderText | None = Field(None, description="The complete value of the header `User-Agent`.")
     query: QueryText | None = Field(
         None, description="The query string of the short URL, with or without `?`, e.g. `q` or `utm_source=mail`."
     )
@@ -35,8 +35,10 @@ class CountedAs(Answer):
     """The category in which the worker counts a click."""
 
     kind: Literal["view", "bot"]
-    reason: str | None = optional_field("Only for bots: the reason, a key of the breakdown `bots`.")
-    source: str = Field(description="The key in the breakdown `sources`; empty for direct visits and bots.")
+    reason: str | None = optional_field(
+        "The reason why the click is counted as a bot, which is a key of the breakdown `bots`. Present only for bots."
+    )
+    source: str = Field(description="The key in the breakdown `sources`. Empty for direct visits and bots.")
     device: str
     browser: str
     os: str
@@ -47,7 +49,7 @@ class ExplainedClick(Answer):
 
     url: str
     rule: Annotated[int, Field(ge=0, le=9)] | None = Field(
-        description="The index in `rules` of the rule that matches, from 0; null: no rule matches."
+        description="The index of the matching rule in the link's `rules`, from 0. Null if no rule matches."
     )
     counted_as: CountedAs
 
@@ -71,9 +73,9 @@ EXPLAIN = Endpoint(
     tag="links",
     action="nothing",
     summary="Explain where a click leads and how it is counted",
-    description="Returns exactly what the worker does with such a click when it has the current version of the link"
-    " (`config` is `synced`). Nothing is counted. Clicks from a page and prefetches, which have further headers, are"
-    " not supported.",
+    description="The service evaluates the click exactly as the worker does once it has the current version of the link"
+    " (`config` is `synced`). The request does not count a click. You cannot describe clicks on another page, which"
+    " have a `Referer` header, or prefetches, which have a special header.",
     scopes=("links",),
     body=AskedClick,
     answer=ExplainedClick,

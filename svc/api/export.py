@@ -24,10 +24,11 @@ EXPORT = Endpoint(
     path="/v1/export",
     tag="me",
     summary="Export all your data as a ZIP file",
-    description="An addition to the specification. Contains accounts, sites, links and all totals, including deleted"
-    " and disconnected ones, and one year of events, as JSON and CSV. README.txt describes the files. The file is"
-    " streamed while it is created, so an interrupted download is incomplete. Requires a page session, or an API key"
-    " with all scopes and no limit to accounts.",
+    description="The ZIP file contains your accounts, sites, links and all totals, including deleted and disconnected"
+    " ones, and one year of events, as JSON and CSV. README.txt in the ZIP file describes the other files. The service"
+    " sends the ZIP file while it creates it, so an interrupted download is incomplete. The request requires a sign-in"
+    " session, or an API key with all scopes that is not limited to accounts. This operation is not part of the"
+    " original API specification.",
     answer=None,
     media_types=(ZIP_TYPE,),
     codes=("scope_required",),
@@ -55,7 +56,7 @@ class User(Answer):
 
 
 class Account(Answer):
-    """An item of accounts.json. `plan` is the Cloudflare plan. Disconnected accounts have no `state`."""
+    """An item of accounts.json. `plan` is the account's Workers plan. Disconnected accounts have no `state`."""
 
     id: str
     edge_account_id: str
@@ -156,8 +157,9 @@ HOURLY_COLUMNS = ("target", "kind", "edge_account_id", "name", "at", "views", "b
 def csv_lines(rows: Iterable[Iterable[object]]) -> str:
     """Return rows as CSV (RFC 4180).
 
-    Text is not escaped against formulas, so that it can be imported again. No cell of an export begins with =, + or @.
-    Codes can begin with -, but contain no characters that could call a function or fetch a URL.
+    Text is not escaped to prevent formulas, because escaped text could not be imported again. No cell of an export
+    begins with =, + or @. Codes can begin with -, but contain no characters with which a formula could call a function
+    or fetch a URL.
     """
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\r\n").writerows(rows)
@@ -173,29 +175,29 @@ def cells_of(row: Answer) -> list[object]:
 README = """\
 This export contains all data of {email} in this service, as of {exported_at}:
 accounts, sites, links and totals, including deleted and disconnected ones. Accounts,
-sites and links created later are not included; counts that arrived during the export
-may be. Ids link the files to each other.
+sites and links created later are not included, but counts that arrived during the
+export may be. The files refer to each other by ids.
 
 All times are in UTC; days end at midnight UTC. Text is in UTF-8. Each .csv file has a
 header line, commas between cells, and quotes where needed (RFC 4180).
 
 user.json          Your user data, and the time of the export (exported_at).
-accounts.json      Cloudflare accounts. edge_account_id is the id at Cloudflare, plan the
-                   Cloudflare plan, days_kept the number of days for which the worker keeps
-                   breakdowns. disconnected_at is present on disconnected accounts.
+accounts.json      Cloudflare accounts. edge_account_id is the id at Cloudflare, plan is the
+                   Workers plan, and days_kept is the number of days for which the worker
+                   keeps breakdowns. Disconnected accounts have disconnected_at.
 sites.json         Sites: host, exclusions (excluded_paths, respect_gpc), and the path of
                    the snippet. Sites with the state "deleted" are no longer counted.
 sites.csv          The sites as a table; excluded_paths is a JSON list in its cell.
 links.json         Short links: code, target (url) and rules. Links with the state
-                   "deleted" no longer redirect, and another link may have their code.
+                   "deleted" no longer redirect, and other links may use their codes.
 links.csv          The links as a table; rules is a JSON list in its cell.
-daily_totals.csv   Counts: one line per site or link and day. target is the id, kind is
-                   site or link, name is the host or code. views and visitors count
-                   people, visitors being unique per day; bots counts everything else.
-                   A day without a line had no views. final is 0 if the numbers may still
-                   grow. imported is 1 if the numbers come from another product.
-hourly_totals.csv  Counts per hour; at is the start of the hour. Hours are kept for a few
-                   weeks.
+daily_totals.csv   Counts, with one line per day for each site or link. target is the id,
+                   kind is site or link, and name is the host or code. views and visitors
+                   count people, and visitors are unique per day. bots counts everything
+                   else. A day without a line had no views. final is 0 if the numbers may
+                   still grow. imported is 1 if the numbers come from another product.
+hourly_totals.csv  Counts per hour. at is the start of the hour. The service keeps hourly
+                   counts for a few weeks.
 events.csv         The changes of the last year, oldest first: time (at), actor (via), IP
                    address (ip), change (action, target, count) and result (outcome).
 

@@ -1,4 +1,4 @@
-"""/v1/keys: API keys, managed with a page session only."""
+"""/v1/keys: API keys, which only a sign-in session can manage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _not_empty(value: tuple[Scope, ...]) -> tuple[Scope, ...]:
 
 
 class NewKey(Body):
-    """An API key to create. A restriction that is null does not apply."""
+    """An API key to create. A null restriction does not apply."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
@@ -34,7 +34,7 @@ class NewKey(Body):
     ]
     name: Name | None = Field(None, description="A name that describes the key's purpose.")
     allow_accounts: Annotated[tuple[EdgeAccountId, ...], Field(max_length=1000, fail_fast=True)] | None = Field(
-        None, description="The Cloudflare account ids to which the key is limited."
+        None, description="The ids of the Cloudflare accounts that the key can access."
     )
     allow_ips: Annotated[tuple[Network, ...], Field(max_length=100, fail_fast=True)] | None = Field(
         None, description="The IP addresses and ranges from which the key is accepted."
@@ -61,12 +61,12 @@ class Key(Answer):
 
 
 class IssuedKey(Key):
-    """A new API key. Only this response contains its value."""
+    """A new API key with its value."""
 
     key: str = Field(
         pattern=f"^{PATTERN}$",
-        description="The key's value, shown only once. Its last six characters are a checksum (CRC-32 in base 62) of"
-        " the 30 random ones, so that secret scanners can recognize it.",
+        description="The key's value, which only this response contains. The last six characters are a checksum (CRC-32"
+        " in base 62) of the 30 random characters before them, so secret scanners can recognize a key.",
     )
 
     @classmethod
@@ -90,7 +90,8 @@ ISSUE = Endpoint(
     tag="keys",
     action="key.issue",
     summary="Create an API key",
-    description="Only this response contains the key's value. A repeated request gets `key_already_issued`.",
+    description="Only this response contains the key's value. A repeated request with the same Idempotency-Key gets"
+    " `key_already_issued`.",
     access="session",
     body=NewKey,
     answer=IssuedKey,
@@ -104,7 +105,8 @@ RENAME = Endpoint(
     tag="keys",
     action="key.change",
     summary="Rename an API key",
-    description="An addition to the specification. The key's scopes and restrictions cannot be changed.",
+    description="You cannot change a key's scopes and restrictions. This operation is not part of the original API"
+    " specification.",
     access="session",
     body=KeyChange,
     answer=Key,
@@ -116,8 +118,9 @@ REVOKE = Endpoint(
     tag="keys",
     action="key.revoke",
     summary="Revoke an API key",
-    description="Takes effect immediately: new requests with the key, and writes whose body has not arrived yet, are"
-    " `unauthorized`; streamed responses (an export, totals) are aborted. Other requests in progress are completed.",
+    description="The key stops working immediately. New requests with the key, and writes whose body has not arrived"
+    " yet, get `unauthorized`. The service aborts streamed responses (an export, totals), and completes all other"
+    " requests that are in progress.",
     access="session",
     body=NoBody,
     answer=Ok,

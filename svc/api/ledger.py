@@ -1,4 +1,4 @@
-"""GET /v1/accounts/{account_id}/ledger: reconcile a day's events between the worker and the service's totals."""
+"""GET /v1/accounts/{account_id}/ledger: compare a day's events in the worker with the service's totals."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class LedgerQuery(Query):
     """The day of the statement."""
 
-    day: QueryDay | None = optional_field("A day in UTC, not after today. Default: today.")
+    day: QueryDay | None = optional_field("A UTC day, not after today. Default: today.")
 
 
 class EventCounts(Answer):
-    """Views by people, and hits by bots."""
+    """Views by people, and visits by bots."""
 
     views: Count
     bots: Count
@@ -35,30 +35,36 @@ class EventCounts(Answer):
 
 
 class Difference(Answer):
-    """The later number minus the earlier number; negative if events are missing."""
+    """The number at the later step minus the number at the earlier step. Negative if events are missing."""
 
     views: int
     bots: int
 
 
 class LedgerTarget(Answer):
-    """The events of a site or link at each step. Null: unknown, because the worker's database was not read."""
+    """The numbers of a site's or link's events at each step. Null if the worker's database was not read."""
 
     id: str
     accepted: EventCounts | None = Field(
-        description="Events that the worker accepted for counting, recorded separately from its totals."
+        description="Events that the worker accepted for counting. The worker records them separately from its totals."
     )
-    dropped: dict[DropReason, Count] | None = Field(description="Accepted events that were not counted, by reason.")
-    waiting: EventCounts | None = Field(description="Accepted events that are yet to be counted.")
+    dropped: dict[DropReason, Count] | None = Field(
+        description="Events that the worker accepted but did not count, by reason."
+    )
+    waiting: EventCounts | None = Field(description="Accepted events that the worker has not counted yet.")
     counted: EventCounts | None = Field(
-        description="The worker's total of the day; also null if the worker has deleted it because of its age."
+        description="The worker's total of the day. Also null if the worker has deleted the total because of its age."
     )
-    queued: EventCounts | None = Field(description="The total in the largest part that is waiting to be sent.")
+    queued: EventCounts | None = Field(
+        description="The highest total of the day in the parts (reports of new totals) that the worker has yet to send."
+    )
     pushed: EventCounts | None = Field(description="The total that the service has acknowledged to the worker.")
     stored: EventCounts = Field(description="The total in the service's store, without imported days.")
-    agrees: bool | None
-    fault: Fault | None = Field(description="The first step at which two numbers differ that should be equal.")
-    off_by: Difference | None = Field(description="The difference at that step.")
+    agrees: bool | None = Field(description="True if the numbers at all steps agree. Null if this is unknown.")
+    fault: Fault | None = Field(
+        description="The first step at which two numbers differ that should be equal. Null if there is none."
+    )
+    off_by: Difference | None = Field(description="The difference at this step. Null if there is none.")
 
     @classmethod
     def from_model(cls, found: TargetDay) -> LedgerTarget:
@@ -91,21 +97,24 @@ class Ledger(Answer):
 
     day: Day
     since: Moment | None = Field(
-        description="The time at which the worker's database began to count. Earlier events are not in it."
+        description="The time at which the worker's database began to count. The statement contains no earlier events."
     )
-    closed: bool | None = Field(description="The worker has closed the day and adds no more events to it.")
-    queued_parts: Count | None = Field(description="Parts of this day that the worker has yet to send.")
-    targets: tuple[LedgerTarget, ...] = Field(description="Sites and links with events on that day, by id.")
+    closed: bool | None = Field(description="True if the worker has closed the day and adds no more events to it.")
+    queued_parts: Count | None = Field(
+        description="The number of parts (reports of new totals) of this day that the worker has yet to send."
+    )
+    targets: tuple[LedgerTarget, ...] = Field(description="The sites and links with events on this day, by id.")
     dropped: dict[DropReason, Count] | None = Field(
-        description="Events that were not counted that day, by reason. `invalid` events belong to no target."
+        description="Events of this day that were not counted, by reason. `invalid` events do not belong to a site or"
+        " link."
     )
-    agrees: bool | None = Field(description="All targets agree.")
+    agrees: bool | None = Field(description="True if the numbers of all targets agree. Null if this is unknown.")
     platform_requests: PlatformRequests | None = Field(
-        description="Cloudflare's own count of the worker's requests, including its 1,440 cron runs a day, a few"
-        " minutes behind; null if Cloudflare does not report it."
+        description="Cloudflare's own count of the worker's requests, which is a few minutes late and includes the"
+        " 1,440 runs of the cron trigger per day. Null if Cloudflare does not report it."
     )
     unavailable: UnavailableReason | Literal["not_kept", "not_counted"] | None = Field(
-        description="The reason why the worker's numbers are unknown."
+        description="The reason why the worker's numbers are unknown. Null if they are known."
     )
 
 
@@ -120,8 +129,9 @@ SHOW = Endpoint(
     path="/v1/accounts/{account_id}/ledger",
     tag="accounts",
     summary="Show the statement of counts of a day",
-    description="An addition to the specification. Compares the number of events at each step from the worker to the"
-    " service's totals. The worker's database is read live; the request counts as one of the 30 reads a minute.",
+    description="The statement compares the number of events at each step from the worker to the service's totals. The"
+    " service reads the worker's database, which counts as one of the user's 30 reads a minute for reports. This"
+    " operation is not part of the original API specification.",
     scopes=("reports",),
     query=LedgerQuery,
     answer=OneLedger,

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_URL = "The target of clicks that match no rule. It cannot be on the link host."
+_URL = "The target of clicks that match no rule. The target cannot be on the link host."
 CODE = (
     "The short code. Default: six random characters. Codes that browsers and other programs request automatically"
-    " (see `not`) are reserved and rejected with the issue `reserved_code`."
+    " (listed under `not` in the schema) are reserved, and are rejected with the issue `reserved_code`."
 )
-_RULES = "Rules are tried in order; the first that matches applies."
+_RULES = "The worker tries the rules in order and applies the first that matches."
 
 
 class NewRule(Body):
@@ -35,7 +35,7 @@ class NewRule(Body):
 
     url: HttpsUrl
     countries: Annotated[tuple[Country, ...], Field(min_length=1, max_length=300, fail_fast=True)] | None = Field(
-        None, description="ISO 3166-1 alpha-2, at most 300."
+        None, description="ISO 3166-1 alpha-2 codes, at most 300."
     )
     devices: (
         Annotated[tuple[Literal["mobile", "desktop"], ...], Field(min_length=1, max_length=2, fail_fast=True)] | None
@@ -78,8 +78,8 @@ class LinkQuery(Query):
     q: ShortSearch = Field("", description="Only links whose code or URL contains this text, ignoring case.")
     order: LinkOrder = Field(
         "oldest",
-        description="Sort order: by age, by code (ignoring case), or by clicks in the last seven days. Sorting by"
-        " clicks requires the scope `reports`.",
+        description="Sort order: by creation time, by code (ignoring case), or by clicks in the last seven complete UTC"
+        " days. Sorting by clicks requires the scope `reports`.",
     )
     state: LinkState = Field("active", description="Only active links, or only deleted links.")
     limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="Maximum number of links.")
@@ -124,12 +124,16 @@ class Link(Answer):
     state: LinkState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="Time from which all visitors get this version. Null: not synced yet, or synced before version 0.8."
+        description="The time from which all visitors get this version. Null if the worker does not have it yet, or"
+        " received it from a service older than version 0.8."
     )
-    error: ErrorObject | None = Field(description="The reason why the worker could not get the link.")
+    error: ErrorObject | None = Field(
+        description="The reason why the service could not send the link to the worker. Null if there is no error."
+    )
     created_at: Moment
     clicks_7d: Count | None = optional_field(
-        "Clicks by people in the last seven days. Only in lists, and only with the scope `reports`."
+        "Clicks by people in the last seven complete UTC days. Present only in lists, and only with the scope"
+        " `reports`."
     )
 
     @classmethod
@@ -155,10 +159,10 @@ class Link(Answer):
 
 
 class LinkList(Answer):
-    """A page of links. Across pages, a link that exists throughout appears exactly once."""
+    """A page of links. A link that exists while you read all pages appears on exactly one of them."""
 
     links: tuple[Link, ...] = Field(json_schema_extra={"maxItems": 1000})
-    next_cursor: str | None = optional_field("Present if there may be more links; the next page can be empty.")
+    next_cursor: str | None = optional_field("Present if there may be more links. The next page can be empty.")
 
 
 class OneLink(Answer):
@@ -231,8 +235,8 @@ CHANGE = Endpoint(
     tag="links",
     action="link.change",
     summary="Change a link's target and rules",
-    description="The code cannot be changed. `config` is `pending` until the worker has the change. A body that changes"
-    " nothing is accepted, too. A deleted link is `not_found`.",
+    description="You cannot change the code. `config` is `pending` until the worker has received the change. The"
+    " service also accepts a body that changes nothing. A deleted link gets `not_found`.",
     scopes=("links",),
     body=LinkChange,
     answer=OneLink,
@@ -244,8 +248,8 @@ DELETE = Endpoint(
     tag="links",
     action="link.delete",
     summary="Delete a link",
-    description="The code can be used again immediately. The link and its report can still be read. Deleting it again"
-    " gets `not_found`.",
+    description="You can use the code for another link immediately. You can still read the deleted link and its report."
+    " If you delete the link again, the response is `not_found`.",
     scopes=("links",),
     body=NoBody,
     answer=OneLink,

@@ -24,14 +24,14 @@ class User(Answer):
     email_confirmed: bool
     notify: bool = Field(description="Send an e-mail when an account needs attention and when it has recovered.")
     email_refused_at: Moment | None = Field(
-        description="Time since which mail servers have rejected the address; null: they accept it. E-mails that you"
-        " request are still sent. Notifications are sent again when an e-mail has been accepted, the address has been"
-        " confirmed again, or `notify` is set."
+        description="The time since which mail servers have rejected the address. Null if they accept it. The service"
+        " still sends e-mails that the user requests. It sends notifications again when a mail server has accepted an"
+        " e-mail, the user has confirmed the address again, or a request has set `notify`."
     )
 
 
 class Limits(Answer):
-    """Maximum number of objects of this user, and rate limits per API key."""
+    """The maximum number of objects of this user, and the rate limits."""
 
     accounts: Count
     sites: Count
@@ -42,7 +42,7 @@ class Limits(Answer):
 
 
 class Use(Answer):
-    """Number of objects of this user, without deleted ones."""
+    """The number of objects of this user, without deleted objects."""
 
     accounts: Count
     sites: Count
@@ -64,8 +64,8 @@ class ChangeMe(Body):
     """The user's settings."""
 
     notify: bool = Field(
-        description="Send an e-mail when an account needs attention and when it has recovered. E-mails that are not"
-        " sent while this is off are not sent later."
+        description="Send an e-mail when an account needs attention and when it has recovered. The service does not"
+        " send later what it did not send while `notify` was false."
     )
 
 
@@ -82,15 +82,15 @@ class Left(Answer):
 
     ok: bool = True
     left: tuple[str, ...] = Field(
-        description="The resources that could not be removed from Cloudflare, each with the account's name and id and"
-        " the reason, in a sentence. See the response of DELETE /v1/accounts/{id}."
+        description="The resources that could not be removed from Cloudflare. A sentence for each resource contains the"
+        " account's name and id, and the reason. See the response of DELETE /v1/accounts/{id}."
     )
     leftovers: tuple[RemainingResource, ...] = Field(
-        description="An addition to the specification: the resources in `left`, in the same order, as codes for"
-        " programs. `facts.account` is the account's name and id."
+        description="The resources in `left`, in the same order, as codes for programs. `facts.account` is the"
+        " account's name and id. This field is not part of the original API specification."
     )
     revoke_tokens: tuple[str, ...] = Field(
-        description="The names of the accounts' working tokens, which cannot delete themselves: delete them in the"
+        description="The names of the accounts' working tokens. A token cannot delete itself, so delete them in the"
         " Cloudflare dashboard."
     )
 
@@ -105,7 +105,7 @@ class Left(Answer):
 
 
 SHOW = Endpoint(
-    method="GET", path="/v1/me", tag="me", summary="Show the user, the plan, its limits and usage", answer=Caller
+    method="GET", path="/v1/me", tag="me", summary="Show the user, the plan, the limits and the usage", answer=Caller
 )
 
 CHANGE = Endpoint(
@@ -124,15 +124,15 @@ LEAVE = Endpoint(
     method="DELETE",
     path="/v1/me",
     tag="me",
-    action="nothing",  # the user's events are deleted, too
+    action="nothing",  # because the user's events are deleted
     summary="Delete the user and all stored data",
-    description="Disconnects all accounts, as DELETE /v1/accounts/{id} does, and deletes all sites, links, totals, keys"
-    " and the user. Use GET /v1/export first to keep the data. As soon as the password has been verified, API keys and"
-    " sessions stop working and the e-mail address becomes available again. The deletion cannot be stopped, and"
-    " continues if the client disconnects or the service restarts. It can take several minutes, and at most half an"
-    " hour if Cloudflare does not respond. Until it ends, the same session may repeat the request and gets the same"
-    " response; afterwards it gets 401. The result is also sent by e-mail. No response is stored for an"
-    " Idempotency-Key.",
+    description="The service disconnects all accounts, as DELETE /v1/accounts/{id} does, and deletes the user with all"
+    " sites, links, totals and keys. To keep the data, first use GET /v1/export. As soon as the service has verified"
+    " the password, API keys and sessions stop working, and the e-mail address becomes available for a new user. The"
+    " deletion cannot be stopped. It continues if the client disconnects or the service restarts. It can take several"
+    " minutes, and at most half an hour if Cloudflare does not respond. Until the deletion ends, you can repeat the"
+    " request with the same session and get the same response. Afterwards the response is 401. The service also sends"
+    " the result by e-mail. It does not store the response for an Idempotency-Key.",
     access="session",
     body=Leave,
     answer=Left,

@@ -52,7 +52,7 @@ class _Generator(GenerateJsonSchema):
     """A schema generator that omits titles, which repeat the field name, and null as a default.
 
     Fields of request bodies have no `default`, because client generators such as openapi-typescript make fields with a
-    default mandatory. Their descriptions name the default.
+    default mandatory. The descriptions of these fields name the default.
     """
 
     default_in_requests = False
@@ -101,14 +101,14 @@ def document(base_url: str) -> Json:
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": f"The access token of a page session, or an API key (`{PATTERN}`).",
+                    "description": f"The access token of a sign-in session, or an API key (`{PATTERN}`).",
                 },
                 "worker": {"type": "http", "scheme": "bearer", "description": "The key of an installed worker."},
                 "refresh": {
                     "type": "apiKey",
                     "in": "cookie",
                     "name": cookie_name(REFRESH_COOKIE, base_url),
-                    "description": "The refresh token, set when signing in.",
+                    "description": "The refresh token, which the service sets when the user signs in.",
                 },
             },
         },
@@ -171,7 +171,7 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
 def _description(endpoint: Endpoint[Any, Any]) -> str:
     texts = [endpoint.description]
     if endpoint.access == "session":
-        texts.append("Page session only; API keys get `session_required`.")
+        texts.append("This request requires a sign-in session. API keys get `session_required`.")
     if endpoint.scopes:
         texts.append(f"Required scope of an API key: {' or '.join(f'`{scope}`' for scope in endpoint.scopes)}.")
     return " ".join(text for text in texts if text)
@@ -262,11 +262,11 @@ _IDEMPOTENCY_KEY: Json = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Required with an API key. After a request that had an effect, the same request with the same"
-    " Idempotency-Key gets the same response for 24 hours, and nothing is done twice. Errors without an effect are not"
-    " stored: follow the remedy and send the request again with the same Idempotency-Key. A request with a different"
-    " body gets `idempotency_conflict` while a response is stored or the first request is in progress. Printable"
-    " characters in UTF-8.",
+    "description": "Required with an API key. If a request had an effect, the same request with the same"
+    " Idempotency-Key gets the same response for 24 hours and has no further effect. The service does not store errors"
+    " of requests that had no effect: follow the remedy and send the request again with the same Idempotency-Key. While"
+    " a response is stored or the first request is in progress, a request with a different body gets"
+    " `idempotency_conflict`. The value consists of printable characters in UTF-8.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": _PRINTABLE},
     "example": "0d5f8a1e-8c0b-4f57-9a52-0f6d1a7c1a55",
 }
@@ -277,11 +277,13 @@ _HEADERS: Json = {
         "schema": {"type": "string", "pattern": "^req_[a-z2-7]{20}$"},
     },
     "RateLimit": {
-        "description": 'With an API key: remaining requests, and seconds until the limit resets (`"key";r=119;t=60`).',
+        "description": "With an API key: the remaining requests, and the seconds until the limit resets, for example"
+        ' `"key";r=119;t=60`.',
         "schema": {"type": "string"},
     },
     "RateLimit-Policy": {
-        "description": 'With an API key: the limit in requests, and its window in seconds (`"key";q=120;w=60`).',
+        "description": "With an API key: the maximum number of requests, and the window in seconds, for example"
+        ' `"key";q=120;w=60`.',
         "schema": {"type": "string"},
     },
     "Retry-After": {
@@ -289,7 +291,7 @@ _HEADERS: Json = {
         "schema": {"type": "integer", "minimum": 0},
     },
     "Idempotent-Replayed": {
-        "description": "`true`: this is the response to an earlier request with the same Idempotency-Key.",
+        "description": "`true` if this is the response to an earlier request with the same Idempotency-Key.",
         "schema": {"type": "string", "const": "true"},
     },
     "WWW-Authenticate": {
@@ -298,12 +300,13 @@ _HEADERS: Json = {
         "schema": {"type": "string", "const": "Bearer"},
     },
     "Clear-Site-Data": {
-        "description": "Sent when the caller's session has ended, so that the browser removes the session's pages from"
-        " its cache.",
+        "description": "Sent when the request has ended the caller's session. The browser then removes the session's"
+        " pages from its cache.",
         "schema": {"type": "string", "const": '"cache"'},
     },
     "Set-Cookie": {
-        "description": "The session's refresh token, or an identifier of this browser. Read only by /auth.",
+        "description": "The session's refresh token, or an identifier of this browser. Only requests to /auth read"
+        " these cookies.",
         "schema": {"type": "string"},
     },
 }

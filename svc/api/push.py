@@ -98,8 +98,8 @@ PUSH = Endpoint(
     path="/edge/push",
     tag="worker",
     summary="Send the totals of an installed worker",
-    description="For workers only. Sending the same push again changes nothing. `docs/develop/push.md` describes the"
-    " format.",
+    description="Only workers send this request. If a worker sends the same push again, nothing changes."
+    " `docs/develop/push.md` describes the format.",
     access="worker",
     codes=("rate_limited",),
     body=Push,

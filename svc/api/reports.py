@@ -1,4 +1,4 @@
-"""…/report: the counts of a site or link over a period, with breakdowns; …/first-view."""
+"""The endpoints …/report (the counts of a site or link over a period, with breakdowns) and …/first-view."""
 
 from __future__ import annotations
 
@@ -60,18 +60,21 @@ class Report(Answer):
     period: Period
     from_: Day = Field(serialization_alias="from")
     to: Day
-    as_of: Moment | None = Field(description="Time up to which today is counted.")
+    as_of: Moment | None = Field(description="The time up to which the counts of today are included.")
     totals: Counts
-    series: tuple[Point, ...] = Field(description="A point an hour for `today`, a point a day for longer periods.")
+    series: tuple[Point, ...] = Field(description="One point per hour for `today`, one point per day otherwise.")
     incomplete: bool = Field(
-        description="Hourly points of today are missing; the daily totals are exact. Always false for a link."
+        description="True if hourly points of today are missing. The daily totals are exact nevertheless. Always false"
+        " for a link."
     )
     breakdowns: Breakdowns | None
     breakdowns_from: Day | None = Field(
-        description="The first day of the breakdowns. It is later than `from` if the worker's database keeps fewer days"
-        " than the period has. Null without breakdowns."
+        description="The first day that the breakdowns cover. This day is later than `from` if the period is longer"
+        " than the worker's database keeps breakdowns. Null if the report has no breakdowns."
     )
-    unavailable: UnavailableReason | None = Field(description="The reason why live numbers are missing.")
+    unavailable: UnavailableReason | None = Field(
+        description="The reason why the numbers from the worker's database are missing. Null if none are missing."
+    )
 
 
 class OneReport(Answer):
@@ -83,11 +86,12 @@ class OneReport(Answer):
 class FirstView(Answer):
     """The first visits of a site, read from its worker's database."""
 
-    seen: bool = Field(description="A view has been counted.")
-    bots: bool = Field(description="Visits have been counted as bots: by programs, or by an automated browser.")
-    as_of: Moment = Field(description="Time of the read.")
+    seen: bool = Field(description="True if a view has been counted.")
+    bots: bool = Field(description="True if visits by programs or automated browsers have been counted as bots.")
+    as_of: Moment = Field(description="The time at which the numbers were read.")
     unavailable: UnavailableReason | None = Field(
-        description="The reason why the database could not be read; `seen` is then based on the worker's pushes."
+        description="The reason why the service could not read the database. `seen` is then based on the worker's"
+        " pushes. Null if the database was read, or did not have to be read."
     )
 
 
@@ -102,7 +106,8 @@ SITE = Endpoint(
     path="/v1/sites/{site_id}/report",
     tag="reports",
     summary="Get the report of a site",
-    description="Counts arrive hourly. Breakdowns are read live, at most 30 times a minute, and cached for 5 minutes.",
+    description="The worker sends its counts once an hour. For breakdowns, the service reads the worker's database and"
+    " caches the result for 5 minutes. Each user can cause at most 30 such reads a minute.",
     scopes=("reports",),
     query=ReportQuery,
     answer=OneReport,
@@ -112,8 +117,9 @@ FIRST_VIEW = Endpoint(
     path="/v1/sites/{site_id}/first-view",
     tag="reports",
     summary="Check whether a site has received its first view",
-    description="Use it to wait for the first view after setting up a site. Until the worker has sent a view, the"
-    " request reads the worker's database, which counts as a report read; the response is cached for 10 seconds.",
+    description="Use this request to wait for the first view after you have set up a site. Until the worker has sent a"
+    " view, the service reads the worker's database and caches the result for 10 seconds. Each read counts as one of"
+    " the user's 30 reads a minute for reports.",
     scopes=("reports",),
     answer=OneFirstView,
 )
@@ -122,7 +128,8 @@ LINK = Endpoint(
     path="/v1/links/{link_id}/report",
     tag="reports",
     summary="Get the report of a link",
-    description="Today's counts and the breakdowns are read live. If that fails, the report contains only stored days.",
+    description="The service reads today's counts and the breakdowns from the worker's database. If the read fails, the"
+    " report contains only stored days.",
     scopes=("reports",),
     query=ReportQuery,
     answer=OneReport,

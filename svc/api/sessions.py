@@ -1,4 +1,4 @@
-"""/v1/me/sessions and /v1/me/password: the user's page sessions and password."""
+"""/v1/me/sessions and /v1/me/password: the user's sign-in sessions and password."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from svc.api.shape import Answer, Body, NoBody, Ok
 
 
 class Session(Answer):
-    """An active page session."""
+    """An active sign-in session."""
 
     id: str
-    browser: str = Field(description="The client that signed in, by its user agent: `Firefox on Linux`, `curl`.")
+    browser: str = Field(
+        description="The client that signed in, as identified by its user agent, e.g. `Firefox on Linux` or `curl`."
+    )
     created_at: Moment
-    last_used: Moment = Field(description="Time of the last token refresh; less than an hour ago if a page is open.")
-    current: bool = Field(description="True for the caller's session.")
+    last_used: Moment = Field(
+        description="The time of the last token refresh. If a page of the web application is open, this is less than an"
+        " hour ago."
+    )
+    current: bool = Field(description="True if this is the caller's session.")
 
 
 class SessionList(Answer):
@@ -41,7 +46,7 @@ LIST = Endpoint(
     path="/v1/me/sessions",
     tag="me",
     summary="List your sessions",
-    description="IP addresses are not stored.",
+    description="The service does not store the IP addresses of sessions.",
     access="session",
     answer=SessionList,
 )
@@ -73,7 +78,7 @@ CHANGE_PASSWORD = Endpoint(
     tag="me",
     action="password.change",
     summary="Change the password and end all other sessions",
-    description="The user is notified of the change by e-mail.",
+    description="The service notifies the user of the change by e-mail.",
     access="session",
     body=ChangePassword,
     answer=Ok,

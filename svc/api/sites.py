@@ -28,7 +28,7 @@ class NewSite(Body):
     account_id: Id
     host: Host = Field(
         description="The apex of a zone of the account, or a host in the zone. The zone may be pending, and the DNS"
-        " record may be missing; the site's `warnings` list what remains to be done."
+        " record may be missing. The site's `warnings` then say what you have to do."
     )
     excluded_paths: ExcludedPaths = Field(
         (),
@@ -45,7 +45,9 @@ class SiteChange(Body):
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
-    excluded_paths: ExcludedPaths | None = Field(None, description="Replaces all existing paths; `[]` removes them.")
+    excluded_paths: ExcludedPaths | None = Field(
+        None, description="The new paths, which replace all existing paths. `[]` removes them."
+    )
     respect_gpc: bool | None = None
 
 
@@ -54,9 +56,9 @@ class SiteQuery(Query):
 
     account_id: Id | None = optional_field("Only sites of this account.")
     q: Search = Field("", description="Only sites whose host contains this text, ignoring case.")
-    order: SiteOrder = Field("oldest", description="Sort order: by the time they were added, or by `host`.")
+    order: SiteOrder = Field("oldest", description="Sort order: by creation time, or by `host`.")
     state: Literal["active", "deleted"] = Field(
-        "active", description="`active`: all sites that are not deleted, whatever the state of their routes."
+        "active", description="`active` includes all sites that are not deleted, even if their routes are not active."
     )
     limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="Maximum number of sites.")
     cursor: Cursor | None = optional_field("`next_cursor` of the previous page. All other parameters must be the same.")
@@ -73,7 +75,7 @@ class SiteQuery(Query):
 
 
 class Snippet(Answer):
-    """The code for the site's pages, in two forms. Use one of them."""
+    """The code for the site's pages, in two forms. Put one of the two into each page."""
 
     inline: str = Field(description="A script element that contains the code.")
     script_tag: str = Field(description="A script element that loads the same code from the site's own host.")
@@ -81,7 +83,7 @@ class Snippet(Answer):
 
 
 class Retiring(Answer):
-    """A path from before a rotation that is still counted."""
+    """A path from before a rotation. Its views are still counted."""
 
     path: str
     until: Moment
@@ -100,31 +102,34 @@ class Site(Answer):
     respect_gpc: bool
     config: ConfigState
     live_at: Moment | None = Field(
-        description="Time from which all visitors get this version. Null: not synced yet, or synced before version 0.8."
+        description="The time from which all visitors get this version. Null if the worker does not have it yet, or"
+        " received it from a service older than version 0.8."
     )
     retiring: tuple[Retiring, ...] = Field(
-        description="Old paths that are still counted, at most ten.", json_schema_extra={"maxItems": 10}
+        description="Old paths whose views are still counted. A site has at most ten.",
+        json_schema_extra={"maxItems": 10},
     )
     error: ErrorObject | None
     warnings: tuple[ErrorObject, ...] = Field(
-        description="Problems that prevent counting although the site is set up: `zone_not_active`, `dns_not_proxied`."
-        " A warning is removed within an hour after its cause is fixed; `POST /v1/accounts/{id}/check` removes it"
-        " immediately."
+        description="Problems at Cloudflare that prevent counting: `zone_not_active` and `dns_not_proxied`. When you"
+        " have fixed the cause of a warning, the service removes the warning within an hour, or immediately if you send"
+        " `POST /v1/accounts/{id}/check`."
     )
     created_at: Moment
     first_view_at: Moment | None = Field(
-        description="The hour of the first view in the worker's pushes, no earlier than `created_at`."
+        description="The start of the hour in which the worker counted the first view, or `created_at` if that is"
+        " later. Null until the worker has sent this view."
     )
     views_7d: Count | None = optional_field(
-        "Views by people in the last seven closed days (UTC). Only in lists, and only with the scope `reports`."
+        "Views by people in the last seven complete UTC days. Present only in lists, and only with the scope `reports`."
     )
-    series_7d: tuple[Count, ...] | None = optional_field("The seven days of `views_7d`, oldest first.")
+    series_7d: tuple[Count, ...] | None = optional_field("`views_7d` by day, oldest first.")
 
     @classmethod
     def from_model(cls, site: model.Site, synced_version: int, series_7d: tuple[int, ...] | None = None) -> Site:
         """Return the response for a site; `synced_version` is the configuration version that the worker has.
 
-        `series_7d`: the views of the last seven closed days, or None to omit them.
+        `series_7d`: the views of the last seven complete days, or None to omit them.
         """
         config = config_state(site.version, synced_version, site.config_error)
         return cls(
@@ -182,7 +187,8 @@ ADD = Endpoint(
     tag="sites",
     action="site.create",
     summary="Add a site",
-    description="The response contains the snippet. The site counts when `state` is `active` and `config` is `synced`.",
+    description="The response contains the snippet. Views are counted as soon as `state` is `active` and `config` is"
+    " `synced`.",
     scopes=("sites",),
     body=NewSite,
     answer=OneSite,
@@ -212,7 +218,7 @@ CHANGE = Endpoint(
     tag="sites",
     action="site.change",
     summary="Change a site's exclusions",
-    description="The snippet does not change. The worker has the change when `config` is `synced`.",
+    description="The snippet stays the same. The worker has received the change when `config` is `synced`.",
     scopes=("sites",),
     body=SiteChange,
     answer=OneSite,
@@ -225,7 +231,8 @@ DELETE = Endpoint(
     tag="sites",
     action="site.delete",
     summary="Delete a site",
-    description="Its routes are removed, and existing snippets stop counting. Its totals and report remain available.",
+    description="The service removes the site's routes, so existing snippets no longer count views. The site's totals"
+    " and report remain available.",
     scopes=("sites",),
     body=NoBody,
     answer=OneSite,
@@ -237,9 +244,9 @@ ROTATE = Endpoint(
     tag="sites",
     action="site.rotate",
     summary="Replace a site's path and snippet",
-    description="Pages with the old snippet are counted for 30 more days. `retiring` lists the old paths; with ten of"
-    " them, a further rotation gets `limit_reached`. The new snippet counts when `state` is `active` and `config` is"
-    " `synced`.",
+    description="Views of pages with the old snippet are counted for 30 more days. `retiring` lists the old paths. If"
+    " it already contains ten paths, the response is `limit_reached`. The new snippet counts views as soon as `state`"
+    " is `active` and `config` is `synced`.",
     scopes=("sites",),
     body=NoBody,
     answer=OneSite,

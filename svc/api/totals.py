@@ -1,4 +1,4 @@
-"""…/totals: all stored totals of a site or link, by day or hour."""
+"""The endpoints …/totals: all stored totals of a site or link, by day or hour."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CSV_TYPE = "text/csv"
 
 
 class TotalsQuery(Query):
-    """Days and resolution of the totals."""
+    """The days of the totals, and whether to list them by day or by hour."""
 
     from_: QueryDay | None = optional_field("The first day. Default: the first stored day.", "from")
     to: QueryDay | None = optional_field("The last day, inclusive. Default: the last stored day.")
@@ -26,19 +26,21 @@ class Total(Answer):
     views: Count
     bots: Count
     visitors: Count
-    imported: Literal[True] | None = optional_field("Present if the counts were imported from another product.")
+    imported: Literal[True] | None = optional_field(
+        "Present if the counts were imported, for example from another product."
+    )
 
 
 class Totals(Answer):
-    """Stored totals, oldest first. Days and hours without views, or not yet sent by the worker, are absent."""
+    """Stored totals, oldest first. Days and hours without views, or that the worker has not sent yet, are absent."""
 
     totals: tuple[Total, ...]
 
 
 _DESCRIPTION = (
-    "An addition to the specification. The response is JSON, or CSV if the client prefers it. It is streamed, so an"
-    " interrupted response is incomplete. Daily totals are kept permanently, hourly totals for 40 days unless the"
-    " operator has set another time."
+    "The response is JSON, or CSV if the client prefers it. The service streams the response, so an interrupted"
+    " response is incomplete. The service keeps daily totals permanently. It keeps hourly totals for 40 days, unless"
+    " the operator has set another time. This operation is not part of the original API specification."
 )
 SITE = Endpoint(
     method="GET",

@@ -61,7 +61,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "totals",
         parents=[shared],
         help="import daily totals from GoatCounter, Plausible, Umami or this service (docs/use/import-totals.md)",
-        description="Imports days before a site or link was added to this service. Shows what would be imported;"
+        description="Imports totals of days before a site or link was added here. Shows what would be imported;"
         " --apply imports it. Can be repeated: existing days are skipped.",
     )
     import_totals.add_argument(

@@ -32,8 +32,9 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "init",
         parents=[shared],
         help="ask for address, store and mail server, and write the configuration",
-        description="Writes the --config file, or config.toml. Options are offered as default answers, or used as"
-        " answers with --yes. Without an option, the default is the existing setting. All other settings are kept.",
+        description="Writes the file given with --config, or config.toml. Options become default answers; with --yes,"
+        " the command uses them without questions. Without an option, the default is the existing setting. All other"
+        " settings are kept.",
     )
     init.add_argument("--yes", action="store_true", help="do not ask; use the options, and defaults for the rest")
     init.add_argument("--replace", action="store_true", help="rewrite an existing configuration and keep its settings")

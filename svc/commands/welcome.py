@@ -25,7 +25,7 @@ def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str =
     if config.mail.transport == "file":
         missing.append(f"a mail server ([mail]; emails are written to {config.mail.folder.absolute()})")
     needs = "no further settings" if not missing else f"{' and '.join(missing)}; `svc init` asks for these settings"
-    page = f"{base_url}/" if web else "not included in this build"
+    page = f"{base_url}/; help: {base_url}/help" if web else "not included in this build"
     return [
         f"svc {version('svc')} is running at {url}; back up its store {_store(config)} and its key file {key_file}.",
         f"Production use needs {needs}. To check the setup, run: svc check{option}",

@@ -40,11 +40,11 @@ log = logging.getLogger(__name__)
 _FRESH_S = 1.0
 _POLL_EVERY_S = 15.0
 _POLL_WAIT_S = 1.0
-# Figures from the store are dropped if the last successful poll is older than this.
+# The page omits figures from the store if the last successful poll is older than this.
 _STALE_S = 60.0
 # A worker pushes once an hour.
 _BEHIND_MS = 2 * HOUR_MS
-# `ended_at` is the time at which the transaction began. The commit may follow this much later.
+# `ended_at` is the time when the transaction began. The commit may happen this much later.
 _LATE_MS = 120_000
 _MOST_ENDED = 1_000
 # One or two scrapers, a person, and a few idle connections.

@@ -30,11 +30,11 @@ async def open_store(
 
     `serving`: open it for the service. Only one service can use a store, and only the service migrates its schema.
     The store is checked every second, and the block is cancelled if another service takes over the store. Commands
-    open it without `serving`, also while a service is running. `as_is`: do not create a missing store. `metrics`: where
-    to report; None: report nothing.
-    Raises Served if another service has the store; NotReady if its schema is older, or with `as_is` if it is missing;
-    ConfigError if the URL is not supported, the store cannot be reached, a newer program made it, or another service
-    took it over.
+    open it without `serving`, even while a service is running. `as_is`: do not create a missing store. `metrics`: where
+    to report; with None, nothing is reported.
+    Raises Served if another service has the store; NotReady if its schema is older, or if it is missing and `as_is` is
+    set; ConfigError if the URL is not supported, the store cannot be reached, a newer program made it, or another
+    service took it over.
     """
     async with _engine(config, serving=serving, as_is=as_is, metrics=metrics) as store:
         if not serving:
@@ -52,8 +52,8 @@ async def open_store(
 async def open_poll(config: StoreConfig) -> AsyncIterator[Look]:
     """Yield a function that polls whether the store is free.
 
-    It raises Away if the store cannot be reached at the moment, ConfigError if it could not be opened even if it were
-    free.
+    The function raises Away if the store cannot be reached at the moment, and ConfigError if the store could not be
+    opened even if it were free.
     """
     if config.engine == "sqlite":
         from svc.store.engines.sqlite_place import is_free

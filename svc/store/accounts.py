@@ -55,7 +55,7 @@ _REMEDIES: Mapping[AccountState, str] = {
 
 
 def account_by_id(account_id: str) -> Tx[Account | None]:
-    """Return the account of any user; None if it does not exist."""
+    """Return the account with this id, whichever user it belongs to; None if it does not exist."""
     return _first((yield sql(f"{_ACCOUNTS} where a.id = $1", account_id)))
 
 
@@ -65,7 +65,7 @@ def account_by_edge_id(edge_account_id: str) -> Tx[Account | None]:
 
 
 def locked(account_id: str) -> Tx[Account | None]:
-    """Lock the account and return it, for a transaction that changes it based on what it reads; see `locks`."""
+    """Lock the account and return it, for a transaction that reads the account and then changes it; see `locks`."""
     yield from lock_account(account_id)
     return (yield from account_by_id(account_id))
 
@@ -76,13 +76,13 @@ def get_account(user_id: int, account_id: str) -> Tx[Account | None]:
 
 
 def list_accounts(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[list[Account]]:
-    """Return a user's accounts, oldest first. `edge_accounts`: only these edge accounts; None: all."""
+    """Return a user's accounts, oldest first. `edge_accounts` limits them to these edge accounts; None means all."""
     rows = yield sql(f"{_ACCOUNTS} where a.user_id = $1 order by a.created_at, a.id", user_id)
     return [_account(row) for row in rows if edge_accounts is None or row["edge_account_id"] in edge_accounts]
 
 
 def unsynced() -> Tx[dict[str, int]]:
-    """Return the accounts to sync: their worker lacks changes, or may be newer than a restored store.
+    """Return the accounts to sync, because their worker lacks changes or may be newer than a restored store.
 
     Returns the version of the configuration by edge account id.
     """
@@ -95,8 +95,10 @@ def unsynced() -> Tx[dict[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The time when work for an account is due (epoch ms; 0: now; None: never), and the inputs for the schedule of its
-    health checks (`actors/checks/schedule.py`)."""
+    """The time when work for an account is due, and the inputs for the schedule of its health checks.
+
+    Times are epoch ms; 0 means now, None means never. For the schedule, see `actors/checks/schedule.py`.
+    """
 
     edge_account_id: str
     at: int | None
@@ -108,7 +110,7 @@ class Due:
 
 
 def due_times(timing: TimingConfig) -> Tx[list[Due]]:
-    """Return the times when work for each account is due. A start of the service builds its schedule from them.
+    """Return the times when work for each account is due. The service builds its schedule from them when it starts.
 
     Due now: operations, connects, syncs, reading back a worker's data after a restore, routes to create or remove.
     Due later: the expiry of bootstrap tokens, working tokens and old site paths, the timeout for a silent worker,
@@ -208,9 +210,9 @@ def suspect(account_id: str, now: int) -> Tx[None]:
 
 
 def record_health_check(account_id: str, suspected_at: int | None, well_at: int | None) -> Tx[None]:
-    """Record that a health check has ended, including the one that was due since `suspected_at`.
+    """Record that a health check has ended. It also covers the check that was due since `suspected_at`.
 
-    `well_at`: the time of the check if it found no problem; None: it found one.
+    `well_at`: the time of the check if it found no problem, otherwise None.
     """
     if suspected_at is not None:
         yield sql(
@@ -222,7 +224,7 @@ def record_health_check(account_id: str, suspected_at: int | None, well_at: int 
 def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
     """Record that a check of the working token was refused.
 
-    Returns the time of the first refusal in a row (epoch ms) and their number.
+    Returns the time of the first of the consecutive refusals (epoch ms), and how many there were.
     """
     rows = yield sql(
         "update accounts set token_refused_at = coalesce(token_refused_at, $2), token_refusals = token_refusals + 1"
@@ -239,18 +241,18 @@ def token_accepted(account_id: str) -> Tx[None]:
 
 
 def record_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
-    """Show on the account that the service failed on it, unless the account shows another error already."""
+    """Show on the account that the service crashed while it worked on the account, unless another error is shown."""
     yield sql(
         "update accounts set error = $2 where edge_account_id = $1 and error is null", edge_account_id, to_json(note)
     )
 
 
 def clear_crash(edge_account_id: str) -> Tx[None]:
-    """Remove the error of `note_crash`, because the service works on the account again."""
+    """Remove the error that `record_crash` stored, because the service works on the account again."""
     rows = yield sql("select error from accounts where edge_account_id = $1 and error is not null", edge_account_id)
     for row in rows:
         if _is_crash_note(row["error"]):
-            # Remove only this error: another one that was written since then still applies.
+            # Remove only this error. An error that was stored since then still applies.
             yield sql(
                 "update accounts set error = null where edge_account_id = $1 and error = $2",
                 edge_account_id,
@@ -259,14 +261,16 @@ def clear_crash(edge_account_id: str) -> Tx[None]:
 
 
 def crashed_edge_accounts() -> Tx[list[str]]:
-    """Return the edge account ids of the accounts with an error of `note_crash`."""
+    """Return the edge account ids of the accounts whose error `record_crash` stored."""
     rows = yield sql("select edge_account_id, error from accounts where error is not null")
     return [row["edge_account_id"] for row in rows if _is_crash_note(row["error"])]
 
 
 def _is_crash_note(note: str) -> bool:
-    """Return True if a stored error is from `note_crash`. Reads the raw code, because `note_from_json` also maps
-    unknown codes to `internal`."""
+    """Return True if `record_crash` stored this error.
+
+    Reads the raw code, because `note_from_json` maps unknown codes to `internal` as well.
+    """
     return bool(from_json(note)["code"] == "internal")
 
 
@@ -290,7 +294,7 @@ def _set_warnings(account: Account, warnings: set[AccountWarning]) -> Tx[None]:
 
 
 def record_database_creation(account_id: str, now: int) -> Tx[None]:
-    """Record that no database has the worker's name and that one is about to be created.
+    """Record that no database has the worker's name and that the service is about to create one.
 
     A database with this name that is found later is therefore ours.
     """
@@ -314,13 +318,13 @@ def forget_database(account_id: str) -> Tx[None]:
 def record_pushes(
     pushes: Sequence[tuple[str, WorkerPush]], parts: Mapping[str, tuple[int, int | None]] | None = None
 ) -> Tx[set[str]]:
-    """Record the workers' reports. For an account with two, the later one counts. Returns the ids that exist.
+    """Record the workers' reports. If an account has two, the later one counts. Returns the ids of existing accounts.
 
-    A report ends the `no_connection` state and the self-check of the upload that it comes from. If it has a cron error,
-    a health check becomes due.
-    `parts`: for accounts with parts, the number of the first part and the number of the last part that the transaction
-    settles. If parts before the first one are missing, the store has lost commits, and the worker's data is read back
-    as after a restore.
+    A report ends the `no_connection` state and the self-check of the upload that sent it. If the report has a cron
+    error, a health check becomes due.
+    `parts`: for each account that sent parts (each part has the totals of one day), the number of the first part and
+    the number of the last part that the transaction settles. If parts before the first one are missing, the store has
+    lost commits, and the worker's data is read back as after a restore.
     """
     latest = dict(pushes)
     numbers = parts or {}
@@ -370,7 +374,8 @@ def record_silence(account_id: str, heard_at: int | None, error: ErrorNote, now:
 # ------------------------------------------------------------------------------------------------------------- rows
 
 
-# Each account with its link host, whose columns have a prefix; they are null for an account without one.
+# Each account with its link host. The link host's columns have a prefix, and are null if the account has no link
+# host.
 _ACCOUNTS = (
     f"select a.*, {', '.join(f'h.{name} as host_{name}' for name in LINK_HOST_COLUMNS)}"  # noqa: S608  # constant names
     " from accounts a left join link_hosts h on h.account_id = a.id"
@@ -391,7 +396,7 @@ def present(account: Account | None) -> Account:
 def not_ready(account: Account, message: str) -> Conflict:
     """Return the error for a request that the account's state does not allow, with the remedy for this account.
 
-    `details.reason` is the code of the account's error, whose details are included because its remedy names them.
+    `details.reason` is the code of the account's error. The error's details are included because its remedy names them.
     """
     error = account.error
     code = _ERRORS.get(account.state) if error is None else error.code

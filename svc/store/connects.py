@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[Account | None]:
-    """Check that the user may connect this edge account. Returns its record, None if there is none.
+    """Check that the user may connect this edge account. Returns the account's record; None if there is none.
 
     Raises Conflict account_taken, already_connected. If a new record would exceed a limit, raises Forbidden
     limit_reached or ServiceError service_full.
@@ -53,7 +53,7 @@ def begin_connect(
     limits: LimitsConfig,
     now: int,
 ) -> Tx[tuple[Account, Operation]]:
-    """Begin a connect. Returns its account and operation; a pending or lost connect continues with the same account.
+    """Begin a connect. Returns its account and operation. A pending or lost connect continues with the same account.
 
     Raises like `may_connect`; Unauthorized if the user is being deleted.
     """
@@ -114,8 +114,8 @@ def finish_connect(
 ) -> Tx[Account]:
     """Store the working token and begin the install. Returns the account, still `pending`, for the response.
 
-    The response has no warnings about the bootstrap token and the tokens of lost attempts, because they are deleted
-    only afterwards.
+    The response has no warnings about the bootstrap token or the tokens of lost attempts, because the service deletes
+    these tokens only afterwards.
     """
     yield from working_tokens.put_token(account_id, operation_id, token, now)
     yield sql("update accounts set error = null where id = $1", account_id)

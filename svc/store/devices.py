@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc.store.tx import Tx, placeholders, sql
 
-# The longest time that browsers keep a cookie. A device that was not used for this long is deleted.
+# The longest time that browsers keep a cookie. The service deletes a device that was not used for this long.
 DEVICE_DAYS = 400
 # The most devices per user: more than a person has, few enough that a bot's sign-ins do not fill the store.
 MOST_DEVICES = 10

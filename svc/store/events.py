@@ -28,7 +28,7 @@ _INSERT = (
     "insert into events (user_id, number, at, via, ip, action, target, outcome, edge_account_id, count)"
     " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 )
-# The most events that one page searches for those that its reader may see: about 5 ms.
+# The most events that one page searches for events that its reader may see. This takes about 5 ms.
 _MOST_SEARCHED = 5_000
 
 
@@ -90,9 +90,9 @@ def page(
 ) -> Tx[tuple[list[Event], int | None]]:
     """Return a page of events that follow the number `after` (None: from the start), and the `after` of the next page.
 
-    The second value is None on the last page. `edge_accounts`: only events about these edge accounts; None: about any.
-    `own`: include events about no edge account. A page searches a limited number of events, so it may have fewer than
-    `limit` or no events although more follow.
+    The second value is None on the last page. `edge_accounts` limits the page to events about these edge accounts; None
+    means all. `own`: include events that concern no edge account. A page searches a limited number of events, so it may
+    have fewer than `limit` events, or none, although more follow.
     """
     kept = yield sql(
         "select t.length, e.number as first from trails t join events e on e.user_id = t.user_id"
@@ -160,7 +160,7 @@ def _row(event: Event, number: int) -> tuple[Parameter, ...]:
 
 
 def event_of(row: Row) -> Event:
-    """Return the event of a row of `events`."""
+    """Return the event that a row of `events` holds."""
     return Event(
         user_id=row["user_id"],
         at=row["at"],

@@ -9,8 +9,8 @@ from svc.store.tx import Tx, from_json, sql, to_json
 from svc.store.users import get_user
 
 # The total size of a user's larger responses is limited, because a response to a bulk creation of links can have
-# 1.5 MB. The rate limit on requests bounds the smaller ones. The query and its index repeat this number, which must be
-# a constant there.
+# 1.5 MB. The rate limit on requests bounds the smaller responses. The query and its index repeat this number, because
+# it must be a constant there.
 LARGE_BYTES = 4_096
 
 
@@ -19,7 +19,7 @@ class Claim:
     """The identity of a request: user, method, path and key. A repeat must also have the same `body_digest`.
 
     A repeat may come with another credential of the user that may see at least the same accounts. `edge_accounts`: the
-    edge accounts that the credential is limited to; None: all.
+    edge accounts that the credential is limited to; None means no limit.
     """
 
     user_id: int
@@ -51,7 +51,7 @@ def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
     """Return the stored response; None if there is none or it has expired.
 
     Raises Conflict idempotency_conflict if the key was used with another body (rule G4), or with a credential that may
-    see accounts that this one may not see.
+    see accounts that this credential may not see.
     """
     rows = yield sql(
         "select * from idempotency where user_id = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5",
@@ -72,8 +72,8 @@ def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
 def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx[None]:
     """Store a response for `ttl_ms`, in the transaction of the request's effect. It replaces an expired one.
 
-    Raises AlreadyAnswered if the same request was committed first, Unauthorized if the user was deleted first. Both
-    roll back the effect.
+    Raises AlreadyAnswered if the same request was committed first, and Unauthorized if the user was deleted first. Both
+    errors roll back the effect.
     """
     if (yield from get_user(claim.user_id)) is None:
         raise Unauthorized
@@ -105,7 +105,7 @@ def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx
 def check_storage_limit(user_id: int, body_bytes: int, most_bytes: int, now: int) -> Tx[None]:
     """Check that a response of `body_bytes` fits into `most_bytes`, the limit on a user's large stored responses.
 
-    Raises ServiceError rate_limited until the first of them expires.
+    If it does not fit, raises ServiceError rate_limited until the first of the stored responses expires.
     """
     if body_bytes <= LARGE_BYTES:
         return

@@ -1,7 +1,7 @@
 """Imported days: totals of another product, from before this service counted the site or link.
 
-They are stored with the target's own days and are marked as imported. Own numbers always win: days from the target's
-first UTC day on are never imported, and a worker's push replaces an imported day (`totals`).
+They are stored with the target's own days and are marked as imported. The service's own numbers always win. It never
+imports days from the target's first UTC day on, and a worker's push replaces an imported day (`totals`).
 """
 
 from __future__ import annotations

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model import Account, Operation
 
-# The states in which the worker can be installed or reinstalled. Each implies a working token, now or earlier.
+# The states that allow an install or a reinstall of the worker. An account in one of them has, or once had, a working
+# token.
 _INSTALLABLE = ("connected", "ready", "no_connection", "permission_error", "resource_drift")
 
 
 def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
-    """Begin an install. It replaces an install that only waits for its self-check.
+    """Begin an install. It replaces a running install that only waits for its self-check.
 
     Raises Conflict account_not_ready, operation_in_progress; NotFound.
     """
@@ -56,7 +57,8 @@ def installing(account_id: str, now: int) -> Tx[None]:
 def begin_upload(operation: Operation, key_digest: str) -> Tx[None]:
     """Record that an upload with the worker key of this digest is about to be sent.
 
-    So even if its answer is lost, the worker's pushes are accepted and its script is recognized as ours.
+    Even if the answer to the upload is lost, the service then accepts the worker's pushes and recognizes the script as
+    its own.
     """
     yield from worker_keys.add_worker_key(operation.account_id, key_digest)
     yield from operations.count_uploads(operation.id, 1)
@@ -96,8 +98,8 @@ def installed(operation: Operation, now: int) -> Tx[None]:
 
 def updated(operation: Operation, now: int) -> Tx[None]:
     """Record that the new worker is installed. Its self-check begins."""
-    # An existing cron trigger runs the new worker immediately, so its first push may have arrived already. The next one
-    # comes an hour later.
+    # An existing cron trigger runs the new worker immediately, so its first push may have arrived already. The next
+    # push comes an hour later.
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     if account.push is not None and account.push.install == operation.id:
         yield from operations.finish(operation.id, now)
@@ -120,7 +122,7 @@ def fail_update(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
 def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
     """End a self-check that timed out with a warning; the state stays (rule A11).
 
-    If the worker has reported in the meantime, the self-check succeeds instead.
+    If the worker has reported since the timeout was read, the self-check succeeds instead.
     """
     account = yield from accounts.locked(operation.account_id)
     if account is None:

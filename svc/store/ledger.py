@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def stored_day(account_id: str, day: int) -> Tx[dict[str, Stored]]:
     """Return the stored totals of a day (day number) by the id of each target of the account.
 
-    Includes targets without totals, but no imported days.
+    The result includes targets without totals, but no imported days.
     """
     totals: dict[str, Events] = {}
     hours: dict[str, Events] = {}

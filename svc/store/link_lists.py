@@ -1,8 +1,8 @@
 """Lists of links: filters, orders and pages, and the clicks of the last week.
 
 The position of a link in the orders by age and by code never changes, so a page continues after the last link of the
-previous page (`after`). Clicks change, so the order by clicks is read as a whole (`ranked_by_clicks`) and its pages are
-read by id.
+previous page (`after`). Clicks change, so the order by clicks is read as a whole (`ranked_by_clicks`), and its pages
+are read by id.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _PLACES: Mapping[PagedOrder, tuple[str, str, str]] = {
 class LinkFilter:
     """The filter of a list of a user's links. Lists of deleted links include those of disconnected accounts.
 
-    `contains`: texts of which the code or the address must contain one, ignoring case; (): no filter. `account_id`,
-    `edge_accounts`: None: any account.
+    `contains`: the code or the address must contain at least one of these texts, ignoring case; an empty tuple means no
+    filter. `account_id` and `edge_accounts`: None means any account.
     """
 
     user_id: int
@@ -85,8 +85,7 @@ def list_links(
 
 
 def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
-    """Return the ids of all links of the list, by clicks in the last 7 closed days (most first), then by age (oldest
-    first)."""
+    """Return the ids of all links on the list: most clicks in the last 7 closed days first, then oldest first."""
     parameters: list[Parameter] = [today - DAYS_SHOWN, today]
     conditions = which.conditions(parameters)
     rows = yield sql(
@@ -111,7 +110,7 @@ def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
 
 
 def clicks_7d(link_ids: Sequence[str], today: int) -> Tx[dict[str, int]]:
-    """Return the clicks by people on each link in the last 7 closed UTC days before `today` (rule L4), 0 for none."""
+    """Return how often people clicked each link in the last 7 closed UTC days before `today` (rule L4); 0 if never."""
     clicks = dict.fromkeys(link_ids, 0)
     if clicks:
         rows = yield sql(

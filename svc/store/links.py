@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Parameter
 
-# Codes per statement. Imports have thousands, and both engines prepare a new statement for each number of parameters.
+# Codes per statement. Imports have thousands of codes, and both engines prepare a new statement for each number of
+# parameters.
 CODES_A_STATEMENT = 500
 LINK_DELETED = "The link was deleted. Only the link and its report can still be read."
 
@@ -32,10 +33,10 @@ def add_link(link: Link, limit: int) -> Tx[Link]:
 def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]]:
     """Add one or more links of one account and user under one new version of the account's configuration.
 
-    Returns, in order, each link as stored or the error that rejects it: Invalid (a target is on the link host, which
-    would cause a redirect loop), Conflict link_exists (the code is taken in the account or earlier in the batch).
-    Raises NotFound (no such account), Conflict link_host_required, Forbidden limit_reached (the user would have more
-    than `limit` links). Then no link is added.
+    Returns, in order, each link as stored or the error that rejects it: Invalid if a target is on the link host, which
+    would cause a redirect loop; Conflict link_exists if the code is taken in the account or earlier in the batch.
+    Raises NotFound if there is no such account, Conflict link_host_required, and Forbidden limit_reached if the user
+    would have more than `limit` links. No link is added then.
     """
     account_id, user_id = batch[0].account_id, batch[0].user_id
     yield from lock_user(user_id)
@@ -68,8 +69,7 @@ def _refusal(link: Link, link_host: str, taken: Collection[str]) -> ServiceError
 
 
 def _redirect_loop(link: Link, link_host: str) -> Invalid | None:
-    """Return the error for a link with targets on the link host, which would cause a redirect loop; None if it has
-    none."""
+    """Return the error if the link has targets on the link host, which would cause a redirect loop; otherwise None."""
     issues = [Issue(name, "must not be on the link host", "on_link_host") for name in link.targets_on(link_host)]
     return Invalid(issues) if issues else None
 
@@ -77,8 +77,9 @@ def _redirect_loop(link: Link, link_host: str) -> Invalid | None:
 def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[Rule] | None) -> Tx[Link]:
     """Change the address or the rules of a link, or both. None leaves a value unchanged.
 
-    If nothing changes, the version stays, because the worker needs no sync.
-    Raises NotFound (no such link in the account, or it was deleted), Invalid (a target is on the link host).
+    If nothing changes, the configuration version stays the same, because the worker needs no sync.
+    Raises NotFound if the account has no such link or the link was deleted, and Invalid if a target is on the link
+    host.
     """
     link = yield from _live_link(account_id, link_id)
     changed = replace(link, url=link.url if url is None else url, rules=link.rules if rules is None else tuple(rules))
@@ -187,7 +188,7 @@ def changed_links(account_id: str, after_version: int) -> Tx[list[Link]]:
 
 
 def link_of(row: Row) -> Link:
-    """Return the link of a row of `links`."""
+    """Return the link that a row of `links` holds."""
     return Link(
         id=row["id"],
         account_id=row["account_id"],
@@ -204,7 +205,7 @@ def link_of(row: Row) -> Link:
 
 
 def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
-    """Return those of `codes` that the account's links use, in alphabetical order."""
+    """Return the codes among `codes` that the account's links use, in alphabetical order."""
     wanted = sorted(set(codes))
     used: list[str] = []
     for first in range(0, len(wanted), CODES_A_STATEMENT):

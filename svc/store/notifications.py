@@ -19,9 +19,9 @@ def enqueue(
 ) -> Tx[None]:
     """Store the observed problems of the account and queue e-mails about them, in one transaction.
 
-    `notices`: one problem each. `well`: no problem is left, and a user who was notified of a problem is notified of
-    that. Users who turned off e-mails, have not confirmed their address or cannot be reached there get no e-mails, and
-    none later for the same problems.
+    `notices`: one problem each. `well`: no problems remain, and a user who was notified of a problem is notified that
+    it is resolved. Users get no e-mail if they turned off e-mails, have not confirmed their address, or cannot be
+    reached there. They get none later for the same problems either.
     """
     yield from lock_account(account_id)
     rows = yield sql(
@@ -57,8 +57,8 @@ def enqueue(
 def set_notify(user_id: int, *, notify: bool) -> Tx[None]:
     """Turn a user's e-mails about problems on or off.
 
-    Turning them off deletes queued e-mails, and the user is not notified of the end of earlier problems. Turning them
-    on retries a refused address.
+    Turning them off deletes queued e-mails, and the user is not notified when earlier problems are resolved. After
+    turning them on, the service tries a refused address again.
     """
     yield from lock_user(user_id)
     changed = yield sql(
@@ -87,7 +87,7 @@ def address_works(user_id: int) -> Tx[None]:
 
 
 def _forget(user_id: int) -> Tx[None]:
-    """Delete queued e-mails about the user's accounts, and send none about the end of earlier problems."""
+    """Delete queued e-mails about the user's accounts, and send none when earlier problems are resolved."""
     yield sql("delete from outbox where user_id = $1 and account_id is not null", user_id)
     rows = yield sql("select id from accounts where user_id = $1 order by id", user_id)
     for row in rows:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 # The step of an operation that only waits for the worker's first push.
 SELFCHECK = "selfcheck"
-# The step of a connect whose request has ended and that waits for the user's next attempt.
+# The step of a connect whose request has ended. The connect waits for the user's next attempt.
 WAITING = "waiting"
 # The step of a self-check that is paused while another operation runs.
 PAUSED = "paused"
-# Kinds that start after the response to their request, or without a request.
+# The kinds of operations that start after their request was answered, or without a request.
 _FOLLOW_THEIR_ANSWER: tuple[OperationKind, ...] = ("install", "update")
 _ACTIONS: Mapping[OperationKind, AccountAction] = {
     "connect": "account.connect",
@@ -73,9 +73,9 @@ def exists(operation_id: str) -> Tx[bool]:
 
 
 def at_rest(account: Account) -> Tx[Operation | None]:
-    """Return the account's operation if it only waits: for its worker, or in a connect for the user's next attempt.
+    """Return the account's operation if it only waits for its worker or, during a connect, for the user's next attempt.
 
-    Returns None if no operation is running. Raises Conflict operation_in_progress if one is being carried out.
+    Returns None if no operation is running. Raises Conflict operation_in_progress if an operation is being carried out.
     """
     busy = yield from running(account.id)
     if busy is None or busy.step == SELFCHECK or (busy.kind, account.state) == ("connect", "pending"):
@@ -129,11 +129,11 @@ def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
 
 
 def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Operation]:
-    """Replace an operation whose token may have been created without an answer to the service.
+    """Replace an operation whose token may have been created although the service received no answer.
 
-    So the next token has a different name, and a token that appears late can be distinguished from it.
+    The next token then has a different name, so the service can distinguish it from a token that appears late.
     """
-    # The user's request continues, so there is no event.
+    # The same request continues with the new operation, so the user's audit log gets no event for the replaced one.
     yield from _set_failed(operation.id, EdgeUnknown("No answer arrived, and a new attempt began.").to_note(), now)
     return (yield from add(operation_id, operation.account_id, operation.edge_account_id, operation.kind, "token", now))
 
@@ -183,7 +183,7 @@ def confirm(reports: Sequence[tuple[str, str]], now: int) -> Tx[None]:
 
     `reports`: operation id and account id. Ids without a self-check are ignored.
     """
-    # Usually there is none, because every push names its install.
+    # Every push names its install, so most pushes belong to no running self-check.
     rows = yield sql(
         "select id, account_id from operations where id = any($1) and state = 'running' and step = $2 order by id",
         tuple(sorted({operation_id for operation_id, _ in reports})),
@@ -234,9 +234,9 @@ def _set_failed(operation_id: str, error: ErrorNote, now: int) -> Tx[list[Row]]:
 
 
 def _write_end_events(rows: Sequence[Row], outcome: str, now: int) -> Tx[None]:
-    """Write an event about the end of operations, given by their rows, for the users of their accounts.
+    """Write an event about each of these ended operations (as rows) for the user of its account.
 
-    Skips successful operations that end within their request, because that request writes its own event.
+    Skips successful operations that end within their request, because the request writes its own event.
     """
     for row in rows:
         if outcome == "done" and row["kind"] not in _FOLLOW_THEIR_ANSWER:

@@ -12,11 +12,13 @@ from svc.store.tx import POSTED, Row, Tx, from_json, sql, to_json
 if TYPE_CHECKING:
     from svc.model import JsonObject, User
 
-# `sign_up`: the confirmation, or a note that the address has a user already. `choose_password`: the link after a
-# confirmation without a password. `account`: a problem of an account, or its end.
+# `sign_up`: the link to confirm the address, or a note that the address already has a user. `choose_password`: the
+# link that is sent after a confirmation if the user has no password. `account`: an account has a problem, or the
+# problem is resolved.
 MailKind = Literal["sign_up", "resend", "reset", "choose_password", "password_changed", "account", "user_deleted"]
 
-# How long sending a notification is retried. After that, the user has seen the news in the service, or it is outdated.
+# How long the service retries a notification. After that, the user has seen the news in the service, or the news is
+# outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
 # The most expired e-mails deleted in one transaction, so that other writers do not wait.
 _BATCH = 1_000
@@ -24,7 +26,7 @@ _BATCH = 1_000
 
 @dataclass(frozen=True)
 class Waiting:
-    """A queued e-mail as stored. Times are epoch ms. `unsure`: attempts with an unknown outcome."""
+    """A queued e-mail as stored. Times are epoch ms. `unsure`: the number of attempts with an unknown outcome."""
 
     id: str
     kind: MailKind
@@ -39,7 +41,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Queue:
-    """The number of queued e-mails, and the creation time of the oldest (epoch ms; None: the queue is empty)."""
+    """The number of queued e-mails, and when the oldest was created (epoch ms; None if the queue is empty)."""
 
     waiting: int
     since: int | None
@@ -64,7 +66,7 @@ def post(
     account_id: str | None = None,
     facts: JsonObject | None = None,
 ) -> Tx[None]:
-    """Queue an e-mail in the transaction of its cause. `ends_at`: when to give it up (epoch ms)."""
+    """Queue an e-mail in the transaction that causes it. `ends_at`: when to stop trying to send it (epoch ms)."""
     yield sql(
         "insert into outbox (id, kind, address, user_id, account_id, facts, created_at, due_at, ends_at)"
         " values ($1, $2, $3, $4, $5, $6, $7, $7, $8)",
@@ -81,9 +83,9 @@ def post(
 
 
 def post_newest(kind: MailKind, address: str, now: int, ends_at: int, *, instead_of: tuple[MailKind, ...]) -> Tx[None]:
-    """Queue an e-mail like `post`, and delete queued ones to the same address of the kinds `instead_of`.
+    """Queue an e-mail like `post`, and delete queued e-mails to the same address whose kind is in `instead_of`.
 
-    Only the newest of them would be valid.
+    Only the newest of these e-mails would be valid.
     """
     yield sql(
         "delete from outbox where address = $1 and kind = any($2) and (kind <> 'sign_up' or user_id is not null)",
@@ -94,14 +96,17 @@ def post_newest(kind: MailKind, address: str, now: int, ends_at: int, *, instead
 
 
 def post_password_changed(user: User, now: int) -> Tx[None]:
-    """Queue a notification that the user's password was changed, with the old password or a reset link."""
+    """Queue a notification that the user's password was changed.
+
+    The user gave the old password or used a reset link.
+    """
     yield from post("password_changed", user.email, now, now + TOLD_WITHIN_MS, user_id=user.id)
 
 
 def forget(user_id: int, address: str) -> Tx[None]:
     """Delete the queued e-mails to a user who is being deleted, except the final one to an earlier user of the address.
 
-    E-mails that were requested by address alone are deleted too, unless another sign-up has the address.
+    E-mails that were requested with only the address are also deleted, unless another sign-up has the address.
     """
     yield sql("delete from outbox where user_id = $1", user_id)
     yield sql(
@@ -115,7 +120,7 @@ def forget(user_id: int, address: str) -> Tx[None]:
 def due(now: int, most: int) -> Tx[list[Waiting]]:
     """Return at most `most` due e-mails. E-mails that a user is waiting for come first.
 
-    Of the e-mails about an account, only the oldest can be due, so that a problem is reported before its end.
+    Of the e-mails about an account, only the oldest can be due, so that a problem is reported before its resolution.
     """
     asked = yield sql(
         "select * from outbox where account_id is null and due_at <= $1 order by due_at, id limit $2", now, most
@@ -131,7 +136,7 @@ def due(now: int, most: int) -> Tx[list[Waiting]]:
 
 
 def begin(mail_id: str, due_at: int) -> Tx[Waiting | None]:
-    """Record that the e-mail is about to be sent, and return it; None if it was deleted.
+    """Record that the e-mail is about to be sent, and return the e-mail; None if it was deleted.
 
     If the process is killed before the outcome is stored, the e-mail is retried at `due_at`.
     """
@@ -187,7 +192,7 @@ def give_up(now: int) -> Tx[int]:
 
 
 def queue() -> Tx[Queue]:
-    """Return the size and age of the queue, whether its e-mails are due or not."""
+    """Return the size and age of the queue, including e-mails that are not due yet."""
     [row] = yield sql("select count(*) as waiting, min(created_at) as since from outbox")
     return Queue(int(row["waiting"]), row["since"])
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
     from svc.store.working_tokens import WorkingToken
 
-# The states in which an account has, or had, a working token and no operation is running.
+# In these states, the account has or had a working token, and no operation is running.
 _RENEWABLE: tuple[AccountState, ...] = (
     "connected",
     "ready",
@@ -35,7 +35,7 @@ def may_renew(account_id: str) -> Tx[Account]:
 
 
 def begin_renew(account_id: str, operation_id: str, now: int) -> Tx[tuple[Account, Operation]]:
-    """Begin a renewal. A self-check is paused and resumes after it. Raises like `may_renew`."""
+    """Begin a renewal. A running self-check is paused and resumes after the renewal. Raises like `may_renew`."""
     account = yield from may_renew(account_id)
     waits = yield from operations.running(account_id)
     if waits is not None:
@@ -49,8 +49,9 @@ def finish_renew(
 ) -> Tx[Account]:
     """Replace the old token with the new one. Returns the account for the response.
 
-    `found`: the state and error that the new token revealed, stored if the account's state is still that of `before`.
-    The response has no warnings about the old token and the bootstrap token, because they are deleted only afterwards.
+    `found`: the state and error that the checks with the new token found. They are stored if the account's state is
+    still the same as in `before`. The response has no warnings about the old token and the bootstrap token, because the
+    service deletes both only afterwards.
     """
     yield from working_tokens.put_token(before.id, operation_id, token, now)
     yield from operations.finish(operation_id, now)
@@ -62,7 +63,7 @@ def finish_renew(
 
 
 def fail_renew(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """End a failed renewal. The account keeps its token, and shows the tokens that the renewal may have left."""
+    """End a failed renewal. The account keeps its token, and shows the tokens that the renewal may have created."""
     yield from lock_account(account_id)  # so that the resumed self-check sees a concurrent push
     operation = yield from operations.running(account_id)
     if operation is not None and operation.kind == "renew":

@@ -1,8 +1,9 @@
-"""Data retention: for each table, a transaction that deletes the rows whose time was `before` or earlier (epoch ms).
+"""Data retention. Each table has a transaction that deletes the rows whose time is `before` or earlier (epoch ms).
 
-Each deletes at most `BATCH` rows, so that other writers do not wait, and returns their number. If it is `BATCH`, there
-may be more. Requests do not depend on the deletion, because readers check the expiry of a row themselves. The retention
-periods and intervals are in `actors/service/housekeeping.py`. Daily totals are kept forever.
+Each transaction deletes at most `BATCH` rows, so that other writers do not wait, and returns their number. If the
+number is `BATCH`, more rows may remain. Requests do not depend on the deletion, because readers check the expiry of a
+row themselves. The retention periods and intervals are in `actors/service/housekeeping.py`. Daily totals are kept
+forever.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def delete_mail_tokens(before: int) -> Tx[int]:
 
 
 def delete_devices(before: int) -> Tx[int]:
-    """Delete browsers from which their user has not signed in since then."""
+    """Delete known browsers that their user has not signed in from since then."""
     return _delete("devices", "user_id, digest", "seen_at <= $1", before)
 
 
@@ -56,12 +57,12 @@ def delete_sign_ups(before: int) -> Tx[int]:
 
 
 def delete_hours(before: int) -> Tx[int]:
-    """Delete hourly totals. Reports show them only for today (UTC)."""
+    """Delete hourly totals, which reports show only for today (UTC)."""
     return _delete("hours", "target, at", "at <= $1", before)
 
 
 def delete_refused_hours(before: int) -> Tx[int]:
-    """Delete records of hours whose points were refused. Reports show them only for today (UTC)."""
+    """Delete records of hours whose points were refused. Reports show these hours only for today (UTC)."""
     return _delete("refused_hours", "account_id, at", "at <= $1", before)
 
 
@@ -73,8 +74,8 @@ def delete_final_days(before: int) -> Tx[int]:
 def delete_operations(before: int) -> Tx[int]:
     """Delete ended operations, except the latest of each account (see `operations.latest`).
 
-    Operations that identify something on the platform are kept: the account's token, another token that may still be
-    valid, an upload that may have been accepted.
+    An operation is kept if it identifies something on the platform: the account's token, another token that may still
+    be valid, or an upload that may have been accepted.
     """
     return _delete(
         "operations",
@@ -92,7 +93,7 @@ def delete_operations(before: int) -> Tx[int]:
 def delete_former_accounts(before: int) -> Tx[int]:
     """Delete former accounts that have no sites, links or operations any more.
 
-    Until then the row is needed: when a user is deleted, it links rows without a user id to the user.
+    Until then the row is needed, because it links rows without a user id to the user, whose deletion has to find them.
     """
     return _delete(
         "former_accounts",
@@ -117,8 +118,8 @@ def delete_worker_keys(before: int) -> Tx[int]:
 def _delete(table: str, key: str, condition: str, *parameters: Parameter) -> Tx[int]:
     """Delete a batch of the rows that meet `condition`. Returns their number.
 
-    The statement repeats the condition for PostgreSQL, where a row may change after the subquery has found it. The
-    outer condition is evaluated again, so a response that replaced an expired one stays.
+    The statement repeats the condition because on PostgreSQL, a row may change after the subquery has found it.
+    PostgreSQL evaluates the outer condition again, so a response that replaced an expired response stays.
     """
     rows = yield sql(
         f"delete from {table} where {condition} and ({key}) in"  # noqa: S608  # SQL of this file

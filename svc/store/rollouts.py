@@ -1,7 +1,8 @@
-"""Transactions on rollouts: the state of the newest one, its accounts, and the outcomes of their updates.
+"""Transactions on rollouts: the state of the newest rollout, its accounts, and the outcomes of their updates.
 
 The service and an operator's command change the same row at the same time, so each change names the state that it
-expects. An outcome is recorded once, from the account's operation, so a killed process repeats at most a read.
+expects. Each outcome is recorded once, from the account's operation, so after a crash the service repeats at most a
+read.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ SILENT_MS = 2 * HOUR_MS
 # continues beyond the first accounts.
 _WATCHED_MS = 2 * SILENT_MS
 _FELL_SILENT = "fell_silent"
-# An account that failed this often has its own problem: it is not retried and does not count towards a halt.
+# An account that failed this often probably has a problem unrelated to the worker. It is not retried and does not count
+# towards a halt.
 _GIVEN_UP = 3
 # The number of newest outcomes that decide about a halt.
 RECENT = 20
-# These codes describe the account rather than the new worker.
+# These codes describe a problem of the account, not of the new worker.
 _ACCOUNT_PROBLEMS: frozenset[Code] = frozenset(
     {
         "account_not_ready",
@@ -52,8 +54,9 @@ _RESET_OUTCOME = "update rollout_accounts set operation_id = null, outcome = nul
 class Progress:
     """The accounts of a rollout by outcome.
 
-    `codes`: the error codes of updates that failed or were excused. `recent`: the newest outcomes that say something
-    about the worker, newest first. `last_ended_at`: the newest outcome (epoch ms), 0 without any.
+    `codes`: the error codes of updates that failed, or that do not count because the account caused the failure.
+    `recent`: the newest outcomes that say something about the worker, newest first. `last_ended_at`: the time of the
+    newest outcome (epoch ms), or 0 if there is none.
     """
 
     counts: Counter[UpdateOutcome] = field(default_factory=Counter)
@@ -106,8 +109,8 @@ def begin(bundle: str, now: int) -> Tx[Rollout]:
 def poll(bundle: str, away_ms: int, now: int) -> Tx[tuple[Rollout, Progress]]:
     """Record all outcomes since the last poll and return the rollout of the service's bundle. Begins a missing rollout.
 
-    `away_ms`: a longer time between two polls means that the service was down or its clock changed. Workers could not
-    report then, so their silence counts only from two hours later.
+    `away_ms`: if more time than this passes between two polls, the service was down or its clock changed. Workers could
+    not report during that time, so their silence counts only from two hours later.
     """
     rollout = yield from begin(bundle, now)
     is_back = abs(now - rollout.looked_at) > away_ms
@@ -174,7 +177,7 @@ def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool)
                 min(now, row["updated_at"]),
                 int(outcome == "failed"),
             )
-    # Workers that report late, and those that users installed by hand after a failure.
+    # Includes workers that report late, and workers that users reinstalled after a failure.
     yield sql(
         "update rollout_accounts set outcome = 'updated', code = null where outcome in ('failed', 'excused') and exists"
         " (select 1 from accounts a where a.id = rollout_accounts.account_id and a.edge_bundle = $1"
@@ -215,8 +218,9 @@ def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, st
 def candidates(rollout: Rollout, schema: int, now: int) -> Tx[list[Candidate]]:
     """Return the accounts whose update may begin, retries first and silent workers last.
 
-    `schema`: the newest table version that the bundle supports. Silent workers wait for two hours: the service may have
-    been down before the rollout, and a timeout of a worker that was silent before says nothing.
+    `schema`: the newest table version that the bundle supports. Silent workers wait for two hours. The service may have
+    been down before the rollout, and if a worker was already silent before its update, its timeout says nothing about
+    the update.
     """
     is_new = abs(now - rollout.started_at) < SILENT_MS
     rows = yield sql(
@@ -277,9 +281,9 @@ def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int)
 
 
 def retry(rollout: Rollout, before: int) -> Tx[bool]:
-    """Let accounts be updated again that lack the new worker and whose update failed before `before` (epoch ms).
+    """Retry accounts that lack the new worker and whose update failed before `before` (epoch ms).
 
-    An account that fails again is given up. Returns False if there is no such account.
+    An account that fails again is not retried any more. Returns False if there is no such account.
     """
     rows = yield sql(
         f"{_RESET_OUTCOME}, failures = case when outcome = 'failed' then $4 else failures end"  # noqa: S608
@@ -295,7 +299,7 @@ def retry(rollout: Rollout, before: int) -> Tx[bool]:
 
 
 def begin_spread(rollout: Rollout, now: int) -> Tx[bool]:
-    """Continue with the other accounts after the first accounts succeeded.
+    """Continue with the other accounts because the first accounts succeeded.
 
     Returns False if the rollout is not running.
     """
@@ -323,7 +327,7 @@ def stop(rollout: Rollout, reason: HaltReason | None, now: int) -> Tx[bool]:
 
 
 def resume(rollout: Rollout, now: int) -> Tx[bool]:
-    """Continue a halted rollout and retry its failed accounts, up to three updates each.
+    """Continue a halted rollout and retry its failed accounts. Each account gets at most three updates.
 
     Returns False if the rollout is not halted.
     """
@@ -340,7 +344,7 @@ def resume(rollout: Rollout, now: int) -> Tx[bool]:
 
 
 def outdated(bundle: str) -> Tx[int]:
-    """Return the number of accounts whose worker is of another bundle."""
+    """Return the number of accounts whose worker comes from another bundle."""
     [row] = yield sql("select count(*) as n from accounts where edge_bundle <> $1", bundle)
     n: int = row["n"]
     return n

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Census:
     """Counts at one moment: accounts by state, running operations by kind, queued e-mails.
 
-    `behind`: accounts that have pushed, but whose totals are older than requested. `rollout`: the rollout of this
-    bundle, or None. `backed_up_at`: the time of the last good backup (epoch ms), None if there is none.
+    `behind`: the number of accounts that have pushed, but whose totals are older than requested. `rollout`: this
+    bundle's rollout, or None. `backed_up_at`: the time of the last good backup (epoch ms); None if there is none.
     """
 
     accounts: Mapping[str, int]
@@ -62,7 +62,7 @@ def census(bundle: str, behind_before: int) -> Tx[Census]:
 
 
 def ended_since(at: int, most: int) -> Tx[list[Ended]]:
-    """Return the first `most` operations that ended at `at` (epoch ms) or later, in the order of their ends.
+    """Return the first `most` operations that ended at `at` (epoch ms) or later, in the order in which they ended.
 
     A paused self-check has not ended, although its row has the state `done`.
     """

@@ -1,4 +1,8 @@
-"""Transactions on page sessions: an access token for one hour, and a refresh token that is exchanged for a new pair."""
+"""Transactions on page sessions: the sign-ins of users in a browser.
+
+A session has an access token, which is valid for one hour, and a refresh token, which the browser exchanges for a new
+pair.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +110,7 @@ def session_of_family(family: str, now: int) -> Tx[tuple[Session, User] | None]:
 
 
 def rotate_session(session_id: str, refresh_digest: str, issued: Issued, old_access_until: int) -> Tx[bool]:
-    """Replace the token pair that has this refresh token. Returns False if it is not the newest pair any more.
+    """Replace the token pair that has this refresh token. Returns False if the pair is no longer the newest.
 
     The old access token stays valid until `old_access_until` or its own expiry, whichever is first.
     """
@@ -125,7 +129,7 @@ def rotate_session(session_id: str, refresh_digest: str, issued: Issued, old_acc
 
 
 def list_sessions(user_id: int, now: int) -> Tx[list[Session]]:
-    """Return the user's unexpired sessions, the most recently used first."""
+    """Return the user's unexpired sessions, most recently used first."""
     rows = yield sql(
         "select * from sessions where user_id = $1 and refresh_expires_at > $2 order by issued_at desc, id",
         user_id,
@@ -135,7 +139,7 @@ def list_sessions(user_id: int, now: int) -> Tx[list[Session]]:
 
 
 def device_of(session_id: str) -> Tx[str]:
-    """Return the digest of the cookie of the session's browser; "" if the session has ended."""
+    """Return the digest of the cookie in the session's browser; "" if the session has ended."""
     rows = yield sql("select device_digest from sessions where id = $1", session_id)
     return str(rows[0]["device_digest"]) if rows else ""
 

@@ -33,11 +33,11 @@ def list_sites(
     order: SiteOrder = "oldest",
     deleted: bool = False,
 ) -> Tx[list[Site]]:
-    """Return a page of a user's sites, or of the deleted sites, including those of disconnected accounts.
+    """Return a page of a user's sites. With `deleted`, return deleted sites, including sites of disconnected accounts.
 
-    `account_id`, `edge_accounts` and `contains` (texts of which the host must contain one, ignoring case) filter the
-    list. `after`: the last id of the previous page. Its sort key never changes, so pages neither repeat nor skip sites
-    that existed the whole time. An id that is not the user's gives an empty page.
+    `account_id` and `edge_accounts` filter the list, as does `contains`: the host must contain at least one of these
+    texts, ignoring case. `after`: the last id of the previous page. A site's sort key never changes, so pages neither
+    repeat nor skip sites that existed the whole time. If `after` is not an id of the user's sites, the page is empty.
     """
     parameters: list[Parameter] = []
     conditions = Conditions(parameters, user_id, account_id, edge_accounts, deleted=deleted)
@@ -57,7 +57,7 @@ def list_sites(
 
 
 def series_7d(site_ids: Sequence[str], today: int) -> Tx[dict[str, tuple[int, ...]]]:
-    """Return the views by people of each site in each of the last 7 closed UTC days before `today`, oldest first."""
+    """Return each site's page views by people in each of the last 7 closed UTC days before `today`, oldest first."""
     views = {site_id: [0] * DAYS_SHOWN for site_id in site_ids}
     if views:
         rows = yield sql(

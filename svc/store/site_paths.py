@@ -1,4 +1,7 @@
-"""Transactions on a site's old paths: after a rotation they are counted for a while, and never used again."""
+"""Transactions on a site's old paths.
+
+After a rotation, the service counts an old path for a while and never uses it again.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snip
     """Give the site a new path, script name and snippet. The old path is counted until `until` (epoch ms).
 
     If the host already used the path, the site gets another one. The route of the new path is pending; the route of
-    the old path stays. Raises NotFound, Conflict site_not_active, Forbidden limit_reached (it has `MOST_RETIRING` old
-    paths).
+    the old path stays. Raises NotFound, Conflict site_not_active, and Forbidden limit_reached if the site has
+    `MOST_RETIRING` old paths.
     """
     site = yield from lock_site(account_id, site_id)
     if len(site.retiring) >= MOST_RETIRING:

@@ -24,8 +24,8 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
     """Add a site under a new version of its account's configuration. Returns it as stored.
 
     If a site on this host already used the path, the site gets another one.
-    Raises NotFound (no such account), Conflict site_on_link_host, site_exists (its host is taken in the account),
-    Forbidden limit_reached (its user has `limit` sites).
+    Raises NotFound if there is no such account, Conflict site_on_link_host, Conflict site_exists if the account already
+    has a site on the host, and Forbidden limit_reached if the user has `limit` sites.
     """
     yield from lock_user(site.user_id)
     version = yield from bump_version(site.account_id)
@@ -68,7 +68,7 @@ def change_site(
 ) -> Tx[Site]:
     """Change the given fields, under a new version of the configuration if anything changes. Returns the site.
 
-    Clears the error about a remaining route of an old path, because the user has seen it.
+    Clears the error about an old path's remaining route, because the user has seen it.
     Raises NotFound, Conflict site_not_active.
     """
     site = yield from lock_site(account_id, site_id)
@@ -98,9 +98,9 @@ def change_site(
 
 
 def delete_site(account_id: str, site_id: str) -> Tx[Site]:
-    """Delete the site. Its record stays, its routes become unwanted, and its host is free.
+    """Delete the site. Its record stays, its routes become unwanted, and its host can be used again.
 
-    Raises NotFound, Conflict site_not_active (it was deleted already).
+    Raises NotFound, and Conflict site_not_active if the site was deleted already.
     """
     site = yield from lock_site(account_id, site_id)
     version = yield from bump_version(account_id)
@@ -209,7 +209,7 @@ def set_site_route(
 ) -> Tx[None]:
     """Store the result of creating the route of the site's `path`. `warning`: the reason that the route is waiting.
 
-    If `path` has become an old path, only its route id is stored. If the path has ended or the site was deleted,
+    If `path` has become an old path, only its route id is stored. If the path has expired or the site was deleted,
     nothing is stored, because the route is already unwanted. If the zone was removed, the routes of old paths are
     removed too.
     """

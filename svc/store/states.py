@@ -31,9 +31,10 @@ def begin(account_id: str, user_id: int, edge_account_id: str, name: str, now: i
 def move(
     account_id: str, from_states: Sequence[AccountState] | None, to: AccountState, error: ErrorNote | None, now: int
 ) -> Tx[bool]:
-    """Set the account's state and error, if its state is one of `from_states` (None: any).
+    """Set the account's state and error if its state is one of `from_states` (None means any state).
 
-    Returns True if it was. If the account already has the new state, only its error is set, without an event.
+    Returns True if the state was one of these. If the account already has the new state, only its error is set, without
+    an event.
     """
     among = "" if from_states is None else f" and state in ({placeholders(len(from_states), first=4)})"
     parameters = (account_id, to, to_json(error), *(from_states or ()))

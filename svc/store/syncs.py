@@ -1,4 +1,4 @@
-"""Transactions on config syncs: the part of an account's configuration that the worker's database has."""
+"""Transactions on config syncs, which record how much of an account's configuration the worker's database has."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _RETIRING_ROWS = (
 
 
 def sync_again_after(account_id: str, version: int) -> Tx[None]:
-    """Make everything after `version` due for a sync again, because the worker's database was set back to `version`.
+    """Make all changes after `version` due for a sync again, because the worker's database was restored to `version`.
 
     Increments the configuration version, because isolates cache the configuration by version. Raises NotFound.
     """
@@ -92,8 +92,8 @@ def end_sync(
 ) -> Tx[None]:
     """Record that the worker's database has `version`, with everything written after `after_version`.
 
-    `refused`: the error by the id of each site or link whose rows the platform rejects. `live_at`: the time from which
-    every isolate serves the rest (epoch ms).
+    `refused`: the error for each site or link, by id, whose rows the platform rejects. `live_at`: the time from which
+    every isolate (a running copy of the worker) serves the rest (epoch ms).
     """
     yield from lock_account(account_id)
     for table in (*_SITES_AND_LINKS, "link_hosts"):
@@ -123,8 +123,8 @@ def end_sync(
 def mark_restored(now: int) -> Tx[int]:
     """Mark all accounts after a restore, because their workers may have, or have sent, data that the backup lacks.
 
-    When the service runs, it reads back each worker's data and does a health check. Marks of an earlier restore stay.
-    Returns the number of accounts.
+    When the service runs, it reads back each worker's data and does a health check. Accounts that an earlier restore
+    marked stay marked. Returns the number of accounts.
     """
     rows = yield sql(
         "update accounts set suspected_at = coalesce(suspected_at, $1), restored_as_of = coalesce(restored_as_of,"

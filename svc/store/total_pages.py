@@ -1,4 +1,4 @@
-"""Stored totals, page by page, for responses of any length that keep no transaction open while they are sent.
+"""Stored totals, page by page. Responses can have any length, and hold no transaction open while they are sent.
 
 A row has `target`, `at` (the day number, or the start of the hour in epoch ms), `views`, `bots` and `visitors`. A row
 of a day also has `final` and `imported` (0 or 1). A page continues after the last row of the previous page, so each row

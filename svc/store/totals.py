@@ -1,8 +1,9 @@
 """Transactions on totals, which workers push and reports read.
 
-Every number of a push is the absolute count of a target's hour or day as of a time. A row replaces the stored row
-unless the stored row is newer. Of two rows as of the same time, the final one counts as newer, then the larger one,
-because counters only grow. So pushes may arrive in any order and any number of times, with the same result (rule W3).
+Every number in a push is the absolute count for a target's hour or day, up to a time (`as_of`). A row replaces the
+stored row unless the stored row is newer. If two rows have the same `as_of`, the final row counts as newer, then the
+larger row, because counters only grow. Pushes may therefore arrive in any order and any number of times, with the same
+result (rule W3).
 
 A day that was imported from another product has as_of 0, so a worker's push always replaces it.
 """
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from svc.store.tx import Row
     from svc.worker.pushed import PushedPart
 
-# The worker keeps a part for 35 days. One more day allows for clock differences, and one for the last push.
+# The worker keeps a part (the totals of one day) for 35 days. One more day allows for clock differences, and another
+# for the last push.
 OLDEST_DAYS = 37
 
 # A part that is further in the future than this stays in the worker's queue until our clock has caught up.
@@ -33,7 +35,7 @@ Refusal = Literal["too_old", "invalid"]
 
 @dataclass(frozen=True)
 class Ingested:
-    """The result of a push. A part that is neither accepted nor refused is early, and the worker sends it again."""
+    """The result of a push. A part that is neither accepted nor refused is early; the worker sends it again later."""
 
     accepted: tuple[int, ...]
     refused: tuple[tuple[int, Refusal], ...]
@@ -65,10 +67,10 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
 def ingest_all(pushes: Sequence[tuple[str, Sequence[PushedPart]]], now: int) -> Tx[list[Ingested]]:
     """Store several pushes, each an account id and its parts, with as many statements as a single push needs.
 
-    A part is refused as `invalid` if its hours are outside its day or not over at its as_of, and as `too_old` if no
-    report could show it. Early parts stay with the worker. Rows of targets that do not belong to the account are
-    skipped and listed. The accounts must exist and must not be deleted concurrently: the transaction has locked them,
-    for example with `accounts.record_pushes`.
+    A part is refused as `invalid` if its hours are outside its day or had not ended at its as_of, and as `too_old` if
+    no report could show it. Early parts stay in the worker's outbox. Rows of targets that do not belong to the account
+    are skipped and listed. The accounts must exist and must not be deleted concurrently: the transaction has locked
+    them, for example with `accounts.record_pushes`.
     """
     split = [(account_id, *_split(parts, now)) for account_id, parts in pushes]
     named = [_named_targets(good) for _, good, _ in split]
@@ -124,7 +126,7 @@ def _named_targets(parts: Sequence[PushedPart]) -> set[str]:
 
 
 def _store(parts_of: Mapping[str, Sequence[PushedPart]], hours: list[_TotalRow], days: list[_TotalRow]) -> Tx[None]:
-    """Store the rows, and for the parts by account the refused hours, final days and newest as_of."""
+    """Store the rows, and each account's refused hours, final days and newest as_of from its parts."""
     parts = [(account_id, part) for account_id, good in parts_of.items() for part in good]
     refused_hours = {(account_id, at) for account_id, part in parts for at in part.refused_hours}
     final_days = {(account_id, part.day) for account_id, part in parts if part.final}
@@ -196,13 +198,13 @@ def _newest(rows: list[_TotalRow]) -> list[_TotalRow]:
 
 
 def refusal(part: PushedPart, now: int) -> Refusal | None:
-    """Return the reason why a part can never be accepted; None if it can be. Pure."""
+    """Return why a part can never be accepted; None if it can be. Pure."""
     first, end = part.day * DAY_MS, (part.day + 1) * DAY_MS
     if not first <= part.as_of <= end:
         return "invalid"
     if any(not first <= hour.at <= part.as_of - HOUR_MS or hour.at % HOUR_MS for hour in part.hours):
         return "invalid"
-    # The write budget can refuse points of the current hour, so these hours need not be over.
+    # The write budget can refuse points of the current hour, so the refused hours need not have ended.
     if any(not first <= at < end or at % HOUR_MS for at in part.refused_hours):
         return "invalid"
     if part.day < day_of(now) - OLDEST_DAYS:
@@ -234,7 +236,8 @@ def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Cou
 def day_counts(target: str, from_day: int, to_day: int) -> Tx[dict[int, tuple[Counts, int, bool]]]:
     """Return the counts, as_of and finality of the target's days in [from_day, to_day], by day.
 
-    A day without a row had no views if the account's worker has sent that day (`final_days`, `pushed_as_of`).
+    A day without a row had no views, provided that the account's worker has sent that day (`final_days`,
+    `pushed_as_of`).
     """
     rows = yield sql(
         "select day, views, bots, visitors, as_of, final from days where target = $1 and day >= $2 and day <= $3",

@@ -19,9 +19,9 @@ commit, and only then, the listeners (`store/engines/changes.py`) are notified, 
 A transaction that changes something for a user also yields an `Event`, which is written to the audit log in the same
 transaction (`store/events.py`). If it finds nothing to change, it yields `UNCHANGED`, and its events are dropped.
 
-SQL must run on both engines: parameters `$1`, with a cast where the type is not clear; a list as one parameter,
-`id = any($1)`; integers for times (epoch ms) and booleans; JSON as text; no now(); sums cast to bigint. If two
-transactions may conflict, let the statement decide (`on conflict do nothing returning`, `update … where state = …
+SQL must run on both engines. Parameters are `$1`, with a cast where the type is not clear; a list is one parameter, `id
+= any($1)`. Times (epoch ms) and booleans are integers, JSON is text, sums are cast to bigint, and now() is not used. If
+two transactions may conflict, let the statement decide (`on conflict do nothing returning`, `update … where state = …
 returning`): on PostgreSQL, a row may change after it was read.
 """
 
@@ -55,7 +55,7 @@ class Statement:
 
     text: str
     runs: Sequence[tuple[Parameter, ...]] = field(repr=False)
-    answers: bool = True  # False: there may be any number of runs, and they return no rows
+    answers: bool = True  # if False, there may be any number of runs, and they return no rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +150,10 @@ class Store(Protocol):
     changes: Changes
 
     async def run(self, tx: Tx[T]) -> T:
-        """Run a transaction and return its result after its commit is durable. Raises what the transaction raises.
+        """Run a transaction and return its result once its commit is durable. Raises what the transaction raises.
 
-        Raises StoreUnavailable if the engine cannot run it now. Then nothing is committed, unless the message says that
-        the change may have been saved. Nothing is committed if the caller is cancelled.
+        Raises StoreUnavailable if the engine cannot run it now. In that case nothing is committed, unless the message
+        says that the change may have been saved. Nothing is committed if the caller is cancelled.
         """
         ...
 

@@ -42,7 +42,7 @@ def of_account(account_id: str) -> Tx[list[ObsoleteRoute]]:
 
 
 def schedule_retry(route: ObsoleteRoute, again_at: int) -> Tx[None]:
-    """Check again at `again_at` for a route that does not exist now, because a pending call may still create it."""
+    """Check again at `again_at` for a route that does not exist now, as a pending call may still create the route."""
     yield sql(
         "update unwanted_routes set again_at = $4 where account_id = $1 and zone_id = $2 and pattern = $3",
         route.account_id,
@@ -53,7 +53,7 @@ def schedule_retry(route: ObsoleteRoute, again_at: int) -> Tx[None]:
 
 
 def forget(route: ObsoleteRoute, error: ErrorNote | None = None) -> Tx[None]:
-    """Remove the route from the unwanted routes. `error`: the reason that it remains, which its site shows."""
+    """Remove the route from the unwanted routes. `error`: why the route remains, which its site shows."""
     yield from _delete(route.account_id, route.zone_id, route.pattern)
     if error is not None and route.site_id is not None:
         yield sql("update sites set error = $2 where id = $1", route.site_id, to_json(error))

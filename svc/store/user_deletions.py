@@ -1,7 +1,7 @@
 """Transactions on the deletion of users.
 
 The first transaction deletes keys, sessions, known browsers, queued e-mails and their links, and frees the address.
-After it, only the session that requested the deletion can still ask for the result. The remaining data is deleted in
+Afterwards, only the session that requested the deletion can still ask for the result. The remaining data is deleted in
 batches, so that other writers do not wait. The user's row is deleted last, with all rows that reference it.
 """
 
@@ -53,7 +53,7 @@ def begin(user_id: int, verified: str, access_digest: str, now: int) -> Tx[None]
     yield sql("delete from keys where user_id = $1", user_id)
     yield sql("delete from sessions where user_id = $1", user_id)
     yield sql("delete from devices where user_id = $1", user_id)
-    # Before the tokens, so that the token of an e-mail that is being composed is deleted too.
+    # E-mails before tokens, so that the token of an e-mail that is being composed is also deleted.
     yield from outbox.forget(user_id, user.email)
     yield from forget_mail_tokens(user_id)
     # Keep the password hash until the end, because a repeated request must give the password again.
@@ -77,7 +77,7 @@ def asking_user(access_digest: str) -> Tx[User | None]:
 
 
 def mark_for_result(disconnect: Tx[FormerAccount]) -> Tx[FormerAccount]:
-    """Run a disconnect and mark its outcome for the result of the deletion, even if another request has ended it."""
+    """Run a disconnect and include its outcome in the deletion's result, even if another request has ended it."""
     former = yield from disconnect
     yield sql("update former_accounts set told_with_user = 1 where id = $1", former.id)
     return former
@@ -108,7 +108,7 @@ def forget_refused_hours(user_id: int) -> Tx[bool]:
 def forget_operations(user_id: int) -> Tx[bool]:
     """Delete a batch of the operations of disconnected accounts. Returns True if there may be more.
 
-    The outcome of the disconnect lists what they may have left on the platform.
+    The disconnect's outcome lists what these operations may have left on the platform.
     """
     return (yield from _delete("operations", "id", _OF_FORMER, user_id)) == BATCH
 

@@ -1,4 +1,4 @@
-"""The common parts of lists of sites and lists of links: conditions by user and text, and the number of days shown."""
+"""The code that lists of sites and lists of links share: conditions by user and text, and the number of days shown."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Conditions:
         *,
         deleted: bool,
     ) -> None:
-        """Select rows of the user's accounts, with `deleted` also of disconnected accounts.
+        """Select rows of the user's accounts. With `deleted`, include rows of disconnected accounts.
 
-        `account_id`, `edge_accounts`: only rows of these accounts; None: of any account.
+        `account_id` and `edge_accounts`: select only rows of these accounts; None means any account.
         """
         self._parameters = parameters
         user = self.parameter(user_id)
@@ -50,7 +50,7 @@ class Conditions:
         self._all.append(condition)
 
     def add_contains(self, texts: Sequence[str], *columns: str) -> None:
-        """Require that one of the columns contains one of the texts, ignoring case. No texts: no condition."""
+        """Require that one of the columns contains one of the texts, ignoring case. Without texts, add no condition."""
         if texts:
             patterns = [self.parameter(f"%{_literal(text)}%") for text in texts]
             likes = [f"lower(t.{column}) like lower({each}) escape '\\'" for each in patterns for column in columns]

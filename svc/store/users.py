@@ -18,8 +18,8 @@ MailPurpose = Literal["confirm", "reset"]
 
 # The user id for tokens of unknown addresses.
 UNKNOWN_USER = 0
-# The most unconfirmed sign-ups with one address; beyond that, the oldest is deleted. An address gets five e-mails an
-# hour, so a sign-up cannot be displaced in its first hour.
+# The most unconfirmed sign-ups with one address; beyond that, the oldest is deleted. An address gets at most five
+# e-mails an hour, so a sign-up cannot be displaced in its first hour.
 MOST_SIGN_UPS = 10
 
 
@@ -54,8 +54,8 @@ def add_user(email: str, password_hash: str, now: int, *, confirmed: bool = Fals
 def invalidate_sign_ups(email: str) -> Tx[None]:
     """Invalidate the passwords and sessions of all sign-ups with this address.
 
-    Used if there were more sign-ups than e-mails to confirm them separately. Any of their links still confirms the
-    address, and the user then chooses a password.
+    Used if there were more sign-ups than e-mails that could confirm them separately. Each of their links still confirms
+    the address, and the user then chooses a password.
     """
     same = "lower(email) = lower(cast($1 as text)) and email_confirmed = 0"
     yield sql(f"delete from sessions where user_id in (select id from users where {same})", email)  # noqa: S608  # constant text
@@ -136,8 +136,8 @@ def put_mail_token(
     user_id: int, purpose: MailPurpose, digest: str, expires_at: int, mail_id: str | None = None
 ) -> Tx[None]:
     """Store the token of an e-mail. Tokens of earlier e-mails to the user for the same purpose become invalid.
-
-    `mail_id`: the e-mail; tokens of its earlier copies stay valid, as long as this one. None: a new e-mail.
+    `mail_id`: the e-mail's id, or None for a new e-mail. The tokens of the e-mail's earlier copies stay valid for as
+    long as this token.
     Does nothing if the user was deleted or is being deleted.
     """
     user = yield from get_user(user_id)  # for UNKNOWN_USER too, so that unknown addresses take the same time
@@ -159,7 +159,7 @@ def put_mail_token(
 
 
 def has_mail_token(mail_id: str) -> Tx[bool]:
-    """Return True if the e-mail still has a token: none was used, and no newer e-mail has replaced it."""
+    """Return True if the e-mail still has a token: its link was not used, and no newer e-mail has replaced it."""
     rows = yield sql("select digest from mail_tokens where mail_id = $1", mail_id)
     return bool(rows)
 
@@ -179,8 +179,9 @@ def put_confirm_token(
 ) -> Tx[tuple[User | None, int]]:
     """Store a token that confirms the address. If there are several sign-ups, it also sets a new password.
 
-    A new password is needed then because none of the sign-ups is known to be the owner's. Returns the newest sign-up
-    and the number of sign-ups. A user whose confirmed address mail servers refuse may confirm it again. Returns
+    A new password is needed in that case, because the service cannot know which sign-up is the address owner's. Returns
+    the newest sign-up and the number of sign-ups. If mail servers refuse a confirmed address, its user may confirm it
+    again. Returns
     (None, 0) if there is nothing to confirm, after the same amount of work.
     """
     found = yield from find_user(email)
@@ -219,7 +220,7 @@ def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]
 
 
 def user_of(row: Row) -> User:
-    """Return the user of a row with the columns of `users`."""
+    """Return the user that a row of `users` holds."""
     return User(
         id=row["id"],
         email=row["email"],
@@ -237,7 +238,10 @@ def forget_mail_tokens(user_id: int) -> Tx[None]:
 
 
 def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | None]:
-    """Use up a token and return its user id. Locks all users of its address, so that only one of them is confirmed."""
+    """Use up a token and return its user id.
+
+    Locks all users with its address, so that only one of them is confirmed.
+    """
     yield sql(
         "update users set plan = plan where lower(email) = (select lower(u.email) from users u"
         " join mail_tokens t on t.user_id = u.id where t.digest = $1 and t.purpose = $2)",

@@ -1,6 +1,7 @@
 """The version of an account's configuration. Every change that its worker needs increments it.
 
-Incrementing it wakes the account's actor, so changes to sites, links, the link host or the days kept need not do that.
+Incrementing the version wakes the account's actor, so changes to sites, links, the link host or the days kept need not
+wake it themselves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Transactions on an account's working token, on its other tokens that may still be valid, and on all sealed tokens.
 
-The operation that requested another token identifies it (`operations.with_open_token`). If the operation succeeded, its
-token was the account's own and has been replaced since. If it did not, its token may or may not exist.
+The operation that requested another token identifies that token (`operations.with_open_token`). If the operation
+succeeded, its token was once the account's own and has since been replaced. If the operation failed, its token may or
+may not exist.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ class WorkingToken:
 
 
 def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int) -> Tx[None]:
-    """Make the token that an operation created the account's own. The previous token is to be deleted.
+    """Make the token that an operation created the account's own. The caller then deletes the previous token.
 
-    The warnings about the bootstrap token and other tokens are stored in the same transaction. So they remain if the
-    process is killed before these tokens are deleted.
+    The warnings about the bootstrap token and other tokens are stored in the same transaction. They therefore remain if
+    the process is killed before it has deleted these tokens.
     """
     account = accounts.present((yield from accounts.locked(account_id)))
     if account.token_id is not None:
@@ -72,7 +73,8 @@ def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int)
 def record_others(account_id: str, *, looked: bool) -> Tx[None]:
     """Store the names of the account's other tokens that may still be valid, and warn about them.
 
-    `looked`: tokens of lost attempts were searched for and deleted, so they only exist if they were created since.
+    `looked`: the service has searched for tokens of lost attempts and deleted them, so a token exists only if it was
+    created since.
     """
     account = yield from accounts.locked(account_id)
     if account is None:
@@ -92,7 +94,7 @@ def record_others(account_id: str, *, looked: bool) -> Tx[None]:
 
 
 def record_bootstrap_deleted(account_id: str) -> Tx[None]:
-    """Record that the bootstrap token was deleted or has expired: it can create no more tokens.
+    """Record that the bootstrap token was deleted or has expired, and so cannot create any more tokens.
 
     If the service has searched for the tokens of earlier attempts, the tokens that it did not find do not exist, so
     their operations are settled. Otherwise the account keeps their names.

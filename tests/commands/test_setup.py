@@ -247,7 +247,12 @@ async def test_first_start_logs_welcome_until_user_exists(tmp_path):
     store = {"SVC_STORE_URL": f"sqlite:///{tmp_path}/svc.db"}
     log = await log_of_a_start(tmp_path, SVC_MAIL_FOLDER="mail", **store)
     first = [line["message"] for line in log if line["logger"] == "svc.commands.serving"]
-    expected = (f"its store {tmp_path}/svc.db", f"to {tmp_path}/mail); `svc init` asks", "svc user add", "/reference")
+    expected = (
+        f"its store {tmp_path}/svc.db",
+        f"to {tmp_path}/mail); `svc init` asks",
+        "svc user add",
+        "/help; API reference: ",
+    )
     assert len(first) == 4
     assert all(part in line for part, line in zip(expected, first, strict=True)), first
     add = ("user", "add", "a@example.com", "--password-stdin")

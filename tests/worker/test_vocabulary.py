@@ -76,7 +76,7 @@ def test_database_documentation_lists_all_tables_and_columns():
         for (name,) in database.execute("select name from sqlite_schema where type = 'table'").fetchall():
             columns = [row[1] for row in database.execute("select * from pragma_table_info(?)", [name])]
             made.add(f"{name}({', '.join(columns)})")
-    assert {name for name, *_ in table("worker-database.md", "| table | what | written by |")} == made
+    assert {name for name, *_ in table("worker-database.md", "| table | content | written by |")} == made
 
 
 def test_live_report_uses_the_worker_caps():

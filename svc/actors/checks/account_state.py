@@ -31,7 +31,7 @@ STATE_AFTER: dict[str, AccountState] = {
     "name_taken": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
-# Refusals that suggest further problems, and the status of something that does not exist (404).
+# Refusals that suggest further problems, and the status 404, which means that something does not exist.
 _SUGGESTS_MORE = ("permission_error", "token_refused", "resource_drift", "cloudflare_error")
 _NOT_FOUND = 404
 _SILENT = ServiceError("worker_silent")
@@ -40,9 +40,10 @@ _SILENT = ServiceError("worker_silent")
 async def record_refusal(
     context: Context, account: Account, error: EdgeRefused | CannotUnseal | EdgeUnavailable
 ) -> None:
-    """Show a refusal on the account; some codes also change its state.
+    """Show a refusal on the account. Some codes change the account's state as well.
 
-    If the refusal suggests further problems, a health check is due now. Among transient errors only a 404 does.
+    If the refusal suggests further problems, a health check is due now. Of the transient errors, only a 404 suggests
+    further problems.
     """
     if isinstance(error, EdgeUnavailable):
         if error.remote_status == _NOT_FOUND:

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from svc.finding import FindingKind, Subject, Variant
     from svc.store.tx import Tx
 
-# An automatic repair. Raises EdgeRefused: a person has to repair it; EdgeUnavailable: the next check tries again.
+# An automatic repair. It raises EdgeRefused if a person has to make the repair, and EdgeUnavailable if the next check
+# tries again.
 Repair = Callable[[], Awaitable[None]]
-# Identifies what a finding is about: the subject, and the facts that distinguish it from others of its kind.
+# Identifies what a finding is about: the subject, and the facts that distinguish the subject from others of its kind.
 About = tuple[str, ...]
 
 _NAMES = {"worker": SCRIPT_NAME, "database": DATABASE_NAME}
@@ -28,11 +29,13 @@ TO_WORKER = finding.TO_WORKER.format_map(_NAMES)
 
 @dataclass(frozen=True)
 class Finding:
-    """A difference between the expected and the actual state: `kind` and `facts`, from which `svc.finding` makes words.
+    """A difference between the expected and the actual state. `svc.finding` makes its description from `kind` and
+    `facts`.
 
     `code`: the entry of the error catalogue with the remedy. `repair`: the automatic repair; None if a person has to
-    repair it. `details`: details of Cloudflare's refusal. `variant`: the form of the words. `free`: the words of a
-    finding of kind `other`, which has no template. `refusal`: why the repair was refused.
+    repair the difference. `details`: details of Cloudflare's refusal. `variant`: which form of the description to use.
+    `free`: the description of a finding of kind `other`, which has no template. `refusal`: why Cloudflare refused the
+    repair.
     """
 
     kind: FindingKind
@@ -51,7 +54,7 @@ class Finding:
 
     @property
     def about(self) -> About:
-        """Identity of the thing that the finding is about, equal for all findings about it."""
+        """Identity of the thing that the finding is about. All findings about the same thing have the same identity."""
         names = sorted(finding.names_in(THINGS[self.subject]))
         return (self.subject, *(self.facts[name] for name in names))
 
@@ -77,12 +80,12 @@ class Finding:
 
     @property
     def is_repairable(self) -> bool:
-        """True if the service repairs it automatically."""
+        """True if the service repairs the difference automatically."""
         return self.repair is not None
 
     @property
     def remedy(self) -> str:
-        """The instruction for a person."""
+        """The instruction for the person who repairs the difference."""
         if self.is_repairable:
             return "Nothing to do: the service repairs it automatically."
         return CATALOGUE[self.code].remedy or CATALOGUE[self.code].message
@@ -92,13 +95,14 @@ class Finding:
         return ErrorNote(self.code, f"{self.thing[0].upper()}{self.thing[1:]} {self.found}.", self.details)
 
     def _fill_template(self, template: str) -> str:
-        # Cloudflare's message is a sentence; it loses its full stop inside another sentence.
+        # Cloudflare's message is a sentence. Remove its full stop, because the message becomes part of another
+        # sentence.
         said = {"said": self.facts["said"].removesuffix(".")} if "said" in self.facts else {}
         return template.format_map({**self.facts, **said, **_NAMES})
 
 
 def repair_by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
-    """Return a repair that runs a transaction. The account's duties then do the rest."""
+    """Return a repair that runs a transaction. The account's duties then complete the repair."""
 
     async def repair() -> None:
         await context.store.run(effect())

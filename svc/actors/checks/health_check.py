@@ -45,14 +45,14 @@ log = logging.getLogger(__name__)
 _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
-# thorough: also check what rarely changes. asked: also check what costs the account database reads.
+# thorough: include checks of what rarely changes. asked: include checks that cost the account database reads.
 Depth = Literal["usual", "thorough", "asked"]
 # One in this many checks by the duty is thorough, because all accounts share the limit on concurrent calls.
 _THOROUGH_ONE_IN = 6
 _TOKEN_CODES = frozenset(
     {"revoked", "token_refused", "permission_error", "credentials_missing", "credentials_unreadable"}
 )
-# Of several findings the account shows the first in this order, because the others may follow from it.
+# If there are several findings, the account shows the first in this order, because it may have caused the others.
 _MOST_SEVERE_FIRST = (
     "revoked", "credentials_unreadable", "token_refused", "permission_error", "name_taken", "resource_drift",
 )  # fmt: skip
@@ -60,14 +60,14 @@ _MOST_SEVERE_FIRST = (
 
 @dataclass(frozen=True)
 class Checked:
-    """A finding of a requested check. `mended`: this check repaired it, as a second check confirmed."""
+    """A finding of a requested check. `mended`: this check repaired the problem, and a second check confirmed that."""
 
     finding: Finding
     mended: bool
 
 
 async def check_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Check the account if that is due, repair what can be repaired, and show the rest on the account.
+    """Check the account if a check is due, repair what can be repaired, and show the rest on the account.
 
     A check without findings restores `ready`. Skipped while an operation changes the account.
     """
@@ -109,7 +109,7 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
 
 
 async def repeat_install_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Repeat an install that failed because Cloudflare refused the working token, once it accepts the token.
+    """Repeat an install that failed because Cloudflare refused the working token, once Cloudflare accepts the token.
 
     A token that is refused for long enough becomes `revoked`; then only a person can continue.
     """
@@ -140,14 +140,17 @@ def mended(checked: Sequence[Checked]) -> int:
 
 
 def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Checked]]:
-    """Transaction with the result of a check. `is_own`: the check was made for this request, so its repairs count."""
+    """Transaction that returns the result of a check.
+
+    `is_own`: the check was made for this request, so its repairs count.
+    """
     if not is_own or not mended(checked):
         yield UNCHANGED
     return checked
 
 
 async def check_now(context: Context, account: Account, timers: Timers) -> list[Checked]:
-    """Check the account in any state, repair it and check the repairs. Raises EdgeUnavailable.
+    """Check the account in any state, repair it, and check the repairs. Raises EdgeUnavailable.
 
     The account shows the findings, as after a check by the duty.
     """
@@ -190,8 +193,8 @@ def _depth(account: Account, timers: Timers) -> Depth:
 async def state_with_new_token(context: Context, account: Account) -> tuple[AccountState, ErrorNote | None]:
     """Check token, script and database after a renewal. Return the state and error that the account then shows.
 
-    `account` has the new token. If Cloudflare does not answer in time, state and error stay as they were. An account
-    whose install failed, or that was never installed, stays `connected`.
+    `account` has the new token. If Cloudflare does not answer in time, the state and the error do not change. An
+    account whose install failed, or that was never installed, stays `connected`.
     """
     if account.state == "connected" or account.installed_at is None:
         is_about_token = account.error is not None and account.error.code in _TOKEN_CODES
@@ -217,12 +220,12 @@ async def state_with_new_token(context: Context, account: Account) -> tuple[Acco
 
 
 def _is_changing(operation: Operation | None) -> bool:
-    """Return True if an operation is changing things at Cloudflare; during its self-check it only waits."""
+    """Return True if an operation is changing things at Cloudflare. During its self-check, an operation only waits."""
     return operation is not None and operation.step != operation_rows.SELFCHECK
 
 
 async def _local_findings(context: Context, account: Account) -> list[Finding]:
-    """Problems that the store knows and that make calls to Cloudflare useless."""
+    """Return problems that are known from the store and make calls to Cloudflare useless."""
     running = await context.store.read(operation_rows.running(account.id))
     if running is not None and _is_changing(running):
         facts = {"operation": running.kind, "step": running.step}
@@ -266,8 +269,8 @@ async def _all_but_token(
 ) -> list[Finding]:
     """Check everything except the token.
 
-    Raises EdgeUnavailable if the state of script or database is unknown, because the account's state depends on them.
-    For other parts, an unknown state is a finding.
+    Raises EdgeUnavailable if the state of the script or the database is unknown, because the account's state depends on
+    them. If the state of another part is unknown, that is a finding.
     """
     found: list[Finding] = []
     status = None
@@ -305,7 +308,7 @@ async def _all_but_token(
 async def _check_part(
     check: Callable[[], Awaitable[list[Finding]]], subject: Subject, permission: str
 ) -> list[Finding]:
-    """Run one part of the check; its failure becomes a finding and does not affect the other parts."""
+    """Run one part of the check. If it fails, the failure becomes a finding and does not affect the other parts."""
     expected = "can be checked"
     try:
         return await check()
@@ -351,7 +354,7 @@ def _without_duplicates(found: Sequence[Finding]) -> list[Finding]:
 
 
 async def _record_findings(context: Context, account: Account, found: Sequence[Finding]) -> None:
-    """Show the most severe finding on the account, whatever it showed before; without findings, restore `ready`."""
+    """Show the most severe finding on the account and replace any earlier error. Without findings, restore `ready`."""
     if not found or account.well_at is not None or account.suspected_at is not None:
         well_at = None if found else context.clock()
         await context.store.run(accounts.record_health_check(account.id, account.suspected_at, well_at))
@@ -388,8 +391,8 @@ async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) 
 async def _repair(context: Context, account: Account, found: Sequence[Finding]) -> dict[About, Finding]:
     """Repair what can be repaired automatically, and show all other findings on the account.
 
-    Returns the findings whose repair was refused, by what they are about. Raises EdgeUnavailable; the next health check
-    tries again.
+    Returns the findings whose repair Cloudflare refused, keyed by the thing that they are about. Raises
+    EdgeUnavailable; the next health check then tries again.
     """
     refusals: dict[About, Finding] = {}
     try:

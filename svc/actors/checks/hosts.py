@@ -1,6 +1,6 @@
-"""Checks of the routes and DNS records of an account's hosts; without them nothing is counted or redirected.
+"""Checks of the routes and DNS records of an account's hosts. Without these, nothing is counted or redirected.
 
-Each zone is read once, with its routes and records, however many sites it has.
+Each zone is read once with its routes and records, regardless of how many sites it has.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class _Retiring:
 
 
 async def check_hosts(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check the hosts; each site and the link host shows the result.
+    """Check the hosts. Each site, and the link host, shows its result.
 
-    A deleted route becomes pending, and its duty creates it again. A zone that left the account took its routes along.
-    Raises EdgeRefused, EdgeUnavailable.
+    A deleted route becomes pending, and a duty creates it again. If a zone has left the account, its routes are gone as
+    well. Raises EdgeRefused, EdgeUnavailable.
     """
     waiting, made, retiring, warned = await _read_wanted(context, access, account)
     found = waiting
@@ -99,9 +99,7 @@ async def _has_routes(access: Access, zone_id: str) -> bool:
 async def _read_wanted(
     context: Context, access: Access, account: Account
 ) -> tuple[list[Finding], list[_Routed], list[_Retiring], list[Site]]:
-    """Return the findings that need no call, the existing routes, the routes of old paths, and the sites without a
-    route that have warnings.
-    """
+    """Return findings that need no call, existing routes, routes of old paths, and sites with warnings but no route."""
     waiting: list[Finding] = []
     made: list[_Routed] = []
     retiring: list[_Retiring] = []
@@ -144,7 +142,10 @@ async def _read_wanted(
 
 
 def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
-    """The route of the link host. Its warnings are stored as its error, because it has no other field for them."""
+    """The link host's route.
+
+    Its warnings are stored as the link host's error, because there is no other field for them.
+    """
 
     def record(
         state: RouteState, route_id: str | None, error: ErrorNote | None, warnings: Sequence[ErrorNote]
@@ -166,7 +167,7 @@ def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
 
 
 def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
-    """Return the finding for a route that does not exist yet; the duty retries it."""
+    """Return the finding for a route that does not exist yet. The duty tries to create it again."""
     facts = {"route": pattern, "said": "" if error is None else error.message}
     if error is None:
         return Finding("route_not_made", "cloudflare_error", facts, _leave_to_duty, variant="unexplained")

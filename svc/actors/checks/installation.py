@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def script(context: Context, access: Access, account: Account) -> tuple[list[Finding], UploadStatus | None]:
-    """Check the script. Return the findings, and its upload status; None if it is missing or not the service's own.
+    """Check the script. Return findings and its upload status, which is None if the script is missing or not ours.
 
     Raises EdgeRefused, EdgeUnavailable.
     """
@@ -80,7 +80,7 @@ async def script_settings(context: Context, access: Access, account: Account, *,
 
 
 async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str, SeenBinding]) -> list[str]:
-    """Return the names of bindings that differ from the last upload. Of secrets only the existence is known.
+    """Return the names of bindings that differ from the last upload. For a secret, only its existence is known.
 
     The value of PUSH_URL is not compared: the operator may change it, and the worker keeps the earlier one.
     """
@@ -90,7 +90,7 @@ async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str,
     install = seen.get("INSTALL")
     open_uploads = await context.store.read(operation_rows.with_open_upload(account.id))
     if install is not None and install.text != account.install_id and install.text in open_uploads:
-        return []  # an upload by the service whose response was lost
+        return []  # the service made this upload, but lost the response
     texts["INSTALL"] = account.install_id
     wrong = [name for name, text in texts.items() if name not in seen or seen[name].text != text]
     if "DB" not in seen or seen["DB"].database_id != account.database_id:

@@ -1,8 +1,8 @@
 """Intervals between the health checks of an account.
 
 A push from the worker proves that script, cron trigger, database and key are in place. A healthy account that pushes is
-therefore checked only once a day, for what a push cannot prove: the token and its permissions, routes, DNS records, and
-changes made outside the service. Performs no I/O.
+therefore checked only once a day. That check covers what a push cannot prove: the token and its permissions, routes,
+DNS records, and changes made outside the service. Performs no I/O.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Checks of the worker's database: are its tables complete, is its configuration current, does the worker report?
 
-If the database was emptied or restored to an earlier state outside the service, it is filled again: tables by the
-schema's statements, configuration by a sync. Counts that were in it and not yet pushed are lost.
+If the database was emptied or restored to an earlier state outside the service, the service fills it again: the
+schema's statements create the tables, and a sync writes the configuration. Counts that were in the database and not yet
+pushed are lost.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 
 # A worker pushes once an hour, even without counts, and stores when it will push next.
 STOPPED_MS = 2 * HOUR_MS
-# Counting reads all rows of the configuration. A free account may read five million rows a day; this is the share.
+# Counting reads all rows of the configuration. A free account may read five million rows a day, and counting may use
+# this share of them.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 
@@ -89,7 +91,7 @@ async def check_database(
 
 
 async def _read_state(access: Access, database_id: str, expected: Synced | None) -> _State:
-    """Read the database in one call; in two if a table is missing, because D1 then refuses the whole first call."""
+    """Read the database in one call. If a table is missing, D1 refuses the whole call, and a second call follows."""
     statements: list[tuple[str, Sequence[d1.Parameter]]] = [(schema.TABLES, []), (STATEMENT, [])]
     if expected is not None:
         statements.append((_COUNT, [config_rows.hex_keys(expected.refused)]))
@@ -146,9 +148,9 @@ async def _make_tables(context: Context, access: Access, account: Account) -> No
 
 
 async def _is_later_upload(context: Context, account: Account, meta: WorkerMeta) -> bool:
-    """Return True if the running worker is an upload that the store does not know, even if its code is the same.
+    """Return True if the running worker's upload is not in the store, even if the worker's code is the same.
 
-    The store does not know its key either, so the service rejects all of its pushes.
+    The store does not know that worker's key either, so the service rejects all of its pushes.
     """
     # A push from before the latest recorded install proves nothing.
     pushed_later = account.installed_at is not None and meta.next_push_at - HOUR_MS > account.installed_at
@@ -177,7 +179,7 @@ def _configuration(
 async def _refill(context: Context, access: Access, account: Account) -> None:
     """Write missing rows of the configuration and remove unknown ones.
 
-    Then raise the version, because isolates cache per version which codes are not links.
+    Then increment the version, because isolates (running copies of the worker) cache unknown codes by version.
     """
     if account.database_id is None:
         return

@@ -1,10 +1,10 @@
 """Operations: long-running work on a Cloudflare account, one at a time, each with a row in the store.
 
-There are two kinds. A *recorded* operation (install, update) runs from its row alone: the request is answered once the
-row is stored, `run` does the work, and a killed process continues it at its next start. An *asked* operation (connect,
-renew) needs a secret that exists only in the call, so it cannot be continued; its row only says what to clean up. A
-disconnect is recorded, but runs in the request because its response lists the remaining resources. Only an interrupted
-disconnect continues from its row.
+There are two kinds. A *recorded* operation (install, update) needs only its row. The request is answered once the row
+is stored, and `run` does the work. If the process is killed, the service continues the operation at its next start. An
+*asked* operation (connect, renew) needs a secret that exists only in the call, so it cannot be continued; its row only
+shows what to clean up. A disconnect is recorded, but runs within its request because the response lists the remaining
+resources. Only an interrupted disconnect continues from its row.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The recorded operations that `begin` can start. A row with any other kind was written by a different version of the
-# service, which knows how to run it.
+# The recorded operations that `begin` can start. If a row has any other kind, a different version of the service
+# wrote the row and knows how to run it.
 WORK: Mapping[OperationKind, Work] = {"install": install.WORK, "update": update.WORK}
 
 
@@ -37,7 +37,7 @@ async def begin(context: Context, kind: OperationKind, account_id: str, commit: 
     """Record an operation and answer; `resume_when_due` does the work.
 
     Raises NotFound; ServiceError not_configured; Conflict account_not_ready, operation_in_progress, schema_newer;
-    KeyError: this kind is not a recorded operation.
+    KeyError if this kind is not a recorded operation.
     """
     work = WORK[kind]
     context.check_push_url()

@@ -1,8 +1,8 @@
-"""Use of a bootstrap token: check it, create a working token with it, delete obsolete tokens and then the token itself.
+"""Use a bootstrap token: check it, create a working token with it, then delete obsolete tokens and the token itself.
 
 A working token is named before it is created (`svc-<operation id>`). The operation's row keeps that name until the
-token is known to be deleted, or belongs to the account. So the service knows the name of every token that may still be
-valid.
+token is known to be deleted, or belongs to the account. The service therefore knows the name of every token that may
+still be valid.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _DELETE_BOOTSTRAP = (
     "The bootstrap token is still valid. Use it for the next attempt, or delete it in the Cloudflare dashboard under"
     " Manage Account, Account API Tokens."
 )
-# Errors for a valid token that Cloudflare does not know everywhere yet.
+# Errors that Cloudflare may return for a new, valid token that not all of its servers know yet.
 _NOT_SETTLED = ("token_refused", "permission_error")
 
 
@@ -67,7 +67,7 @@ _NOT_SETTLED = ("token_refused", "permission_error")
 class Bootstrap:
     """An accepted bootstrap token, with its status and the name of its account.
 
-    `left_s`: seconds that remain for its use.
+    `left_s`: the seconds for which the token can still be used.
     """
 
     access: Access
@@ -79,10 +79,9 @@ class Bootstrap:
 async def check(context: Context, edge_account_id: str, user_id: int, token: SecretStr) -> Bootstrap:
     """Check the bootstrap token, which may be only seconds old.
 
-    Makes only reads. An invalid token takes seconds, so this runs in the task of the request: other requests of the
-    account do not wait, even if someone sends made-up tokens for a known account id.
-
-    Raises ServiceError invalid_bootstrap (unknown, expired, of another account), bootstrap_permission_error;
+    Makes only reads. Checking an invalid token takes seconds, so this runs in the request's task. Other requests for
+    the account therefore do not wait, even if someone sends made-up tokens for a known account id. Raises ServiceError
+    invalid_bootstrap if the token is unknown, expired or from another account; ServiceError bootstrap_permission_error;
     EdgeUnavailable.
     """
     access = context.edge.access(edge_account_id, token.get_secret_value(), user_id)
@@ -97,7 +96,7 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
 
 @contextmanager
 def explain_still_valid() -> Iterator[None]:
-    """Add to final refusals in the block that the bootstrap token is still valid, and how to delete it."""
+    """Add to each final refusal in the block that the bootstrap token is still valid, and how to delete the token."""
     try:
         yield
     except ServiceError as refusal:
@@ -111,7 +110,7 @@ def explain_still_valid() -> Iterator[None]:
 def check_unused(context: Context, bootstrap: Bootstrap) -> None:
     """Raises ServiceError invalid_bootstrap if an earlier request used and deleted the token.
 
-    (Cloudflare would refuse it as well, but a refusal is believed only after several attempts.)
+    Cloudflare would refuse the token as well, but the service accepts a refusal as final only after several attempts.
     """
     if bootstrap.own.id in context.deleted_bootstraps:
         raise _invalid("The bootstrap token was used by another request and has been deleted.")
@@ -154,9 +153,9 @@ def _missing_permissions(missing: list[str]) -> ServiceError:
 async def mint(
     context: Context, bootstrap: Access, account: Account, operation: Operation
 ) -> tuple[Operation, NewToken]:
-    """Create a working token with exactly the required permissions. Return it with the operation that it is named for.
+    """Create a working token with exactly the required permissions. Return it and the operation that it is named after.
 
-    The token is checked as far as Cloudflare already knows it; the install checks it again. Raises ServiceError
+    This checks the token as far as Cloudflare already knows it, and the install checks it again. Raises ServiceError
     bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed, orphan_not_deleted;
     EdgeUnavailable. A refusal after the token was created has `had_effect`.
     """
@@ -172,7 +171,7 @@ async def mint(
             await delete_lost(context, bootstrap, account)
             token = await _create(context, bootstrap, operation, policies)
     except EdgeRefused as error:
-        if error.code == "permission_error":  # it can read tokens but not write them
+        if error.code == "permission_error":  # the bootstrap token can read tokens but not write them
             raise _missing_permissions([_TOKENS_WRITE]) from None
         if tokens.cannot_grant(error, groups):
             raise _cannot_grant(error.details) from None
@@ -208,7 +207,10 @@ def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bo
 
 
 async def probe(working: Access) -> None:
-    """Use every permission of the working token once. Raises EdgeRefused if one does not work; EdgeUnavailable."""
+    """Use every permission of the working token once.
+
+    Raises EdgeRefused if a permission does not work; EdgeUnavailable.
+    """
     await tokens.verify(working)
     await workers.get_script(working, SCRIPT_NAME)
     await d1.find(working, DATABASE_NAME)
@@ -218,9 +220,9 @@ async def probe(working: Access) -> None:
 
 
 async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
-    """Delete tokens that earlier operations of this account lost or replaced, by id or else by name.
+    """Delete tokens that this account's earlier operations lost or replaced, by id or, if the id is unknown, by name.
 
-    A token that was requested recently may still appear; its operation stays open. Raises ServiceError
+    A token that was requested recently may still appear, so its operation stays open. Raises ServiceError
     orphan_not_deleted, EdgeUnavailable.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
@@ -259,10 +261,11 @@ async def clean_up(
 
 
 async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> None:
-    """Make the last calls with the bootstrap token: delete the replaced token and late tokens of lost attempts, then
-    the bootstrap token itself.
+    """Make the last calls with the bootstrap token: delete the replaced token, any late tokens, and the bootstrap
+    token.
 
-    No such token can appear afterwards. A failure leaves the warning that was stored together with the working token.
+    Late tokens come from lost attempts. Afterwards, no such token can appear. If a deletion fails, the warning that was
+    stored together with the working token stays.
     """
     try:
         await delete_lost(context, bootstrap.access, account)
@@ -313,7 +316,7 @@ async def forget_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 async def _create(context: Context, bootstrap: Access, operation: Operation, policies: list[tokens.Policy]) -> NewToken:
-    """Request the token once, under the operation's name. Raises EdgeRefused; EdgeUnknown: it may exist."""
+    """Request the token once, under the operation's name. Raises EdgeRefused; EdgeUnknown if the token may exist."""
     now = context.clock()
     expires_at = now // 1000 * 1000 + _TOKEN_DAYS * DAY_MS
     await context.store.run(operations.token_asked(operation.id, now))

@@ -1,7 +1,7 @@
 """Connecting a Cloudflare account: exchange a one-day bootstrap token for a working token with few permissions.
 
-The bootstrap token exists only in the call. Whenever the process dies, a call is refused or a response is lost, the
-service knows the name of every token that may still be valid (see `bootstrap`).
+The bootstrap token exists only in the call. If the process dies, Cloudflare refuses a call or a response is lost, the
+service still knows the name of every token that may be valid (see `bootstrap`).
 
     accepted ──► pending (row) ──► token created ──► token stored, install begun ──► tokens of lost attempts deleted,
                     │                                                                then the bootstrap token itself
@@ -48,9 +48,10 @@ _SERVER_ERROR = 500
 async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
     """Check that the user may connect `edge_account_id`. Return False if another user has connected it.
 
-    A connect is checked three times: in the caller's task, before seconds are spent on the bootstrap token; in the
-    actor's turn, because another connect may have finished since; and by `begin_connect`, whose transaction decides.
-    The caller's task does not report False: only a user with a valid token of the account gets `account_taken`.
+    A connect is checked three times: in the caller's task, before seconds are spent on the bootstrap token; when the
+    actor serves the request, because another connect may have finished since; and in the transaction of
+    `begin_connect`, which decides. The caller's task does not report False, so that only a user with a valid token of
+    the account gets `account_taken`.
 
     Raises Conflict already_connected; Forbidden limit_reached; ServiceError not_configured, service_full.
     """
@@ -76,8 +77,8 @@ async def connect(
 
     Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
     service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch,
-    token_check_failed; orphan_not_deleted, EdgeUnavailable (the account stays `pending` after both; retry). If tokens
-    may still be valid, `details.revoke_tokens` of the error names them.
+    token_check_failed. After ServiceError orphan_not_deleted and EdgeUnavailable, the account stays `pending`, and the
+    caller can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
     """
     if not await check(context, edge_account_id, user_id):
         raise Conflict("account_taken")
@@ -104,14 +105,15 @@ async def connect(
             raise
         raise EdgeUnavailable("Cloudflare took too long; repeat the request to continue.") from None
     connected = await _finish(context, account, operation, token, checked.own, commit)
-    # Tokens that cannot be deleted in time leave a warning: the account is connected and its answer is stored.
+    # If tokens cannot be deleted in time, a warning remains, because the account is already connected and its answer
+    # stored.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
     return connected
 
 
 async def expire_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Mark a connect as `bootstrap_lost` if it was interrupted or its user did not continue it in time."""
+    """Mark a connect as `bootstrap_lost` if it was interrupted or if its user did not continue it in time."""
     del timers
     if account.state != "pending" or account.sealed_token is not None:
         return math.inf
@@ -119,7 +121,7 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
     if operation is None:
         raise AssertionError("a pending account has no operation")
     ends_at = account.created_at + _PENDING_MS
-    # A connect that is found in any other step was interrupted by the end of its process.
+    # A connect that is in any other step was interrupted because its process ended.
     if operation.step == operations.WAITING and context.clock() < ends_at:
         return trio.current_time() + (ends_at - context.clock()) / 1000
     lost = await context.store.read(operations.with_open_token(account.id))
@@ -130,7 +132,7 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
 async def _working_token(
     context: Context, access: Access, account: Account, operation: Operation
 ) -> tuple[Operation, NewToken]:
-    """Create a working token. If that is refused, clean up, record the outcome and raise the refusal."""
+    """Create a working token. If Cloudflare refuses, clean up, record the outcome and raise the refusal."""
     try:
         return await bootstrap.mint(context, access, account, operation)
     except (EdgeUnavailable, StoreUnavailable):
@@ -142,7 +144,7 @@ async def _working_token(
 
 
 async def _leave_pending(context: Context, account: Account, refusal: ServiceError) -> ServiceError:
-    """Keep the connect pending for the user's next request; the account shows the refusal.
+    """Keep the connect pending for the user's next request. The account shows the refusal.
 
     Returns the refusal with the names of tokens that may still be valid.
     """

@@ -3,8 +3,8 @@
     routes ──► script (its cron goes with it) ──► last totals read and stored ──► database ──► record
 
 A disconnect always ends with one answer, which explains in words what remains (`left`). Each step checks what exists,
-so all steps can be repeated: a killed process does that at its next start, from the operation's row. The working token
-is not permitted to delete tokens, so the answer names it (`revoke_token`).
+so all steps can be repeated. If the process is killed, the service repeats them from the operation's row at its next
+start. The working token is not permitted to delete tokens, so the answer names that token (`revoke_token`).
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ _CHANGED = _Reason("changed")
 async def disconnect(
     context: Context, user_id: int, account_id: str, commit: Commit[FormerAccount, R], deadline: float = math.inf
 ) -> R:
-    """Disconnect a user's account. For an account that was disconnected before, return the outcome.
+    """Disconnect a user's account. If the account was disconnected before, return the earlier outcome.
 
-    `deadline`: when the disconnect must end, whatever remains then (monotonic seconds).
+    `deadline`: when the disconnect must end, even if resources remain (monotonic seconds).
     Raises NotFound; Conflict operation_in_progress.
     """
     account = await context.store.read(accounts.get_account(user_id, account_id))
@@ -120,7 +120,7 @@ async def _carry_out(
 
 @dataclass
 class _Resource:
-    """A resource to remove, named by `facts`. `left`: why it remains; None: it is gone."""
+    """A resource to remove, named by `facts`. `left`: why it remains; None if it is gone."""
 
     kind: LeftKind
     facts: Mapping[str, str]
@@ -145,8 +145,9 @@ class _MadeRoute(_Resource):
 
 @dataclass
 class _Removal:
-    """One run through the steps. If a step fails, it records why its resources remain, and the next step follows. The
-    client has retried each call by then.
+    """One run through the steps. If a step fails, it records why its resources remain, and the next step follows.
+
+    The Cloudflare client has already retried each call by then.
     """
 
     context: Context
@@ -191,7 +192,10 @@ class _Removal:
         self.revoke_token = account.token_name
 
     async def run(self, deadline_scope: trio.CancelScope) -> None:
-        """Run all steps. Waiting that does not involve Cloudflare extends the deadline. Raises StoreUnavailable."""
+        """Run all steps. Time spent waiting for anything but Cloudflare extends the deadline.
+
+        Raises StoreUnavailable.
+        """
         self.deadline_scope = deadline_scope
         try:
             access = await self._access()
@@ -239,7 +243,7 @@ class _Removal:
         of_zone: dict[str, list[_MadeRoute]] = defaultdict(list)
         for made in self.routes:
             of_zone[made.route.zone_id].append(made)
-        # One account may have only this many concurrent calls; more tasks would only wait.
+        # One account may have only this many concurrent calls, so more tasks would only wait.
         limiter = trio.CapacityLimiter(self.context.config.edge.concurrency_per_account)
         async with trio.open_nursery() as nursery:
             for zone_id, wanted in of_zone.items():
@@ -291,14 +295,17 @@ class _Removal:
                     buffered_until = since + await self._buffer_wait_s(access)
                     self.deadline_scope.deadline += max(0.0, buffered_until - trio.current_time())
                     await trio.sleep_until(buffered_until)
-                # Without `force`, which would break other workers of the customer that refer to this one.
+                # Do not use `force`, which would break other workers of the customer that refer to this worker.
                 await workers.delete_script(access, SCRIPT_NAME)
                 self.script.left = None
         except EdgeError as error:
             self.script.left = _reason(error)
 
     async def _buffer_wait_s(self, access: Access) -> float:
-        """Return how long after the last request an isolate may hold events. Deleting the script earlier loses them."""
+        """Return how long an isolate may hold events after the last request.
+
+        Deleting the script earlier loses the events.
+        """
         level = 0
         if self.account.database_id is not None:
             try:
@@ -341,7 +348,7 @@ class _Removal:
         return None
 
     async def _keep_counts(self, access: Access, database_id: str) -> _Reason | None:
-        """Store the last totals. Return why that failed; None if the database can be deleted without loss."""
+        """Store the last totals. Return why this failed, or None if the database can be deleted without loss."""
         if self.account.installed_at is None or not self.keeps_counts:
             return None  # nothing was counted, or the counts are deleted anyway
         try:
@@ -369,7 +376,7 @@ def _database_resource(database_id: str, left: _Reason | None) -> _Resource:
 
 
 async def _routes_in(access: Access, zone_id: str, host: str) -> Sequence[Route]:
-    """Return the routes of a zone; none if the zone has left the account with its routes. Raises EdgeError."""
+    """Return the routes of a zone, or no routes if the zone has left the account. Raises EdgeError."""
     try:
         return await routes.list_routes(access, zone_id)
     except EdgeError as error:

@@ -2,9 +2,10 @@
 
     database and its tables ──► subdomain ──► script ──► cron ──► selfcheck (account `ready`) ──► done, by a first push
 
-Resources that the service did not create stay untouched. A script is the service's own if it has its tag; a database,
-if the store recorded that none existed before. Each change is recorded before the call, and its outcome right after it.
-A failed install can therefore be repeated, and finds what the previous one created.
+Resources that the service did not create stay untouched. A script is the service's own if it has the service's tag. A
+database is the service's own if the store recorded that none existed before. Each change is recorded before its call,
+and the outcome directly after the call. A failed install can therefore be repeated, and the repeat finds what the
+previous install created.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ log = logging.getLogger(__name__)
 _PREVIOUS_KEY_MS = DAY_MS
 # How many random names on workers.dev are tried.
 _SUBDOMAIN_TRIES = 3
-# A database of the worker's name that was created about when the service requested it, and did not exist before, is the
-# service's own. The clocks may differ by this much.
+# A database with the worker's name is the service's own if it did not exist before and was created at about the time
+# when the service requested it. The clocks may differ by this much.
 _CLOCK_SKEW_MS = 300_000
 
 
@@ -55,7 +56,8 @@ async def _ensure_database(job: Job) -> None:
 async def _register_subdomain(job: Job) -> None:
     """Register a name on workers.dev if the account has none, which means that it has not used Workers before.
 
-    The worker is not reachable under it (see `set_cron`). The name is permanent, so it is random.
+    The worker is not reachable under this name (see `set_cron`). The name is permanent, so the service chooses a random
+    name.
     """
     access = _access(job)
     for _ in range(_SUBDOMAIN_TRIES):
@@ -119,7 +121,7 @@ async def set_cron(job: Job) -> None:
 
 
 def _access(job: Job) -> Access:
-    """The account with its working token, which may be only seconds old."""
+    """Return the account with its working token, which may be only seconds old."""
     return job.context.access(job.account).settling(job.context.config.edge.settling_s)
 
 
@@ -131,7 +133,7 @@ async def _find_or_create_database(context: Context, access: Access, account: Ac
         await context.store.run(accounts.forget_database(account.id))
     existing = await d1.find(access, DATABASE_NAME)
     if existing is None:
-        # Recorded first: a database of this name that is found later is the one created here.
+        # Record this first, so that a database of this name that is found later is known to be the one created here.
         await context.store.run(accounts.record_database_creation(account.id, context.clock()))
         existing = await _create_database(access, account)
     elif not may_be_ours(account, existing):
@@ -162,7 +164,8 @@ async def _create_database(access: Access, account: Account) -> Database:
 async def check_script(context: Context, access: Access, account: Account) -> Script | None:
     """Return the existing worker if an upload may replace it; None if there is no worker.
 
-    Raises EdgeRefused: name_taken, a foreign script has the name; resource_drift, the script was changed outside.
+    Raises EdgeRefused name_taken if a foreign script has the name, and resource_drift if the script was changed outside
+    the service.
     """
     script = await workers.get_script(access, SCRIPT_NAME)
     if script is None:
@@ -177,9 +180,10 @@ async def check_script(context: Context, access: Access, account: Account) -> Sc
 def push_second(edge_account_id: str) -> int:
     """Return the second of the hour at which an account's worker pushes, spread over all accounts.
 
-    It starts at minute 3, after the last events of the previous hour are written and folded, and ends at minute 52, so
-    that a failed push can be retried within the hour. The cron run starts with its minute and waits for the second. The
-    second is at most 44: with 15 seconds for the service's response, the run ends before the next one starts.
+    Pushes start at minute 3, after the worker has written the previous hour's last events and added them to its totals.
+    They end at minute 52, so that a failed push can be retried within the hour. The cron run starts with its minute and
+    waits for the second. The second is at most 44: with 15 seconds for the service's response, the run ends before the
+    next run starts.
     """
     seconds, minute = divmod(zlib.crc32(edge_account_id.encode()), 50)
     return (3 + minute) * 60 + seconds % 45

@@ -1,4 +1,4 @@
-"""The last totals of a deleted worker: unpushed counts are read from its database and stored.
+"""The last totals of a deleted worker: the service reads the unpushed counts from its database and stores them.
 
 Afterwards the service has everything that was counted, as after a final push. The number of calls grows with the rows
 (several thousand per call), not with the targets.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A cron run that began before the worker was deleted may still move events during the read, which then restarts.
+# A cron run that began before the worker was deleted may still move events during the read. The read then restarts.
 _TRIES = 3
 # Limits how long one transaction occupies the store's writer.
 _TARGETS_A_PART = 1_000
@@ -40,8 +40,8 @@ _TARGETS_A_PART = 1_000
 async def keep_last_totals(context: Context, access: Access, account_id: str, database_id: str) -> None:
     """Read and store the last totals. Can be repeated.
 
-    Raises EdgeRefused, EdgeUnavailable; ValueError, KeyError, TypeError: the database holds data that the worker did
-    not write.
+    Raises EdgeRefused, EdgeUnavailable; ValueError, KeyError or TypeError if the database holds data that the worker
+    did not write.
     """
     pushed_as_of = await context.store.read(totals.pushed_as_of(account_id))
     now = context.clock()
@@ -66,8 +66,8 @@ async def _state(access: Access, database_id: str) -> Sequence[Row]:
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
     """Read the days from `first_day` on that the worker has closed, and the counts of open days.
 
-    Of closed days that the worker has already deleted, only those still queued for a push are returned; the store has
-    the others.
+    If the worker has already deleted a closed day, the day is returned only if it is still queued for a push. The store
+    has the other days.
     """
     meta = await recovery.read_meta(access, database_id)
     counts = OpenCounts(meta.closed_day)

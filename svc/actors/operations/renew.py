@@ -1,6 +1,6 @@
 """Renewing the working token: exchange a one-day bootstrap token for a new working token, and delete the old one.
 
-The account keeps its token until the new one is created, tested and stored, in one transaction with the answer. The
+The account keeps its token until the new token is created, tested, and stored in one transaction with the answer. The
 worker, its key, database and routes do not change.
 
     begun (row) ──► token created, tested ──► token stored, done ──► old token and tokens of lost attempts deleted,
@@ -42,7 +42,7 @@ R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-# Time for deleting what a failed renewal created, within the request.
+# The time within the request for deleting what a failed renewal created.
 _CLEAN_UP_S = 4.0
 
 
@@ -64,8 +64,8 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
 
     Raises NotFound; Conflict account_not_ready, operation_in_progress; ServiceError invalid_bootstrap,
     bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed, orphan_not_deleted;
-    renew_lost (a token may still be valid; `details.revoke_token` names it); EdgeUnavailable (nothing has changed;
-    retry). If tokens may still be valid, `details.revoke_tokens` of the error names them.
+    renew_lost if a token may still be valid, which `details.revoke_token` names. After EdgeUnavailable, nothing has
+    changed and the caller can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
     """
     stored_answer = await context.stored_answer(commit)
     if stored_answer is not None:
@@ -101,14 +101,15 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     )
     found = await health_check.state_with_new_token(context, renewed)
     answer = await context.store.run(commit(renewals.finish_renew(account, operation.id, made, found, context.clock())))
-    # Tokens that cannot be deleted in time leave a warning: the token is renewed and the answer is stored.
+    # If tokens cannot be deleted in time, a warning remains, because the token is already renewed and the answer
+    # stored.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
     return answer
 
 
 async def end_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """End a renewal whose process died. A renewal in this process has always ended before duties run."""
+    """End a renewal whose process died. A renewal of this process has always ended before duties run."""
     del timers
     await _end_interrupted(context, account.id)
     return math.inf
@@ -127,7 +128,7 @@ async def _end_interrupted(context: Context, account_id: str) -> None:
 async def _give_up(context: Context, access: Access, account: Account, cause: ServiceError) -> ServiceError:
     """End a renewal that cannot continue, and delete what it created.
 
-    Returns the refusal with the names of tokens that may still be valid; `renew_lost` after a transient failure.
+    Returns the refusal with the names of tokens that may still be valid, or `renew_lost` after a transient failure.
     """
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind != "renew":

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After this many transient failures (about four minutes of waits) the operation fails and the user sees it.
+# After this many transient failures (about four minutes of waits), the operation fails and the user sees the failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
 # A token that exceeds 1,200 calls in five minutes is blocked for five minutes (platform docs: limits).
 _LONGEST_BLOCK_S = 300.0
-# Details of a failure that does not concern the attempted change, so a later attempt may succeed.
+# Details of a failure that has nothing to do with the attempted change, so a later attempt may succeed.
 _TRANSIENT = {"transient": True}
 
 
@@ -57,8 +57,8 @@ class Work:
     """The parts of one kind of operation. All except the steps are transactions that get the time (epoch ms).
 
     `begin` gets the ids of the account and of the new operation. The names of `steps` are shown to the user. `done`
-    follows the last step, and finishes the operation or starts its self-check. `unconfirmed` ends a self-check without
-    a push from the worker in time; None: this kind has no self-check.
+    follows the last step, and finishes the operation or starts its self-check. `unconfirmed` ends a self-check if the
+    worker does not push in time; None means that this kind has no self-check.
     """
 
     begin: Callable[[str, str, int], Tx[Account]]
@@ -69,7 +69,7 @@ class Work:
 
 
 async def resume(context: Context, work: Work, operation: Operation, timers: Timers) -> float:
-    """Continue a running operation if it is due. Return when to call this again (monotonic seconds)."""
+    """Continue a running operation if it is due. Return when to call this function again (monotonic seconds)."""
     if operation.step == operations.SELFCHECK and work.unconfirmed is not None:
         return await _watch_selfcheck(context, operation, work.unconfirmed)
     if trio.current_time() < timers.operation_at:

@@ -2,10 +2,10 @@
 
     tables ──► script ──► cron ──► selfcheck (the new worker runs) ──► done, with its first push
 
-Until the upload the old worker runs, with tables that only gained something, so visitors notice nothing. Its database
-and all data stay. The new worker gets its own key, and the old key is accepted for one more day: Cloudflare's
-documentation and its users disagree on whether an upload can keep a secret that it does not include, and the pushes of
-a worker without a key would be rejected. A failed update leaves the account as it was.
+Until the upload, the old worker runs. The new tables only add to what it uses, so visitors notice nothing. Its database
+and all data stay. The new worker gets its own key, and the old key is accepted for one more day. Cloudflare's
+documentation and its users disagree on whether an upload keeps a secret that it does not include, and the service would
+reject pushes from a worker without a key. A failed update leaves the account as it was.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def _migrate(job: Job) -> None:
     context, account = job.context, job.account
     context.check_push_url()
     access = context.access(account)
-    # Whatever is missing was deleted by its owner; an update does not restore it.
+    # If a resource is missing, its owner deleted it, and an update does not restore it.
     if await check_script(context, access, account) is None:
         raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was deleted outside the service.")
     if account.database_id is None or await d1.get(access, account.database_id) is None:

@@ -34,11 +34,11 @@ def add_wanted(
     now: int,
     draw: Callable[[], str] = new_code,
 ) -> Tx[list[Link | ServiceError]]:
-    """Add all links that can be added. Return, in order, each link or why it was rejected.
+    """Add all links that can be added. Return, in order, each link or the error that rejects it.
 
     A ServiceError in `wanted` is returned as it is. `draw` returns random codes.
 
-    Raises Conflict link_host_required, Forbidden limit_reached, NotFound; nothing is added then.
+    Raises Conflict link_host_required, Forbidden limit_reached, NotFound. In these cases, nothing is added.
     """
     valid = [one for one in wanted if not isinstance(one, ServiceError)]
     if not valid:
@@ -50,7 +50,7 @@ def add_wanted(
         code = one.code or _new_unused(codes, draw)
         codes.add(code)
         batch.append(new_link(account, one.url, code, one.rules, now))
-    # One in several thousand batches draws a code that is taken. After this lock no other request can take one.
+    # One in several thousand batches draws a code that is taken. After this lock, no other request can take a code.
     yield from lock_user(account.user_id)
     drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
     while taken := set((yield from used_codes(account.id, drawn))):

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.model import Account, Figure, UnavailableReason
 
-# not_kept: the worker has deleted the day; not_counted: its database did not exist then.
+# not_kept: the worker has deleted the day. not_counted: the worker's database did not exist on that day.
 Missing = Literal["not_kept", "not_counted"]
 
-# Seconds before the read's deadline at which it stops waiting for Cloudflare's count, because the rest is complete.
+# The read stops waiting for Cloudflare's count this many seconds before its deadline, to return the other numbers.
 _SPARE_S = 0.5
 
 
 @dataclass(frozen=True)
 class WorkerSide:
-    """A day in the worker's database, or why it is unavailable, and Cloudflare's count of the worker's requests.
+    """A day in the worker's database, or why the day is unavailable, and Cloudflare's count of the worker's requests.
 
     `requests` is None if Cloudflare does not report it.
     """
@@ -64,7 +64,7 @@ async def _read_side(day: int, stored: Mapping[str, Stored], access: Access, dat
 
 
 async def _read_requests(access: Access, day: int) -> Figure | None:
-    """Cloudflare's request count. It is only shown beside the other numbers; nothing depends on it."""
+    """Return Cloudflare's request count, which is only shown beside the other numbers; nothing depends on it."""
     with trio.move_on_at(trio.current_effective_deadline() - _SPARE_S):
         try:
             return await analytics.script_requests(access, SCRIPT_NAME, day)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _CODE_CHARS = 6
-# No easily confused characters, because codes are read aloud and typed from paper. No vowels, so that codes form
-# neither words (rude ones included) nor any of model.RESERVED_CODES.
+# Codes contain no easily confused characters, because people read them aloud and type them from paper. They contain
+# no vowels, so that they form neither words (including rude ones) nor any of model.RESERVED_CODES.
 CODE_ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZbcdfghjkmnpqrstvwxyz"
-# 48^6 codes against 10,000 links: the chance that two random codes in a row are taken is one in a trillion.
+# With 48^6 codes and 10,000 links, the chance that two random codes in a row are taken is one in a trillion.
 _TRIES = 4
 
 
@@ -31,7 +31,7 @@ async def add(
 ) -> R:
     """Add a link. Without `code`, it gets a random code.
 
-    Raises Conflict link_host_required, link_exists; Invalid (a target is on the link host); Forbidden limit_reached.
+    Raises Conflict link_host_required, link_exists; Invalid if a target is on the link host; Forbidden limit_reached.
     """
     for _ in range(_TRIES - 1 if code is None else 0):
         try:

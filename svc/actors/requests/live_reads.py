@@ -1,7 +1,7 @@
-"""Reads of an account's own database for a waiting request: one call for the newest data, cached for a few minutes.
+"""Reads of an account's own database for a waiting request. One call reads the newest data; the result is cached.
 
-Equal reads at the same time share one call. The call runs in a separate task, so a client that disconnects does not
-cancel it for others. Each caller waits for at most `report_read_s`.
+Identical reads at the same time share one call. The call runs in a separate task, so a client that disconnects does not
+cancel the call for others. Each caller waits for at most `report_read_s`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Key = tuple[str, str, Hashable]
 # A page that waits for a site's first view polls often and expects a quick result; simultaneous polls share a read.
 _FIRST_VIEW_KEPT_S = 10
 
-# Measured by the length of the text, a third to a quarter of the size in memory. A report takes a few kB.
+# Measured by the length of the text, which is a third to a quarter of the size in memory. A report takes a few kB.
 _KEPT_BYTES = 16_000_000
 
 
@@ -85,7 +85,7 @@ class LiveReads:
         return await self._read_target(user_id, account, days, days)
 
     async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
-        """Like `read`, for a site that waits for its first view. Includes yesterday, in case midnight passes."""
+        """Read like `read`, for a site that waits for its first view. Includes yesterday, in case midnight passes."""
         today = day_of(self._context.clock())
         days = TargetDays(site_id, today - 1, today)
         return await self._read_target(user_id, account, days, ("first view", days), _FIRST_VIEW_KEPT_S)
@@ -96,7 +96,7 @@ class LiveReads:
         now, caps = self._context.clock(), self._context.bundle.caps
 
         def count(found: Found) -> Live:
-            # Reports show the largest keys only, so the cache entry of a large site stays small.
+            # Reports show only the largest keys, so the cache entry of a large site stays small.
             return add_up(Rows(*found), days, caps, now).with_tops()
 
         return await self.ask(user_id, account, key, partial(_query_and_build, read_statements(days), count), kept_s)
@@ -109,11 +109,11 @@ class LiveReads:
         read: Callable[[Access, str], Awaitable[T]],
         kept_s: float | None = None,
     ) -> T | Unavailable:
-        """Return a cached result, the result of a running read, or that of a new read, which counts against the limit.
+        """Return the result of a cached read, a running read, or a new read, which counts against the limit.
 
         Failures are not cached; the user's limit bounds the retries. `key` identifies the read within the account.
-        `kept_s`: cache duration; None for that of reports. `read` gets the account and its database id. It must only
-        read, and raises ValueError, KeyError or TypeError for data that the worker did not write.
+        `kept_s`: the cache duration; None means the same as for reports. `read` gets the account and its database id.
+        It must only read, and raises ValueError, KeyError or TypeError for data that the worker did not write.
         """
         now = self._context.clock()
         kept_ms = (self._context.config.timing.report_cache_s if kept_s is None else kept_s) * 1000
@@ -122,7 +122,7 @@ class LiveReads:
         installed = account.installed_at is not None and account.sealed_token is not None
         if account.database_id is None or not installed or account.state == "revoked":
             return Unavailable("not_installed")
-        # Includes the database id, because the account can get a new database.
+        # The key includes the database id, because the account can get a new database.
         cache_key = (account.id, account.database_id, key)
         kept = self._kept.get(cache_key)
         if kept is not None and 0 <= now - kept.at < kept_ms:
@@ -170,7 +170,7 @@ class LiveReads:
             return Unavailable("not_installed")
         except EdgeRefused as error:  # only `revoked` means that the token is invalid
             return Unavailable("not_installed" if error.code == "revoked" else "cloudflare")
-        except (EdgeError, trio.TooSlowError, StoreUnavailable):  # the store: recording the refusal failed
+        except (EdgeError, trio.TooSlowError, StoreUnavailable):  # StoreUnavailable: recording the refusal failed
             return Unavailable("cloudflare")
         except (ValueError, KeyError, TypeError, RecursionError):  # a foreign program wrote into the database
             return Unavailable("cloudflare")

@@ -31,7 +31,7 @@ async def add(
     *,
     respect_gpc: bool = False,
 ) -> R:
-    """Add a site. Its snippet is available immediately; a duty creates its route afterwards.
+    """Add a site. Its snippet is available immediately, and a duty creates its route afterwards.
 
     An inactive zone or a missing proxied DNS record becomes a warning of the site.
 
@@ -56,7 +56,7 @@ async def add(
 async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
     """Give a site a new path, whose route a duty creates afterwards. The old path is still counted for a while.
 
-    Raises NotFound, Conflict site_not_active, Forbidden limit_reached (too many old paths).
+    Raises NotFound, Conflict site_not_active, and Forbidden limit_reached if the site has too many old paths.
     """
     until = context.clock() + round(context.config.timing.retiring_days * DAY_MS)
     path, script_name = new_site_path(), new_script_name(other_than=site.script_name)
@@ -102,7 +102,7 @@ def new_site(
 
 
 def new_script_name(other_than: str = "") -> str:
-    """A random name of 2 to 5 characters, without `.js`."""
+    """Return a random name of 2 to 5 characters, without `.js`."""
     while (name := random_base32(2 + secrets.randbelow(4))) == other_than:
         pass
     return name

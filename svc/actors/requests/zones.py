@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from svc.edge.zones import HostRecords, Zone
     from svc.model import Account
 
-# The limit of the specification; a longer list is cut, and marked as cut.
+# The limit of the specification. A longer list is truncated, and marked as truncated.
 _ZONES_LISTED = 1_000
 
 _NOT_FOUND = 404
 
 
 async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bool]:
-    """Return all zones sorted by name, and whether the list was cut. Raises Conflict account_not_ready, EdgeError."""
+    """Return all zones by name, and whether the list was truncated. Raises Conflict account_not_ready, EdgeError."""
     check_connected(account)
     async with account_state.refusals_recorded(context, account):
         return await zones.list_zones(context.access(account).awaited(), limit=_ZONES_LISTED)
@@ -38,7 +38,7 @@ class ZoneNotActive(EdgeRefused):
 
 
 async def zone_and_records(context: Context, account: Account, host: str) -> tuple[Zone, HostRecords]:
-    """Return the zone that contains `host`, active or not, and the DNS records of the host.
+    """Return the zone that contains `host`, even if it is inactive, and the host's DNS records.
 
     Raises ServiceError zone_not_found; Conflict account_not_ready; EdgeError.
     """
@@ -55,7 +55,7 @@ async def current_zone(access: Access, host: str, zone_id: str, refusal: EdgeErr
     """Return the current zone of `host` after `zone_id` refused a call; None if the host is in no zone.
 
     Cloudflare does not document how it refuses calls on zones that left the account or are inactive. Raises
-    ZoneNotActive if the zone is in the account and inactive; `refusal` if neither explains it.
+    ZoneNotActive if the zone is in the account and inactive. Raises `refusal` if neither reason explains it.
     """
     if isinstance(refusal, EdgeUnavailable) and refusal.remote_status != _NOT_FOUND:
         raise refusal

@@ -1,4 +1,4 @@
-"""The daily advice: how close an account is to the limits of its plan, from the usage that Cloudflare reports.
+"""The daily advice: how close an account is to the limits of its plan, based on the usage that Cloudflare reports.
 
 Each account has a fixed time of day, from 01:00 UTC on, when the figures of the previous day are complete. A failed
 read is retried after an hour. The due time is stored, so a restart loses nothing; overdue advice is spread over the
@@ -89,7 +89,7 @@ class _UsageReader:
                     await part(access)
                 except EdgeRefused as error:
                     self._log_failure(error)  # other parts may succeed
-        except ServiceError as error:  # also affects the other parts: Cloudflare is down, or the token is unreadable
+        except ServiceError as error:  # affects the other parts as well: Cloudflare is down, or the token is unreadable
             self._log_failure(error)
 
     def _log_failure(self, error: ServiceError) -> None:

@@ -1,9 +1,9 @@
-"""E-mail notifications: one for each problem of an account that needs attention, and one when all are resolved.
+"""E-mail notifications: one for each problem that needs attention, and one when all problems are resolved.
 
 A duty compares the account's current problems with the stored ones (`accounts.told`), so code that changes an account
-need not consider e-mails. A problem is reported once it has lasted for a while, and forgotten once it has been gone for
-as long, so that a flapping problem is reported once. The stored problems and the e-mails are written in one
-transaction; the outbox sends the e-mails.
+need not deal with e-mails. A problem is reported once it has lasted for a while, and forgotten once it has been gone
+for the same time, so that a flapping problem is reported only once. The stored problems and the e-mails are written in
+one transaction; the outbox sends the e-mails.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 _STATES = ("revoked", "permission_error", "resource_drift", "no_connection")
 # After an outage of the service, all workers push within two hours.
 _NEXT_PUSHES_MS = 7_200_000
-# A problem is reported after it has lasted this long, and forgotten after it has been gone this long.
+# A problem is reported after it has lasted this long, and forgotten after it has been gone for the same time.
 _LASTING_MS = 900_000
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A stored problem: since when it exists, whether it was reported, and since when it is gone (epoch ms)."""
+    """A stored problem: when it began, whether it was reported, and when it ended. Times are epoch ms."""
 
     since: int
     told: bool = False
@@ -51,7 +51,7 @@ class Step:
 
     @property
     def well(self) -> bool:
-        """True if there is no problem and has not been for a while."""
+        """True if there is no problem, and there has been none for a while."""
         return not self.seen
 
 

@@ -2,10 +2,10 @@
 
     canary accounts ──► push for [worker] canary_wait_s ──► all other accounts, spread over [worker] spread_s
 
-The rollout halts when too many updates fail. An update fails if it is refused, or if the new worker does not push in
-time or stops pushing. The service then logs one ERROR, and `svc rollout resume` or a newer bundle continues the
-rollout. All state is in the store, so a restart continues where the process ended, and the next poll picks up commands.
-The updates themselves are operations of the accounts' actors.
+The rollout halts when too many updates fail. An update fails if Cloudflare refuses it, or if the new worker does not
+push in time or stops pushing. The service then logs one ERROR, and `svc rollout resume` or a newer bundle continues the
+rollout. All state is in the store, so after a restart the rollout continues where it was, and the next poll picks up
+commands. The updates themselves are operations of the accounts' actors.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ log = logging.getLogger(__name__)
 _CANARIES = 3
 # The rollout halts at this number of failures among the newest `rollouts.RECENT` outcomes.
 _MOST_FAILED = 4
-# Limit on unconfirmed updates, as a multiple of the running ones: bounds the damage of a broken worker.
+# The limit on unconfirmed updates, as a multiple of the running updates. It bounds the damage that a broken worker
+# causes.
 _UNCONFIRMED = 4
-# An account whose update failed is retried after this time, once no other account waits.
+# An account whose update failed is retried after this time, but only when no other account is waiting.
 _RETRY_MS = 6 * HOUR_MS
-# Periods between two polls when there is nothing to update.
+# The number of periods between two polls when there is nothing to update.
 _IDLE_PERIODS = 20
 # If the last poll is older than this time and this number of periods, the service was down and received no pushes.
 _AWAY_MS = 600_000
@@ -77,7 +78,7 @@ async def advance(context: Context) -> int:
     """
     now = context.clock()
     if context.config.push_url_problem(context.push_url) is not None:
-        return _IDLE_PERIODS  # no worker could push; already logged at startup
+        return _IDLE_PERIODS  # no worker could push; this was logged at startup
     away_ms = max(_AWAY_MS, int(_AWAY_PERIODS * context.config.timing.rollout_every_s * 1000))
     rollout, progress = await context.store.run(rollouts.poll(context.bundle.sha256, away_ms, now))
     if rollout.started_at == now:
@@ -85,7 +86,7 @@ async def advance(context: Context) -> int:
     if rollout.state == "halted":
         return _IDLE_PERIODS
     if rollout.state == "running" and is_failing(progress.recent, progress.counts["under_way"]):
-        # A command may have halted it first.
+        # A command may have halted the rollout first.
         if await context.store.run(rollouts.stop(rollout, "failures", now)):
             fields = {"bundle": rollout.bundle, "updated": rollout.updated, "failed": rollout.failed}
             log.error("rollout halted; run `svc rollout status`", extra=fields)
@@ -137,7 +138,7 @@ async def _begin_due(context: Context, rollout: Rollout, progress: Progress, fou
 
 
 def _canaries(context: Context, progress: Progress, found: list[Candidate]) -> list[Candidate]:
-    """Return the configured canary accounts, else those of the first user; any accounts if there are none of these."""
+    """Return the configured canary accounts, or else the first user's accounts, or else any accounts."""
     named = context.config.worker.canary
     tried = len(progress.recent) + progress.counts["under_way"]
     own = [one for one in found if (one.edge_account_id in named if named else one.is_first_user)]

@@ -3,9 +3,9 @@
     password verified ──► user row detached (`store/user_deletions.py`) ──► all accounts disconnected ──►
         totals deleted in batches ──► other data deleted in batches ──► user row deleted, e-mail with the result sent
 
-A deletion is a row from its first commit on, and a separate task beside the accounts' tasks. It continues if the
-client disconnects, and a killed process continues it at its next start. Each step checks what exists and can be
-repeated. A deletion always ends; it reports resources that remain at Cloudflare.
+A deletion has a row from its first commit on, and a separate task beside the accounts' tasks. It continues if the
+client disconnects. If the process is killed, the service continues the deletion at its next start. Each step checks
+what exists and can be repeated. A deletion always ends, and it reports the resources that remain at Cloudflare.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Concurrent disconnects per user; more would only wait for the user's share of calls to Cloudflare.
+# Concurrent disconnects per user. More disconnects would only wait for the user's share of calls to Cloudflare.
 _CONCURRENCY = 8
-# After this time, Cloudflare is no longer called and the remaining resources are reported. With a responsive Cloudflare
-# a thousand accounts take less.
+# After this time, the service stops calling Cloudflare and reports the remaining resources. If Cloudflare responds
+# quickly, a thousand accounts take less time.
 _LONGEST_S = 1_800.0
 # After this many failures an account is disconnected without calling Cloudflare.
 _TRIES = 3
@@ -96,9 +96,9 @@ class UserDeletions:
         """Delete the user of the session with this access token. Further callers wait for the same deletion.
 
         `verified`: the stored hash that the password was checked against. Cancelling the caller does not stop the
-        deletion. Raises Unauthorized: the user does not exist; Forbidden invalid_password: the password was changed
-        since the check; StoreUnavailable: nothing was begun; Stopping: a deletion that has begun continues at the next
-        start.
+        deletion. Raises Unauthorized if the user does not exist, and Forbidden invalid_password if the password was
+        changed since the check. After StoreUnavailable, nothing was begun. After Stopping, a deletion that has begun
+        continues at the next start.
         """
         departure = self._going_on.get(user_id)
         if departure is None:
@@ -119,7 +119,7 @@ class UserDeletions:
     async def _run_to_end(
         self, user_id: int, departure: _Departure, work: Callable[[], Awaitable[DeletionResult]]
     ) -> None:
-        """Run a deletion to its end. After a crash its callers get `internal`, and it starts again."""
+        """Run a deletion to its end. After a crash, its callers get `internal` and the deletion starts again."""
         crashes = 0
         try:
             while True:

@@ -1,10 +1,10 @@
 """The config sync: keep the worker's configuration (sites, links, link host, retention) equal to the store.
 
-Every change raises the account's version. A sync writes the rows that are newer than the worker's database, oldest
-first, and raises the version there last. An interrupted or repeated sync therefore leaves the same rows. The sync first
-reads the version of the worker's database, so that a store that lost commits is noticed (`recovery`).
+Every change increments the account's version. A sync writes the rows that are newer than the worker's database, oldest
+first, and sets the version there last. A sync that is interrupted or repeated therefore produces the same rows. The
+sync first reads the version of the worker's database, so that it notices if the store has lost commits (`recovery`).
 
-A single change is synced immediately. In a long series of changes, the changes of several seconds share a sync.
+A single change is synced immediately. In a long series of changes, all changes within several seconds share a sync.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 600.0
 _AFTER_MIDNIGHT_S = 60.0
-# Rate limit: a sync makes two calls. After a burst of this many syncs, one sync per interval.
+# Rate limit: a sync makes two calls. After a burst of this many syncs, there is one sync per interval.
 _BURST = 8
 _EVERY_S = 10.0
 
@@ -50,7 +50,9 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
     if account.state not in SERVING or account.database_id is None:
         return math.inf
     if account.synced_version >= account.config_version and account.restored_as_of is None:
-        await _clear_limit_warning(context, account)  # needed here if the process crashed right after the last sync
+        await _clear_limit_warning(
+            context, account
+        )  # needed here in case the process crashed right after the last sync
         return math.inf
     if trio.current_time() < timers.sync_at:
         return timers.sync_at

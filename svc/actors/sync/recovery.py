@@ -1,7 +1,7 @@
 """Recovery of a store that is behind its workers, because it was restored from a backup or lost its last commits.
 
-A sync records the version that it is about to write before it writes. A worker's database with a higher version than
-recorded was therefore written by commits that this store does not have.
+Before a sync writes, it records the version that it is about to write. If a worker's database has a higher version than
+recorded, that version comes from commits that this store does not have.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ async def read_meta(access: Access, database_id: str) -> WorkerMeta:
 
 
 def is_behind(account: Account, meta: WorkerMeta) -> bool:
-    """Return True if the worker has a configuration version that the store never asked for, or if the store was
-    restored and may lack totals that the worker has pushed.
+    """Return True if the worker has a configuration version that the store never recorded, or the store was restored.
+
+    A restored store may lack totals that the worker has pushed.
     """
     return account.restored_as_of is not None or meta.config_version > account.asked_version
 
@@ -51,9 +52,9 @@ def is_behind(account: Account, meta: WorkerMeta) -> bool:
 async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
     """Prepare an account that is behind for a full sync. Return the account as it is afterwards.
 
-    Removes rows from the worker that the store does not know, and reads back the totals since the newest stored push.
-    Can be interrupted and repeated: the sync itself is recorded only afterwards. Raises EdgeRefused, EdgeUnavailable,
-    NotFound.
+    Removes the worker's rows that the store does not know, and reads back the totals since the newest stored push. Can
+    be interrupted and repeated, because the sync itself is recorded only afterwards. Raises EdgeRefused,
+    EdgeUnavailable, NotFound.
     """
     log.warning(
         "store behind the worker",
@@ -89,7 +90,7 @@ async def _read_back_totals(
     known_as_of = account.restored_as_of
     if known_as_of is None:
         known_as_of = await context.store.read(totals.pushed_as_of(account.id)) or 0
-    # Even a day that is known to its end may lack its final part.
+    # Even a day that is known up to its last hour may lack its final part.
     first_day = max(day_of(known_as_of - 1), day_of(context.clock()) - totals.OLDEST_DAYS)
     open_hours, open_days = await d1.query(
         access, database_id, stored_totals.open_statements(meta.closed_day, meta.as_of)

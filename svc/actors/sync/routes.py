@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A call whose response was lost may still take effect later, so a missing route is searched once more after this time.
+# A call whose response was lost may still take effect later, so the service searches for a missing route again after
+# this time.
 _LATE_MS = 300_000
 
 
@@ -56,7 +57,7 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
 
 
 async def end_old_paths(context: Context, account: Account, timers: Timers) -> float:
-    """Retire a site's old paths when their time ends: the worker stops counting them and their routes are removed."""
+    """Retire a site's old paths when they expire: the worker stops counting them, and their routes are removed."""
     del timers
     until = await context.store.read(site_paths.next_path_end(account.id))
     if until is not None and context.clock() >= until:
@@ -107,8 +108,8 @@ async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[
 
 async def _create_link_host_route(context: Context, access: Access, account: Account, host: LinkHost) -> bool:
     """Create the link host's route. Return True if it is active."""
-    # Fail closed: above the daily request limit, visitors get Cloudflare's error page and not a timeout of the dummy
-    # DNS record.
+    # Fail closed: above the daily request limit, visitors get Cloudflare's error page instead of a timeout from the
+    # dummy DNS record.
     wanted = _Wanted(host.host, link_pattern(host.host), fail_open=False)
     made = await _create_route(access, wanted, host.zone_id)
     await context.store.run(
@@ -122,7 +123,7 @@ async def _create_link_host_route(context: Context, access: Access, account: Acc
 async def _create_site_routes(context: Context, access: Access, unrouted: Sequence[Site], timers: Timers) -> bool:
     """Create the routes of these sites and of their old paths. Return True if all are active.
 
-    If a zone refuses a route because it is inactive, its other sites are not tried.
+    If Cloudflare refuses a route because its zone is inactive, the zone's other sites are not tried.
     """
     all_active = True
     inactive: dict[str, _RouteResult] = {}
@@ -150,7 +151,8 @@ async def _create_site_routes(context: Context, access: Access, unrouted: Sequen
 def _check_soon(context: Context, site: Site, timers: Timers) -> None:
     """Schedule a health check for a site with a route and warnings, because the warnings may be outdated.
 
-    A zone that was inactive has probably become active, so that check is due now; DNS records are checked hourly.
+    A zone that was inactive has probably become active, so a check because of such a warning is due now. DNS records
+    are checked hourly.
     """
     became_active = any(warning.code == "zone_not_active" for warning in site.warnings)
     wait_s = 0 if became_active else context.config.timing.health_every_s
@@ -184,7 +186,7 @@ class _Wanted:
 
 @dataclass(frozen=True)
 class _RouteResult:
-    """The result of creating a route. `warning`: the zone refused it because it is inactive."""
+    """The result of creating a route. `warning`: Cloudflare refused the route because its zone is inactive."""
 
     zone_id: str
     state: RouteState
@@ -217,8 +219,8 @@ def _raise_account_wide(refusal: EdgeRefused) -> None:
 async def _create_in_current_zone(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
     """Create the route in the zone of its host.
 
-    A zone that has left the account refuses every call with an undocumented code. That concerns only this host, not
-    the account. If the zone comes back, it has another id.
+    If a zone has left the account, every call on it is refused with an undocumented code. This concerns only the host,
+    not the account. If the zone comes back, it has another id.
     """
     try:
         return await _create_in_zone(access, wanted, zone_id)
@@ -235,7 +237,7 @@ async def _create_in_current_zone(access: Access, wanted: _Wanted, zone_id: str)
 
 
 async def _create_in_zone(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
-    """Create the route unless it exists. Searches for it first, and again after a lost response."""
+    """Create the route unless it exists. Searches for the route first, and again if a response was lost."""
     pattern = wanted.pattern
     found = await _find(access, zone_id, pattern)
     if found is None:
@@ -265,8 +267,8 @@ async def _find(access: Access, zone_id: str, pattern: str) -> Route | None:
 async def remove(access: Access, unwanted: ObsoleteRoute) -> Literal["removed", "gone", "not_ours"]:
     """Delete a route that is unchanged: the service's pattern and worker, with any id.
 
-    "not_ours": the route was changed outside the service and stays. "gone": there is no such route, and the service
-    knows of none. Raises EdgeRefused, EdgeUnavailable.
+    Returns "not_ours" if the route was changed outside the service and stays, and "gone" if there is no such route.
+    Raises EdgeRefused, EdgeUnavailable.
     """
     zone_id = unwanted.zone_id
     try:

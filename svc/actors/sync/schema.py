@@ -1,11 +1,11 @@
-"""Migrations of a worker's database: bring its tables to the bundle's schema, never backwards.
+"""Migrations of a worker's database: bring its tables to the bundle's schema, but never to an older schema.
 
     number read ──► newer than the bundle's: refused, nothing changed
         │
         └──► one call per migration, which ends by storing the new number ──► up to date
 
 Cloudflare does not document whether a batch over the REST API is one transaction (in a worker's binding it is), and
-responses can be lost. So statements can be repeated, and an existing column is not added again.
+responses can be lost. All statements can therefore be repeated, and an existing column is not added again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ADDS_COLUMN = re.compile(r"alter table (\w+) add column (\w+)")
 async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> None:
     """Apply the bundle's migrations that the database lacks.
 
-    Raises EdgeRefused, EdgeUnavailable; Conflict schema_newer: the database has the schema of a newer bundle.
+    Raises EdgeRefused, EdgeUnavailable; Conflict schema_newer if the database has the schema of a newer bundle.
     """
     number = await _read_number(access, database_id, bundle)
     if number > bundle.schema:

@@ -54,8 +54,9 @@ def ownership_tag(account_id: str) -> str:
 async def upload_status(context: Context, access: Access, account: Account, script: Script) -> UploadStatus:
     """Compare `script`, which carries the ownership tag, with the recorded upload.
 
-    as_uploaded: an upload of this service, possibly one whose response was lost. newer: uploaded by an operation that
-    the store does not know, because it was restored or lost commits. changed: changed outside the service.
+    as_uploaded: the script is an upload of this service, even if the response was lost. newer: an operation uploaded it
+    that the store does not know, because the store was restored or lost commits. changed: it was changed outside the
+    service.
 
     Raises EdgeRefused, EdgeUnavailable.
     """

@@ -48,7 +48,7 @@ class Accounts:
         return api.AccountList(accounts=tuple(api.Account.from_model(account, bundle) for account in found))
 
     async def connect(self, write: Write[api.Connect]) -> StoredAnswer:
-        """Connect an edge account; the bootstrap token is not kept after this request."""
+        """Connect an edge account. The service does not keep the bootstrap token after this request."""
         user, body = write.caller.user, write.body
         if not user.email_confirmed:
             raise Forbidden("email_unconfirmed")
@@ -81,7 +81,7 @@ class Accounts:
         )
 
     async def renew(self, write: Write[api.Renew]) -> StoredAnswer:
-        """Replace the working token; the bootstrap token is not kept after this request."""
+        """Replace the working token. The service does not keep the bootstrap token after this request."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(self._one, about=account)
@@ -115,7 +115,7 @@ class Accounts:
 
         commit = write.commit(render, about=account)
         answer = await link_host.put(self._context, account.id, write.body.wish(), commit)
-        # Also if nothing changed: a route that waited for the user is retried immediately.
+        # Wake the actor even if nothing changed, so that it immediately retries a route that waited for the user.
         self._supervisor.wake(account.edge_account_id)
         return answer
 

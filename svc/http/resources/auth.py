@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# E-mails to one address per hour: enough for a user who does not find the first one, too few to be a nuisance.
+# E-mails to one address per hour: enough for a user who cannot find the first e-mail, but too few to be a nuisance.
 _EMAILS_AN_HOUR = 5
 # A /24 or a /48 may contain several customers, but rarely more than this many sign in within the same minute.
 _NETWORKS_AROUND = 5
-# For this long the previous refresh token still gets the newest pair: several tabs may refresh at the same time, or a
-# client may retry after a lost answer. A later use means that the token was stolen or copied.
+# For this long, the previous refresh token still gets the newest pair, because several tabs may refresh at the same
+# time, or a client may retry after a lost answer. A later use means that the token was stolen or copied.
 _SAME_PAIR_S = 30
-# The minimum age of a pair before it is replaced. By then no answer that sets its cookie is still in transit, which
-# could overwrite a newer one. Until then the same pair is returned, without a cookie.
+# The minimum age of a pair before it is replaced. By then, no answer that sets the pair's cookie is still in transit;
+# such an answer could overwrite a newer cookie. Until then, the same pair is returned without a cookie.
 _EXCHANGED_AFTER_S = 60
 _REFRESH_DAYS = 30  # the lifetime of a refresh cookie
 _LONGEST_BROWSER = 100
@@ -150,7 +150,7 @@ class Auth:
     async def sign_in(self, form: Form[api.Credentials]) -> Response:
         """Begin a page session: an access token in the body, a refresh token in a cookie.
 
-        The session of the replaced cookie ends, because no client could continue it.
+        If the answer replaces a cookie, that cookie's session ends, because no client could continue it.
         """
         device = digest(self._cookies.get(form.request, DEVICE_COOKIE))
         user, stored, known = await self._store.read(_sign_in_facts(form.body.email, device))
@@ -187,9 +187,9 @@ class Auth:
         return response
 
     async def refresh(self, form: Form[NoBody]) -> Response:
-        """Return the next pair of tokens, or again the pair that was made for this token shortly before.
+        """Return the next pair of tokens. If a pair was made for this token shortly before, return that pair again.
 
-        If the refresh token was exchanged earlier than that, two clients hold it, and its session ends: the user has to
+        If the refresh token was exchanged earlier than that, two clients hold it, so its session ends. The user has to
         sign in again, and a thief is signed out (RFC 9700, 4.14.2).
         """
         now, presented = self._clock(), self._cookies.get(form.request, REFRESH_COOKIE)
@@ -216,7 +216,7 @@ class Auth:
                 return self._signed_in(user, pair, issued, now)
 
     async def sign_out(self, form: Form[NoBody]) -> Response:
-        """End the session of the cookie, and that of the access token."""
+        """End the cookie's session and the access token's session."""
         family = digest(family_of(self._cookies.get(form.request, REFRESH_COOKIE)))
         access = ""
         with suppress(Unauthorized):  # no valid token: no session to end
@@ -259,7 +259,7 @@ class Auth:
         return self._trail.with_events(end, "session.end", via, request.client, lambda ended: ended)
 
     def _may_send(self, purpose: users.MailPurpose, address: str) -> bool:
-        """Return True if the address may get another e-mail of this purpose this hour, and count it.
+        """Return True if the address may get another e-mail for this purpose in this hour, and count the e-mail.
 
         Each purpose has a separate limit, so that requests that send nothing do not use up password reset e-mails.
         """
@@ -272,7 +272,7 @@ class Auth:
     # --------------------------------------------------------------------------------------------------- parts
 
     def _count_try(self, request: RequestInfo) -> None:
-        """Count an attempt of the client's network. Raises ServiceError rate_limited."""
+        """Count an attempt from the client's network. Raises ServiceError rate_limited."""
         self._tries.count(request.client, self._clock())
 
     def _browser(self, user_agent: str) -> str:
@@ -300,7 +300,7 @@ class Auth:
 
 
 def _own_event(user: User | None) -> list[tuple[int, None]]:
-    """Return the (user id, target) pair to log; the target of an event about the user is None."""
+    """Return the (user id, target) pair to log. The target is None for an event about the user."""
     return [] if user is None else [(user.id, None)]
 
 

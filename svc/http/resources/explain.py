@@ -1,4 +1,4 @@
-"""POST /v1/links/{link_id}/explain: the destination of a click, and how it would be counted."""
+"""POST /v1/links/{link_id}/explain: where a click would lead, and how the worker would count it."""
 
 from __future__ import annotations
 

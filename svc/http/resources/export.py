@@ -38,7 +38,7 @@ PER_HOUR = 10  # exports per user
 _CHUNK_BYTES = 65_536
 _ROWS = 2_000  # rows of totals per transaction: 20 ms of a reader's thread
 _GROUP = 20  # targets per statement: PostgreSQL sorts all their rows for each page
-# From this many sites and links, the totals of a century may exceed 2 GB, which needs the ZIP64 format.
+# With this many sites and links, the totals of a century may exceed 2 GB, which needs the ZIP64 format.
 _LARGE_FROM = 150
 _ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
 
@@ -67,7 +67,7 @@ class Export:
                 raise ServiceError("rate_limited", text, retry_after_s=verdict.reset_s)
         own, targets = await self._store.read(
             _begin(user.id)
-        )  # read first: a failure here can still be answered as an error
+        )  # read this first, because a failure here can still be answered as an error
         contents = _Contents(self._store, user, now, own, targets >= _LARGE_FROM)
         name = f"svc-export-{day_text(day_of(now))}.zip"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -89,7 +89,7 @@ class Export:
 
 
 def _require_all(caller: Caller) -> None:
-    """Refuse callers that cannot see everything: the export would seem complete. Raises Forbidden."""
+    """Refuse callers that cannot see everything, because their export would only seem complete. Raises Forbidden."""
     if not all(caller.has_any_scope(scope) for scope in _ALL_SCOPES):
         raise Forbidden("scope_required", details={"scopes": list(_ALL_SCOPES)})
     if caller.edge_accounts is not None:
@@ -116,7 +116,7 @@ def _add(archive: Archive, part: _Part, large: bool) -> bytes:
 
 @dataclass(frozen=True)
 class _Contents:
-    """The contents of the file: objects created until `now`, and totals as of the time when their page is read."""
+    """The contents of the file: objects created until `now`, and totals as they are when their page is read."""
 
     store: Store
     user: User
@@ -203,7 +203,7 @@ class _Contents:
 
 
 def _head(target: Site | Link, edges: Mapping[str, str]) -> str:
-    """Return the leading cells of all lines of a target; none of them needs quotes."""
+    """Return the cells that begin each line of a target. None of these cells needs quotes."""
     kind, name = ("link", target.code) if isinstance(target, model.Link) else ("site", target.host)
     return f"{target.id},{kind},{edges[target.account_id]},{name}"
 

@@ -1,8 +1,8 @@
 """Group commit of pushes: one transaction, one flush to disk and one set of statements for several pushes.
 
 A push is written immediately if no group is being written; otherwise it joins the next group. The task of one push
-writes its group. If the client of that push disconnects before the commit, nothing is stored, and the task of another
-push writes the rest. So each push is answered once it is durable, never before.
+writes its group. If that push's client disconnects before the commit, nothing is stored, and the task of another push
+writes the rest. Each push is therefore answered only once it is durable.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
     from svc.worker.pushed import PushedPart
 
-# The size of a group: large enough to share the cost of a transaction, small enough that other writers wait only about
-# 50 ms. A push with more rows is written alone.
+# The size of a group: large enough to share the cost of a transaction, but small enough that other writers wait only
+# about 50 ms. A push with more rows than this is written alone.
 MOST_PUSHES = 32
 MOST_ROWS = 5_000
 
@@ -89,7 +89,7 @@ class Intake:
         mine.abandoned = True
         if mine in self._waiting:  # otherwise it is in the group being written
             self._waiting.remove(mine)
-            if mine.woken.is_set():  # it was to write the next group, just as its client disconnected
+            if mine.woken.is_set():  # this task was about to write the next group when its client disconnected
                 self._wake_next()
 
     def _wake_next(self) -> None:
@@ -104,7 +104,8 @@ class Intake:
         try:
             await self._store_all(group)
         finally:
-            # If cancelled, nothing was stored. The group's first client has disconnected; requeue the other pushes.
+            # After a cancellation, nothing was stored. The group's first client has disconnected, so requeue the other
+            # pushes.
             undone = [each for each in group[1:] if each.result is None and not each.abandoned]
             self._waiting.extendleft(reversed(undone))
             self._wake_next()
@@ -130,7 +131,7 @@ class Intake:
             stored = await self._store.run(_record([each.push for each in group]))
             self._metrics.observe(PUSH_GROUP, len(group))
         except StoreUnavailable as error:
-            for each in group:  # a separate exception each, because raising adds to its traceback
+            for each in group:  # a separate exception for each, because raising one adds to its traceback
                 each.result = outcome.Error(StoreUnavailable(error.message, retry_after_s=error.retry_after_s or 5))
         except Exception as error:  # noqa: BLE001  # raised again in the request of the push
             if len(group) == 1:
@@ -153,7 +154,7 @@ def _record(pushes: Sequence[ParsedPush]) -> Tx[list[Ingested | None]]:
         settled_ids = [*push.wrong, *(part.id for part in push.parts if totals.is_settled(part, now))]
         numbers[push.account_id] += [*push.wrong, *(part.id for part in push.parts)]
         settled[push.account_id] += settled_ids
-        # The worker's queue length includes the parts it sends; subtract those that are settled now.
+        # The worker's queue length includes the parts that it sends, so subtract the parts that are settled now.
         reports.append((push.account_id, replace(push.report, queue=max(0, push.report.queue - len(settled_ids)))))
     parts = {
         account_id: (min(each), max(settled[account_id], default=None)) for account_id, each in numbers.items() if each

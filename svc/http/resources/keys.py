@@ -1,4 +1,4 @@
-"""/v1/keys: API keys; page session only."""
+"""/v1/keys: API keys. Only page sessions may use these endpoints."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Keys:
         return api.KeyList(keys=tuple(api.Key.model_validate(key) for key in found))
 
     async def issue(self, write: Write[api.NewKey]) -> StoredAnswer:
-        """Issue a key. Only this answer contains its value; a repeat gets key_already_issued."""
+        """Issue a key. Only this answer contains the key's value; a repeated request gets key_already_issued."""
         user, body = write.caller.user, write.body
         value = api_key.new_api_key()
         key = Key(

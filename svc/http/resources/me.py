@@ -42,7 +42,10 @@ class Me:
         return self._shown(read.caller, read.caller.user, await self._store.read(_use(read.caller.user.id)))
 
     async def change(self, write: Write[api.ChangeMe]) -> StoredAnswer:
-        """Turn e-mails about the accounts on or off; page session only, because this is a personal choice."""
+        """Turn e-mails about the accounts on or off.
+
+        Only page sessions may do this, because it is a personal choice.
+        """
 
         def render(found: tuple[User, api.Use]) -> api.Caller:
             return self._shown(write.caller, *found)
@@ -50,7 +53,7 @@ class Me:
         return await self._store.run(write.commit(render)(_change(write.caller.user.id, notify=write.body.notify)))
 
     async def leave(self, write: Write[api.Leave]) -> StoredAnswer:
-        """Delete the user after checking the password; the deletion continues if the client disconnects."""
+        """Delete the user after checking the password. The deletion continues even if the client disconnects."""
         verified = await self._passwords.check(write.caller.user, write.body.password, write.request.client)
         session = digest(bearer(write.request.authorization))
         farewell = await self._supervisor.departures.leave(write.caller.user.id, verified, session)

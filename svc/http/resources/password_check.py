@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# argon2id takes 50 ms of a core and 64 MiB each.
+# Each argon2id hash takes 50 ms of a core and 64 MiB.
 _CONCURRENT_HASHES = 2
 
 
@@ -49,8 +49,8 @@ class PasswordCheck:
 
         The caller must verify in the transaction of its action that this is still the user's hash
         (`users.still_has_password`). `client`: the address of the request, for the user's events.
-        Attempts count per user, separately from sign-in: strangers who guess there cannot lock out a user who is
-        signed in.
+        Attempts count per user, separately from sign-in, so strangers who guess passwords there cannot lock out a user
+        who is signed in.
         Raises Forbidden invalid_password; Unauthorized if the user was deleted; ServiceError rate_limited.
         """
         stored = await self._store.peek(users.password_hash_of(user.id))
@@ -72,10 +72,11 @@ class PasswordCheck:
     ) -> bool:
         """Return True if the password matches the stored hash.
 
-        `counted_as`: the name under which attempts are counted. `stored`: the hash; None: there is none, but the check
-        takes the same time. `user`: the user of the hash, or None. `via`, `client`: the credential and address of the
-        attempt, for the user's events. At most two wrong attempts per hour become events, so that guessing cannot fill
-        the store: the first, and the one that reaches the limit. Raises ServiceError rate_limited.
+        `counted_as`: the name under which attempts are counted. `stored`: the hash, or None if there is no hash; the
+        check takes the same time in both cases. `user`: the user with this hash, or None. `via`, `client`: the
+        credential and address of the attempt, for the user's events. At most two wrong attempts per hour become events:
+        the first attempt, and the attempt that reaches the limit. Guessing therefore cannot fill the store. Raises
+        ServiceError rate_limited.
         """
         verdict = admit(self._wrong, counted_as, self._clock())
         matches = await self._in_thread(verify_password, stored, password.get_secret_value())

@@ -76,7 +76,7 @@ class Probes:
         )
 
     async def reference(self, request: RequestInfo) -> Response:
-        """Return the web application's reference page, or Markdown if the client prefers it or there are no pages."""
+        """Return the web application's reference page, or Markdown if the client prefers that or there are no pages."""
         wanted = parse_accept_header(request.accept, MIMEAccept).best_match(["text/html", api.MARKDOWN_TYPE])
         if self._web is None or wanted == api.MARKDOWN_TYPE:
             response = await self.reference_md(request)

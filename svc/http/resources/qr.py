@@ -12,7 +12,10 @@ QUIET_ZONE = 4
 
 @lru_cache(maxsize=1024)  # drawing one takes 2 to 10 ms of the loop's time
 def svg(text: str, size: int | None = None) -> str:
-    """Return `text` as a QR code of error-correction level M. `size`: width and height in pixels; None: scalable."""
+    """Return `text` as a QR code with error-correction level M.
+
+    `size`: width and height in pixels; None for scalable.
+    """
     # By default segno raises the error-correction level if it can, and makes Micro QR codes.
     code = segno.make(text, error="m", boost_error=False, micro=False)
     modules = len(code.matrix) + 2 * QUIET_ZONE

@@ -1,9 +1,9 @@
 """Lists of links ordered by clicks, cached in memory while clients page through them.
 
 Clicks change with every push of a worker, but a client that pages through a list must see each link once. So a ranking
-is read as a whole, and all pages come from it. It is reused for the same list until its data changes, so a list is
-ranked at most once per push. Rankings do not survive a restart; the cursor of a lost ranking is refused, and the client
-starts again.
+is read as a whole, and all pages come from it. A ranking is reused for the same list until the list's data changes, so
+a list is ranked at most once per push. Rankings do not survive a restart. The service refuses the cursor of a lost
+ranking, and the client starts again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Ranking:
 
     name: str
     which: LinkFilter
-    as_of: Hashable  # the version of the data; the order is valid while it is equal
+    as_of: Hashable  # the version of the data; the order is valid until this version changes
     _ids: str
     _id_chars: int
 

@@ -58,7 +58,7 @@ def span_of(period: Period, now: int) -> Span:
 
 
 def site_report(span: Span, stored: Stored, live: Live | None, unavailable: UnavailableReason | None) -> api.Report:
-    """Return a site's report: totals from the store only, breakdowns from `live` (rules R2, R3)."""
+    """Return a site's report, with totals only from the store and breakdowns from `live` (rules R2, R3)."""
     days = {day: stored.days.get(day, Counts()) for day in span.days}
     if span.period == "today":
         points = _hourly(span.today, stored.hours, stored.sent_until)
@@ -76,10 +76,10 @@ def link_report(
     unavailable: UnavailableReason | None,
     created_on: int = 0,
 ) -> api.Report:
-    """Return a link's report: final days from the store, other days from `live` if available (rules R4, R5).
+    """Return a link's report, with final days from the store and other days from `live` if available (rules R4, R5).
 
-    A day without known counts has no point, because unknown is not zero. `created_on`: the day number before which the
-    link has no clicks.
+    A day without known counts has no point, because unknown is not zero. `created_on`: the number of the day before
+    which the link has no clicks.
     """
     days: dict[int, Counts] = {}
     for day in span.days:
@@ -87,7 +87,8 @@ def link_report(
         if known is not None:
             days[day] = known
     if span.period == "today":
-        # The read takes a moment. If an hour began during it, the hour's clicks are in the totals, so it needs a point.
+        # The read takes a moment. If an hour began during the read, its clicks are in the totals, so the hour needs a
+        # point.
         until = None if live is None else max([live.at, *(hour_at + 1 for hour_at in live.hours)])
         points = [] if live is None else _hourly(span.today, live.hours, until)
     else:
@@ -99,7 +100,7 @@ def link_report(
 def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReason | None) -> api.Report:
     """Return the report of a link whose account is disconnected and whose counts are all stored.
 
-    The last read before the disconnect included today's hours, also those not yet pushed (rule R7).
+    The last read before the disconnect included today's hours, even the hours that were not pushed yet (rule R7).
     """
     return site_report(span, replace(stored, hours_refused=False), None, unavailable)
 
@@ -109,7 +110,7 @@ def _link_day(day: int, today: int, stored: Stored, live: Live | None, created_o
     if day in stored.sent_days and day < today:
         return kept or Counts()  # the worker omits targets without counts
     if live is not None and (day in live.days or day >= live.kept_from or day < created_on):
-        # A day missing in the database had no clicks, unless its retention has ended.
+        # A day that is missing from the database had no clicks, unless the worker has deleted it because of its age.
         return live.days.get(day, kept or Counts())
     return kept if day < today else None
 

@@ -39,7 +39,7 @@ class Reports:
         endpoints.read(api.LINK, self.link)
 
     async def site(self, read: Read[api.ReportQuery]) -> api.OneReport:
-        """Return a site's report; the account's database is read only for breakdowns."""
+        """Return a site's report. The account's database is read only for breakdowns."""
         site, account = await readable_site(self._store, read.caller, read.id)
         span = span_of(read.query.period, self._clock())
         stored = await self._store.read(_stored(site.id, account, span))
@@ -49,7 +49,7 @@ class Reports:
         return api.OneReport(report=site_report(span, stored, live, unavailable))
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
-        """Return whether a site has had a view; the account's database is read until the worker has pushed one."""
+        """Return whether a site has had a view. The account's database is read until the worker has pushed a view."""
         site, account = await readable_site(self._store, read.caller, read.id)
         now, seen, bots = self._clock(), site.first_view_at is not None, False
         unavailable: UnavailableReason | None = None
@@ -66,7 +66,7 @@ class Reports:
         return api.OneFirstView(first_view=api.FirstView(seen=seen, bots=bots, as_of=now, unavailable=unavailable))
 
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
-        """Return a link's report; while the account is connected, today is read from its database.
+        """Return a link's report. While the account is connected, today's clicks are read from its database.
 
         Without breakdowns, only the days not yet stored are read. The query is then the same for all periods, so they
         share its cached answer.

@@ -1,4 +1,4 @@
-"""/v1/me/sessions and /v1/me/password: a user's page sessions and password; page session only."""
+"""/v1/me/sessions and /v1/me/password: a user's page sessions and password. Only page sessions may use them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
-# E-mails about a changed password to one user per hour; a user who changes it more often knows already.
+# E-mails about a changed password to one user per hour. A user who changes it more often needs no further e-mails.
 _EMAILS_AN_HOUR = 5
 
 
@@ -62,12 +62,12 @@ class Sessions:
         return _signed_out(await self._store.run(write.commit(_ok)(sessions.end_sessions(write.caller.user.id))))
 
     async def end(self, write: Write[NoBody]) -> StoredAnswer:
-        """End one session; its browser then has to sign in with the password again."""
+        """End one session. The user then has to sign in again in its browser."""
         answer = await self._store.run(write.commit(_ok)(_end(write.caller.user.id, write.id)))
         return _signed_out(answer) if write.id == write.caller.session_id else answer
 
     async def change_password(self, write: Write[api.ChangePassword]) -> StoredAnswer:
-        """Change the password; all other sessions end, and all other browsers are forgotten."""
+        """Change the password, end all other sessions, and forget all other browsers."""
         user, session_id = write.caller.user, write.caller.session_id or ""
         verified = await self._passwords.check(user, write.body.old, write.request.client)
         new = write.body.new.get_secret_value()

@@ -45,7 +45,7 @@ class Trail:
         return with_event()
 
     def wrong_password(self, user: User | None, via: str, client: IpAddress | None, outcome: Code) -> Tx[None]:
-        """Log a wrong password for this user; None: an unknown address, for which a write of the same cost is made."""
+        """Log a wrong password for this user. With None (an unknown address), make a write that costs the same."""
         now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[None]:

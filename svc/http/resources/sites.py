@@ -48,7 +48,7 @@ class Sites:
         return api.SiteList(sites=tuple(shown), next_cursor=last)
 
     async def add(self, write: Write[api.NewSite]) -> StoredAnswer:
-        """Add a site; the answer has its snippet, and the account's actor creates its route."""
+        """Add a site. The answer has its snippet, and the account's actor creates its route afterwards."""
         account = await visible_account(self._context.store, write.caller, write.body.account_id)
 
         def render(site: Site) -> api.OneSite:
@@ -61,19 +61,19 @@ class Sites:
         )
 
     async def change(self, write: Write[api.SiteChange]) -> StoredAnswer:
-        """Change a site; the change is synced to the worker afterwards."""
+        """Change a site. The account's actor then syncs the change to the worker."""
         site, commit = await self._to_change(write)
         body = write.body
         changed = sites.change_site(site.account_id, site.id, body.excluded_paths, body.respect_gpc)
         return await self._context.store.run(commit(changed))
 
     async def delete(self, write: Write[NoBody]) -> StoredAnswer:
-        """Delete a site; the account's actor removes its routes."""
+        """Delete a site. The account's actor then removes its routes."""
         site, commit = await self._to_change(write)
         return await self._context.store.run(commit(sites.delete_site(site.account_id, site.id)))
 
     async def rotate(self, write: Write[NoBody]) -> StoredAnswer:
-        """Give a site a new tracking path; the account's actor creates the route."""
+        """Give a site a new tracking path. The account's actor then creates the route."""
         site, commit = await self._to_change(write)
         return await site_requests.rotate(self._context, site, commit)
 

@@ -1,4 +1,4 @@
-"""Notify listeners of committed changes: the supervisor wakes the accounts' actors, the outbox checks for e-mails.
+"""Notify listeners of committed changes. The supervisor wakes the accounts' actors, and the outbox checks for e-mails.
 
 Only listeners in this process are notified, which is enough because one service serves a store.
 """
@@ -42,7 +42,7 @@ class Changes:
             self._mail_listeners.remove(listener)
 
     def notify(self, changed: Iterable[str]) -> None:
-        """Notify the listeners of the accounts, or the outbox, that a transaction changed.
+        """Notify the listeners that a transaction changed these accounts, or queued an e-mail.
 
         The engines call this after the commit.
         """

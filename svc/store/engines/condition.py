@@ -1,4 +1,4 @@
-"""Store health: an outage is logged once when it begins and once when it ends, and /readyz reports it.
+"""Store health. An outage is logged once when it begins and once when it ends, and /readyz reports it.
 
 The engines report failed transactions; the watch (`store/engines/watch.py`) reports its checks.
 """

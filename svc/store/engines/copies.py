@@ -63,7 +63,7 @@ def replacement_folder(config: StoreConfig) -> Iterator[Path]:
         folder = sqlite_place.beside(path, _WORK)  # on the same disk
         try:
             sqlite_place.finish(path)
-            shutil.rmtree(folder, ignore_errors=True)  # left by a killed process
+            shutil.rmtree(folder, ignore_errors=True)  # a killed process may have left it
             folder.mkdir(mode=0o700)
         except OSError as error:
             raise ConfigError(f"The store {path} cannot be replaced: {error}") from error
@@ -85,9 +85,9 @@ def store_exists(config: StoreConfig) -> bool:
 def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str | None:
     """Replace the store with the file `source`, which must be in the folder that `replacement_folder` yields.
 
-    A kill at any moment leaves either the old store or the new one. The old store is moved to a name that contains
-    `stamp`. Returns its new location, for people; None if there was no store. Raises ConfigError if there is a store
-    and `replace` is False, or the store cannot be replaced.
+    If the process is killed at any time, either the old store or the new one remains. The old store is moved to a name
+    that contains `stamp`. Returns its new location as text for a message; None if there was no store. Raises
+    ConfigError if there is a store and `replace` is False, or if the store cannot be replaced.
     """
     if config.engine == "postgres":
         from svc.store.engines import postgres_place
@@ -107,7 +107,8 @@ def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str 
 def transfer(source: StoreConfig, target: StoreConfig) -> dict[str, int]:
     """Copy a store to a place without a store. Returns the number of rows by table.
 
-    Raises ConfigError if a service is running on either store, the target exists already, or either cannot be used.
+    Raises ConfigError if a service is running on either store, the target exists already, or either store cannot be
+    used.
     """
     with replacement_folder(target) as folder:
         if store_exists(target):

@@ -1,7 +1,7 @@
 """Schema migrations: numbered SQL files, applied in order, each in one transaction.
 
-A store with a newer schema than this program's is refused. A committed file is never edited, because stores that have
-applied it would lack the change. Add a new file instead.
+The service refuses a store whose schema is newer than the program's. Never edit a committed file, because stores that
+have applied it would lack the change. Add a new file instead.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The PostgreSQL engine: asyncpg on a uvloop event loop in a separate thread. Each transaction crosses to it once.
+"""The PostgreSQL engine: asyncpg on a uvloop event loop in its own thread. Each transaction crosses to the loop once.
 
 The loop's thread runs the whole transaction, so cancellation is all or nothing: asyncio cancels asyncpg, which stops
 the statement on the server, rolls back and returns the connection to the pool. Once the commit is sent, it is too late
 to cancel: the engine waits for the commit and returns its result, as on SQLite.
 
-Isolation is read committed. A generator cannot run twice, so the engine retries nothing. Transactions that must not
-overlap let a statement decide, or first lock the row that they share (user, then account, then other rows in key
-order). A transaction that still loses a conflict raises StoreUnavailable.
+Isolation is read committed. A transaction is a generator, which cannot run twice, so the engine retries nothing.
+Transactions that must not overlap leave the decision to a single statement, or first lock the row that they share
+(user, then account, then other rows in key order). A transaction that still loses a conflict raises StoreUnavailable.
 
 Only one service may use a store. Each connection of a service holds a shared advisory lock for its whole lifetime. To
 start, a service takes the lock exclusively for a moment, which fails while another service has a connection, and
@@ -102,7 +102,7 @@ _SETTINGS_ALONE = {
 # reached. This is for commands; a service notices sooner, through its checks.
 _ANSWER_S = 40.0
 # Unanswered checks in a row after which the connections are closed, about five seconds after the server's last answer.
-# A single one may only mean that the server was busy for a moment, so running transactions continue.
+# A single unanswered check may only mean that the server was busy for a moment, so running transactions continue.
 _UNANSWERED_CHECKS = 2
 # How long closing waits for connections in use before it terminates them.
 _CLOSE_S = 5.0
@@ -207,7 +207,7 @@ class PostgresStore:
         changes: set[str] = set()
         try:
             return await self._cross(lambda crossing: self._write(tx, crossing, changes))
-        finally:  # also after a commit without an answer: it may have succeeded
+        finally:  # even after a commit without an answer, which may have succeeded
             self.changes.notify(changes)
 
     async def read(self, tx: Tx[T]) -> T:
@@ -295,7 +295,7 @@ class PostgresStore:
         self._unanswered_checks = 0
 
     def _record_failed_check(self, error: BaseException | None, is_late: bool) -> None:
-        """Decide by the cause of a failed check whether transactions are refused."""
+        """Decide whether to refuse transactions, based on why a check failed."""
         if isinstance(error, asyncpg.PostgresError) and not isinstance(error, asyncpg.PostgresConnectionError):
             self._unanswered_checks = 0  # an error is an answer
             return
@@ -452,8 +452,10 @@ async def _execute(connection: Any, statement: Statement) -> list[Row]:
 
 
 async def _execute_many(connection: Any, statement: Statement) -> None:
-    """Run a statement for each of its runs. The rows of an insert are sent as one statement with an array per column,
-    which takes the server half the time."""
+    """Run a statement once for each tuple of parameters.
+
+    The rows of an insert are sent as one statement with an array per column, which takes the server half the time.
+    """
     types = tuple(_ARRAYS.get(type(value)) for value in statement.runs[0])
     text = _with_arrays(statement.text, types)
     if text is None:
@@ -546,8 +548,9 @@ async def open_postgres(
 ) -> AsyncIterator[PostgresStore]:
     """Open the store in the database at `url`, and create or migrate it as described in `store.open_store`.
 
-    `copies`: the folder for a copy before a migration; None: make no copy. `known`: the migrations; None: this
-    program's. Raises Served; NotReady; ConfigError if the store cannot be reached or copied or a newer program made it.
+    `copies`: the folder for the copy that is made before a migration; with None, no copy is made. `known`: the
+    migrations, by default this program's. Raises Served, NotReady, or ConfigError if the store cannot be reached or
+    copied, or a newer program made it.
     """
     known = known or migrations("postgres")
     loop_thread = LoopThread()
@@ -617,7 +620,7 @@ async def _open(
 async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, known: list[Migration]) -> int:
     """Migrate the schema and, for a service, take the store. Returns the store's epoch.
 
-    All or nothing. Two services that start at the same time run this one after the other.
+    Either all of this happens or nothing. If two services start at the same time, one waits for the other here.
     """
     connection = await connect_alone(url)
     try:

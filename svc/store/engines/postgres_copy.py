@@ -1,7 +1,7 @@
 """Copy all rows of a PostgreSQL store to a SQLite file, the format of backups, and back.
 
-`pg_dump` does not fit: it refuses servers that are newer than itself, its files can only be inspected with a server,
-and they can only be restored to PostgreSQL. All columns are text, 64-bit integers or bytes, so the conversion loses
+`pg_dump` is not suitable. It refuses servers that are newer than itself, its files can be inspected only with a server,
+and they can be restored only to PostgreSQL. All columns are text, 64-bit integers or bytes, so the conversion loses
 nothing.
 """
 
@@ -22,7 +22,7 @@ _ROWS_AT_ONCE = 1_000
 
 
 async def schema_version(connection: asyncpg.Connection) -> int:
-    """Return the store's schema version, 0 if there is no store."""
+    """Return the store's schema version, or 0 if there is no store."""
     if await connection.fetchval("select to_regclass('schema_version')") is None:
         return 0
     return int(await connection.fetchval("select coalesce(max(number), 0) from schema_version"))

@@ -49,9 +49,9 @@ def store_exists(url: str) -> bool:
 def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
     """Replace the store at `url` with the store in the file `source`, in one transaction.
 
-    The tables of the old store are moved to a schema whose name contains `stamp`. Returns the name of that schema,
-    None if there was no store. Raises ConfigError if a service is running, there is a store and `replace` is False, or
-    the server refuses.
+    The tables of the old store are moved to a schema whose name contains `stamp`. Returns the name of that schema; None
+    if there was no store. Raises ConfigError if a service is running, if there is a store and `replace` is False, or if
+    the server refuses the change.
     """
 
     async def work(connection: Any) -> str | None:
@@ -80,7 +80,7 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
 
 
 async def _move_aside(connection: Any, version: int, stamp: str) -> str:
-    """Move the store's tables into a separate schema, or all tables if a newer program made the store."""
+    """Move the store's tables into a separate schema. If a newer program made the store, move all tables."""
     known = migrations("postgres")
     names = {"schema_version"} | {
         statement.split()[2] for step in known for statement in step.statements if statement.startswith("create table ")

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from svc.store.engines.migrate import Migration
 
 # A service that lost its connections, for example in a restart of the server, reconnects within this time, because it
-# checks the store every second. Without this delay, each restart of the server would be a race with the standby.
+# checks the store every second. Without this delay, the service and the standby would race for the store at each
+# restart of the server.
 _QUIET_S = 2.0
 _ANSWER_S = 5.0
 

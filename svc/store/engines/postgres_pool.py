@@ -1,8 +1,8 @@
-"""A pool of PostgreSQL connections that costs a transaction nothing but a list access.
+"""A pool of PostgreSQL connections that costs each transaction only a list access.
 
-The driver's own pool starts two timers and a task for each use of a connection, and resets its session; that is as much
-CPU as a statement. No transaction of the store changes its session (`postgres.SETTINGS`), so a connection can be used
-again as it is.
+The driver's own pool starts two timers and a task for each use of a connection, and resets its session, which costs as
+much CPU as a statement. No transaction of the store changes its session (`postgres.SETTINGS`), so a connection can be
+used again as it is.
 """
 
 from __future__ import annotations
@@ -34,12 +34,16 @@ class Pool:
         self._opened = 0  # connections, with those that are being opened
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []  # the last one used is taken first
-        # Tasks that wait, longest first: each gets a connection, or None when one may be opened.
+        # The waiting tasks, the one that has waited longest first. Each gets a connection, or None if it may open
+        # one.
         self._waiters: deque[asyncio.Future[Connection | None]] = deque()
         self._limits: set[asyncio.Timeout] = set()  # of these tasks, and of those that open a connection
 
     async def acquire(self, timeout_s: float) -> Connection:
-        """An open connection, for `release`. Raises TimeoutError; the errors of `open_connection`."""
+        """Return an open connection; give it back with `release`.
+
+        Raises TimeoutError and the errors of `open_connection`.
+        """
         connection = self._take_idle()
         if connection is not None:
             return connection
@@ -55,7 +59,7 @@ class Pool:
                 self._limits.discard(limit)
 
     def release(self, connection: Connection) -> None:
-        """Make a connection available to others; one that broke, or that is within a transaction, is closed."""
+        """Make a connection available to others. Closes it if it is broken or still in a transaction."""
         if not connection.is_closed() and connection.is_in_transaction():
             connection.terminate()
         if connection.is_closed():
@@ -74,7 +78,7 @@ class Pool:
             pass
 
     async def close(self) -> None:
-        """Close each connection once it is released; no connection is opened any more."""
+        """Close each connection once it is released, and open no more connections."""
         self._size = 0
         while self._opened:
             connection = self._take_idle() or await self._wait()
@@ -116,7 +120,7 @@ class Pool:
         self._give(None)
 
     async def _wait(self) -> Connection | None:
-        """Wait in turn for a connection; None: one may be opened now."""
+        """Wait in turn for a connection. Returns None if the caller may open one now."""
         waiter: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:
@@ -136,7 +140,7 @@ class Pool:
         return connection
 
     def _give(self, connection: Connection | None) -> bool:
-        """End the longest wait; False if no task waits."""
+        """End the longest wait. Returns False if no task is waiting."""
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():

@@ -1,4 +1,4 @@
-"""Temporary reasons that a store cannot be opened. A standby waits for their end."""
+"""Temporary reasons why a store cannot be opened. A standby waits until they are over."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The SQLite engine: one writer thread with group commit, and reader threads with separate connections.
 
-The writer takes all waiting transactions, runs each in a SAVEPOINT of one SQL transaction and commits once. So they
-share a disk flush (synchronous=FULL), and a transaction that fails undoes only itself. No caller gets its result
+The writer takes all waiting transactions, runs each in a SAVEPOINT of one SQL transaction, and commits once. The
+transactions therefore share a disk flush (synchronous=FULL), and a transaction that fails undoes only its own changes.
+No caller gets its result
 before that commit.
 
 Failures of the store (a full disk, a file that another program keeps locked) raise StoreUnavailable, and the writer
@@ -60,8 +61,9 @@ _READERS = 4
 # How long to wait while another process (a command, a backup) holds the file's write lock.
 _BUSY_MS = 5_000
 _WAL_PAUSE_S = 0.01
-# The rows of a push are on as many pages as it has targets. With SQLite's defaults (2 MB, 1,000 pages) most pages are
-# read again for each push, and every tenth push starts a checkpoint, which costs 20% more CPU.
+# A push writes to about as many pages as it has targets. With SQLite's defaults (a cache of 2 MB, a checkpoint after
+# 1,000 pages), most pages are read again for each push, and every tenth push starts a checkpoint, which costs 20% more
+# CPU.
 _WRITER_CACHE_KIB = 32_768
 _LOG_PAGES = 8_000
 # Messages by SQLite's primary result code, for failures of the store rather than of the transaction.
@@ -80,7 +82,7 @@ _STORE_FAILURES = {
     sqlite3.SQLITE_PROTOCOL: _BROKEN,
     sqlite3.SQLITE_NOTADB: _BROKEN,
 }
-# Reader connections are always read-only: a transaction that writes there is a bug.
+# Reader connections are always read-only, because a transaction that writes there is a bug.
 _READER_FAILURES = {code: text for code, text in _STORE_FAILURES.items() if code != sqlite3.SQLITE_READONLY}
 # To SQLite, "$1" is a parameter with the name "1". A tuple would bind by order of appearance.
 _NAMES = tuple(str(number) for number in range(1, 1_101))  # enough for most statements
@@ -177,7 +179,10 @@ class SqliteStore:
         return value
 
     async def peek(self, tx: Tx[T]) -> T:
-        """Run a reading transaction on this thread: it takes about 20 µs, and ten times that in another thread."""
+        """Run a reading transaction on this thread.
+
+        It takes about 20 µs here, and ten times as long in another thread.
+        """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
             raise trio.ClosedResourceError("the store is closed")
@@ -194,7 +199,7 @@ class SqliteStore:
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
         """Run a small transaction, unless the store's path no longer refers to the open file.
 
-        In that case, writes are refused until the file is back: they would be missing after the next start.
+        In that case, writes are refused until the file is back, because they would be missing after the next start.
         """
         self._is_replaced = _identity(self._files[0]) != self._opened
         if self._is_replaced:
@@ -240,7 +245,7 @@ class SqliteStore:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and inode of the file at `path`, None if there is none."""
+    """Return the device and inode of the file at `path`; None if there is no file."""
     try:
         found = path.stat()
     except OSError:
@@ -429,8 +434,8 @@ _VALUES = re.compile(r"(insert into [^?]* values )(\(\?(?:, \?)*\))([^?]*)")
 def _binding(text: str) -> tuple[str, Callable[[tuple[Parameter, ...]], Any]]:
     """Return the text for SQLite, and a function that converts the parameters of a run for it.
 
-    If each parameter occurs once and in order, the text uses `?`, because binding a tuple costs a third of binding
-    names. SQLite has no array parameters, so a list is passed as JSON.
+    If each parameter occurs once and in order, the text uses `?`, because binding a tuple costs a third as much as
+    binding names. SQLite has no array parameters, so a list is passed as JSON.
     """
     numbers = [int(number) for number in re.findall(r"\$(\d+)", text)]
     in_order = numbers == list(range(1, len(numbers) + 1))
@@ -475,8 +480,8 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 def _set_wal(connection: sqlite3.Connection) -> None:
     """Set the file's journal mode, which is stored in the file.
 
-    If two connections do this first at the same time, SQLite refuses one of them immediately, because the busy timeout
-    does not apply to lock upgrades. So it is retried. Raises sqlite3.OperationalError.
+    If two connections set the mode of a new file at the same time, SQLite refuses one of them immediately, because the
+    busy timeout does not apply to lock upgrades. This function therefore retries. Raises sqlite3.OperationalError.
     """
     ends_at = time.monotonic() + _BUSY_MS / 1000
     while True:
@@ -500,8 +505,8 @@ async def open_sqlite(
 ) -> AsyncIterator[SqliteStore]:
     """Open the store in the file `path`, and create or migrate it as described in `store.open_store`.
 
-    `known`: the migrations; None: this program's. Raises Served; NotReady; ConfigError if the file is not a database or
-    a newer program made it.
+    `known`: the migrations, by default this program's. Raises Served, NotReady, or ConfigError if the file is not a
+    database or a newer program made it.
     """
     known = known or migrations("sqlite")
     with _locked(path, serving=serving):
@@ -517,7 +522,7 @@ async def open_sqlite(
 
 @contextlib.contextmanager
 def _locked(path: Path, *, serving: bool) -> Iterator[None]:
-    """Hold the store's lock, for a service. An interrupted restore is finished first. Raises ConfigError."""
+    """Hold the store's lock, for a service. Finishes an interrupted restore first. Raises ConfigError."""
     with contextlib.ExitStack() as held:
         try:
             if serving or is_unfinished(path):
@@ -568,7 +573,7 @@ def _check_can_be_created(path: Path) -> None:
 def migrate(connection: sqlite3.Connection, path: Path, known: list[Migration]) -> None:
     """Apply the pending migrations. An existing store is first copied to `<path>.schema-<n>.backup`.
 
-    Raises ConfigError if the schema is newer, or the tables do not match its version.
+    Raises ConfigError if the schema is newer, or if the tables do not match its version.
     """
     version = schema_version(connection)
     if 0 < version <= known[-1].number:

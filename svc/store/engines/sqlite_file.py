@@ -41,8 +41,8 @@ class Contents:
 def copy(path: Path, target: Path) -> None:
     """Copy a snapshot of the SQLite store at `path` into the new file `target` (mode 0600).
 
-    A service may be running: neither waits for the other. The copy has no remains of deleted rows. Raises ConfigError
-    if there is no store or it cannot be copied.
+    A service may be running, because the copy and the service do not wait for each other. The copy contains no remains
+    of deleted rows. Raises ConfigError if there is no store or it cannot be copied.
     """
     try:
         _create(target)

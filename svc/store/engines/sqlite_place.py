@@ -1,7 +1,8 @@
 """The files of a SQLite store: the service's lock file, and the replacement of the store by another one.
 
-One rename decides a restore: it puts the new store beside the old one. If the restore is interrupted after the rename,
-the next process that opens the store finishes it. So a kill at any moment leaves either the old store or the new one.
+A restore takes effect with one rename, which puts the new store beside the old one. If the restore is interrupted after
+the rename, the next process that opens the store finishes it. So if the process is killed at any time, either the old
+store or the new one remains.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ _ASIDE = ".before-restore-"
 
 @contextlib.contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """Hold the lock that only one service has, because two services would both act for every account.
+    """Hold the lock that only one service can hold, because two services would both act for every account.
 
-    The kernel releases it when the process ends, however it ends. It is a separate file, because closing the database
+    The kernel releases the lock however the process ends. The lock is on a separate file, because closing the database
     file would release SQLite's own locks. Raises Served if it is held; Away if the file cannot be opened; ConfigError
     if the store can never be locked.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and path.stat().st_nlink > 1:
-            # Each name would have its own lock and log, so two programs would not notice each other.
+            # Each name of the file would have its own lock and log, so two programs would not notice each other.
             raise ConfigError(f"The store {path} has a second name (a hard link). Remove one of the two names.")
         lock_file = path.with_name(f"{path.name}.lock")
-        # Any user who may open the file could hold the lock.
+        # Otherwise, any user who may open the file could hold the lock.
         file = os.fdopen(os.open(lock_file, os.O_WRONLY | os.O_CREAT, 0o600), "w")
         _match_owner(lock_file, path.parent)
     except OSError as error:
@@ -74,8 +75,8 @@ def beside(path: Path, ending: str) -> Path:
 def put(path: Path, new: Path, stamp: str) -> Path | None:
     """Replace the store at `path` with the complete database `new` on the same disk. The caller holds the lock.
 
-    The old store is kept beside it under a name that contains `stamp`. Returns its path, None if there was no store.
-    Raises OSError.
+    The old store is kept beside it under a name that contains `stamp`. Returns the old store's path; None if there was
+    no store. Raises OSError.
     """
     _match_owner(new, path if path.exists() else path.parent)
     sync(new)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """Return the database's schema version, 0 if it has none."""
+    """Return the database's schema version, or 0 if it has none."""
     return int(connection.execute("pragma user_version").fetchone()[0])
 
 

@@ -1,6 +1,6 @@
 """Check the service's store every second, with a read or a small write.
 
-So an outage is detected even without requests, and it ends only when a write has reached the disk.
+An outage is therefore detected even without requests, and it ends only when a write has reached the disk.
 """
 
 from __future__ import annotations
