@@ -46,7 +46,7 @@ _ROUNDS = 3
 _READ_ROUNDS = 8
 _SHORT_S = 1.5
 _SECONDS = 3.0
-# No load should reach a limit.
+# These limits are so high that the load does not reach them.
 _UNLIMITED = {
     f"SVC_LIMITS_{name}_PER_MINUTE": "1000000000" for name in ("REQUESTS", "REPORT_READS", "SIGN_INS", "PUSHES")
 }
@@ -75,14 +75,14 @@ class Place:
         return itertools.repeat(request("GET", path, Authorization=f"Bearer {self.key}"))
 
     def pushes(self, accounts: int) -> Iterator[bytes]:
-        """Yield pushes of an hour and a day for 50 targets each, for these accounts in turn, with growing counts."""
+        """Yield pushes for these accounts in turn. Each has an hour and a day for 50 targets, and counts grow."""
         day = NOW // DAY_MS - 3
         for number in itertools.count():
             worker_key, link_ids = self.workers[number % accounts]
             at = day * DAY_MS + number // accounts % 24 * HOUR_MS
             rows = [[target, 10 + number, 1, 5] for target in link_ids[:_TARGETS]]
             part = {
-                "id": 1,  # arbitrary: many are sent concurrently
+                "id": 1,  # arbitrary, because many parts are sent concurrently
                 "day": day_text(day),
                 "as_of": at + HOUR_MS,
                 "final": False,
@@ -120,7 +120,7 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def on(engine: Engine) -> AsyncIterator[Place]:
-    """Run a service on this engine. PostgreSQL's server shares the cores."""
+    """Run a service on this engine. With PostgreSQL, the database server runs on the same cores."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         async with new_config(engine) as config, open_place(config, Path(folder)) as place:
             yield place
@@ -148,7 +148,7 @@ def _nothing() -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Results relative to the bare stack, as medians of short rounds: ratios by time and by CPU, and our figures."""
+    """Results relative to the bare stack, as medians of short rounds: ratios of time and CPU, and our own figures."""
 
     by_time: float
     by_cpu: float

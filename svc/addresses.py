@@ -17,8 +17,8 @@ _NAME_BYTES = 107
 LONGEST_EMAIL = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
 _LONGEST_LOCAL_PART = 64
 
-# RFC 5321: a dot-string before the @ (no quotes, no comments), and a host name of letters, digits and hyphens after it.
-# Not email-validator: it accepts `=?utf-8?q?…?=@host`, which Python's own e-mail package decodes.
+# RFC 5321: a dot-string without quotes and comments, then @, then a host name with letters, digits and hyphens. Not
+# email-validator: it accepts `=?utf-8?q?…?=@host`, which Python's own e-mail package decodes.
 _ATOM = r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _ADDRESS = re.compile(rf"(?P<local>{_ATOM}(\.{_ATOM})*)@(?P<host>{_LABEL}(\.{_LABEL})*)")
@@ -39,7 +39,7 @@ def standby_name(bind: str) -> str:
 
 
 def local_url(bind: str) -> str:
-    """Return the local URL of a service with this bind address. Raises ValueError, also for port 0."""
+    """Return the local URL of a service with this bind address. Raises ValueError, for example for port 0."""
     host, port = parse_bind(bind)
     if not port:
         raise ValueError("port 0 selects a free port, whose number is not known here")

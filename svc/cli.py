@@ -21,7 +21,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # characters that the terminal cannot show must not raise
         sys.stdout.reconfigure(errors="replace")
     given = sys.argv[1:] if argv is None else argv
-    # `svc health` runs all day long. Without the other commands it uses a sixth of the CPU. It reads no secrets.
+    # `svc health` runs all day long. Without loading the other commands, it uses a sixth of the CPU. It reads no
+    # secrets.
     if given[:1] == ["health"]:
         parser = _parser(health)
     else:

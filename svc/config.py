@@ -1,6 +1,6 @@
 """All settings of the service, read from config.toml and the environment, validated and frozen.
 
-config.toml in the repository documents the settings. A test checks that it lists each with its default.
+config.toml in the repository documents the settings. A test checks that the file lists each setting with its default.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from svc.model import Plan
 
-# Larger values are almost certainly typos. They could also exceed the range of dates and 64-bit integers.
+# Larger values are almost certainly typos, and could exceed the range of dates and 64-bit integers.
 _MOST_DAYS = 3_650
 _LARGEST = 10**12
 # Names that are not in public DNS (RFC 6761, RFC 8375, and conventions of private networks).
@@ -245,7 +245,7 @@ class LimitsConfig(_Section):
 
 
 class TimingConfig(_Section):
-    """Intervals and lifetimes. Short ones speed up tests and demonstrations."""
+    """Intervals and lifetimes. Short values speed up tests and demonstrations."""
 
     silent_after_s: Seconds = 93_600
     selfcheck_window_s: Seconds = 900
@@ -290,13 +290,13 @@ class Config(_Section):
         return self
 
     def push_url(self, base_url: str) -> str:
-        """Return the URL to which workers push: [worker] push_url, else below `base_url`, else "" if both are empty."""
+        """Return the URL that workers push to: [worker] push_url, or else below `base_url`, or "" if both are empty."""
         return self.worker.push_url or (base_url and f"{base_url}/edge/push")
 
     def push_url_problem(self, push_url: str) -> str | None:
         """Return why workers cannot push to `push_url`, or None if no reason is known.
 
-        Workers can fetch only names in public DNS, no IP addresses
+        Workers can fetch only names in public DNS, not IP addresses
         (developers.cloudflare.com/workers/platform/known-issues).
         """
         if self.worker.allow_local_push:
@@ -324,7 +324,8 @@ def _url_problem(url: str) -> str | None:
 def load(path: Path | None, environ: Mapping[str, str]) -> Config:
     """Read the configuration from `path` (None: defaults only) and from the variables SVC_<SECTION>_<KEY>.
 
-    Variables take precedence. Raises ConfigError if the file cannot be read, or with all unknown or invalid settings.
+    Variables take precedence. Raises ConfigError if the file cannot be read, or if settings are unknown or invalid; the
+    message lists all of these.
     """
     settings = _read(path) if path is not None else {}
     unknown: list[str] = []
@@ -343,12 +344,12 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
 
 
 def made(settings: Mapping[str, object]) -> Config:
-    """Return the configuration of these settings, by section. Raises ConfigError, which lists all problems."""
+    """Return the configuration for these settings, given by section. Raises ConfigError, which lists all problems."""
     return _validated(settings, [], {})
 
 
 def _validated(settings: Mapping[str, object], problems: list[str], variables: Mapping[tuple[str, str], str]) -> Config:
-    """Validate settings. `problems`: those already found; `variables`: (section, key) → environment variable."""
+    """Validate settings. `problems`: the problems found so far. `variables`: (section, key) → environment variable."""
     try:
         config = Config.model_validate(settings)
     except ValidationError as error:
@@ -376,7 +377,7 @@ _MESSAGES = {
 
 
 def _problem(issue: ErrorDetails, variables: Mapping[tuple[str, str], str]) -> str:
-    """Return the setting and its problem in terms of the configuration file, not of pydantic."""
+    """Return the setting and its problem in the configuration file's terms, not pydantic's."""
     location = [str(part) for part in issue["loc"]]
     kind = issue["type"]
     if kind == "extra_forbidden":

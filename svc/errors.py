@@ -8,7 +8,7 @@
       Busy, Stopping                  overloaded or shutting down: retry
       StoreUnavailable                the service's own store failed: retry
       EdgeError                       a call to Cloudflare's API
-        EdgeRefused                   refused; a retry will fail, too
+        EdgeRefused                   refused; a retry will also fail
         EdgeUnavailable               failed or unreachable: nothing was changed, or the call can be repeated
           EdgeUnknown                 no answer: the change may have happened; check before repeating
       CannotUnseal                    a stored token cannot be decrypted
@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# All error codes. Responses carry the codes of the first group. Those of the second are stored with an account, an
-# operation, a site or a link host; a response to a request carries the code in `shown_as` of CATALOGUE instead.
+# All error codes. Responses carry the codes of the first group. The codes of the second group are stored with an
+# account, an operation, a site or a link host. A response to a request carries the code in `shown_as` of CATALOGUE
+# instead.
 Code = Literal[
     "invalid_request",
     "unauthorized",
@@ -139,7 +140,7 @@ class Issue(NamedTuple):
 
 @dataclass(frozen=True)
 class Meaning:
-    """Status and texts of a code. `remedy` says what to do. `shown_as` is the code in responses, if other."""
+    """Status and texts of a code. `remedy` says what to do. `shown_as` is the code in responses, if it differs."""
 
     status: int
     message: str
@@ -156,7 +157,7 @@ _TRY_AGAIN = "Try again in a minute. A write with an Idempotency-Key is never do
 _TRY_WITH_NEW_KEY = "Try again with a new Idempotency-Key. If the error persists, contact the operator."
 _RENEW = "Renew the working token with a new bootstrap token."
 
-# The only place for status, message and remedy. A test keeps the tables in docs/use/api.md equal to it.
+# The only place for status, message and remedy. A test checks that the tables in docs/use/api.md match this catalogue.
 CATALOGUE: dict[Code, Meaning] = {
     "invalid_request": Meaning(400, "The request is not valid; details.issues lists the problems."),
     "unauthorized": Meaning(
@@ -383,7 +384,7 @@ class ErrorNote:
 
 
 class ServiceError(Exception):
-    """An error that a response can show. `code` is stable and for programs, `message` is for people.
+    """An error that a response can show. `code` is stable and meant for programs; `message` is meant for people.
 
     `status` is the status of the response; `details` is JSON. `had_effect`: the request changed something before it
     failed permanently, so a repeat must not run again (see `svc.http.serving.idempotency`).
@@ -410,7 +411,7 @@ class ServiceError(Exception):
     def body(self) -> dict[str, object]:
         """Return the response body `{error: {code, message, details?}}`, with the remedy in the details.
 
-        A code that responses do not carry is replaced by its `shown_as`, and moves to `details.reason`.
+        If responses do not carry the code, its `shown_as` replaces it, and the code moves to `details.reason`.
         """
         shown = with_remedy(self.to_note())
         shown_as = CATALOGUE[self.code].shown_as
@@ -458,7 +459,7 @@ class Forbidden(ServiceError):
 class NotFound(ServiceError):
     """The object does not exist or belongs to another user; the response does not reveal which.
 
-    Pass `message` only about objects of the caller.
+    Pass `message` only for objects that belong to the caller.
     """
 
     def __init__(self, message: str | None = None) -> None:
@@ -486,7 +487,7 @@ class Stopping(ServiceError):
 class StoreUnavailable(ServiceError):
     """The store cannot run the transaction now: unreachable, full, read-only, or in conflict with another change.
 
-    Nothing was changed, unless the message says that the outcome is unknown. The account concerned is not at fault.
+    Nothing was changed, unless the message says that the outcome is unknown. The account did not cause the problem.
     """
 
     def __init__(
@@ -496,7 +497,7 @@ class StoreUnavailable(ServiceError):
 
 
 class EdgeError(ServiceError):
-    """A call to Cloudflare failed. `remote_status` and `remote_code` are those of the answer, 0 if there was none."""
+    """A call to Cloudflare failed. `remote_status` and `remote_code` come from the answer; 0 if none."""
 
     def __init__(self, code: Code, message: str, *, remote_status: int = 0, remote_code: int = 0) -> None:
         details: dict[str, object] = {}
@@ -510,7 +511,7 @@ class EdgeError(ServiceError):
 
 
 class EdgeRefused(EdgeError):
-    """Cloudflare refused the call, and a retry will fail, too.
+    """Cloudflare refused the call, and a retry will fail as well.
 
     `code` is specific if the service knows the reason (permission_error, token_refused, revoked, name_taken,
     cron_limit, route_conflict…), otherwise cloudflare_error.

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class contained:  # noqa: N801  # used like a function: `with contained(log, "actor crashed"):`
     """Log an exception in the block as `what`, with its type (`kind=KeyError`), its traceback and `about`.
 
-    If an exception occurs while the block is being cancelled, Trio raises both in one group; only the cancellation is
-    raised again. `failed` is True if an exception was logged.
+    If an exception occurs while the block is being cancelled, Trio raises both in one group. In that case, only the
+    cancellation is raised again. `failed` is True if an exception was logged.
     """
 
     def __init__(self, log: logging.Logger, what: str, *, level: int = logging.ERROR, **about: object) -> None:
@@ -47,7 +47,7 @@ class contained:  # noqa: N801  # used like a function: `with contained(log, "ac
 
 
 def kind_of(error: BaseException) -> str:
-    """Return the name of the exception's type, such as `KeyError`; for a group, that of its first leaf."""
+    """Return the name of the exception's type, such as `KeyError`. For a group, use the group's first leaf."""
     return type(first_of(error)).__name__
 
 

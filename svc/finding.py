@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# `other`: any other finding. The check that finds it writes its text; it has no facts.
+# `other`: any other finding. The check that finds it writes the text, and the finding has no facts.
 FindingKind = Literal[
     "script_deleted",
     "script_replaced",
@@ -63,7 +63,7 @@ Subject = Literal[
     "connect",
     "operation",
 ]
-# Alternative texts for `found`. unexplained: the cause is not known. rows: only rows of the tables are missing.
+# Alternative texts for `found`. unexplained: the cause is not known. rows: the tables exist, but rows are missing.
 Variant = Literal["", "unexplained", "rows"]
 
 

@@ -44,8 +44,8 @@ def number_of_base32(text: str) -> int:
 def new_site_path() -> str:
     """Return a path of one or two random segments for a site's counter.
 
-    The site's route covers all paths with this prefix, so it must be too long to be the prefix of a page. It also must
-    be short, because it is part of the snippet.
+    The site's route covers all paths with this prefix, so the path must be too long to be the prefix of a page. It must
+    be short as well, because it is part of the snippet.
     """
     if secrets.randbelow(2):
         return f"/{random_base32(8)}"

@@ -16,7 +16,7 @@ class Verdict:
     reset_s: int
 
 
-# Maximum number of names in memory, 150 to 1,000 bytes each. To evict one, a client needs as many other names.
+# Maximum number of names in memory, 150 to 1,000 bytes each. To evict a name, a client needs this many other names.
 MOST_NAMES = 20_000
 
 
@@ -36,7 +36,7 @@ class SlidingLimit:
         self._counted.move_to_end(name)
         if len(self._counted) > self._most_names:
             self._counted.popitem(last=False)
-        if times and times[-1] > now:  # the clock was set back: start a new window instead of rejecting for an hour
+        if times and times[-1] > now:  # the clock was set back; start a new window instead of rejecting for an hour
             times.clear()
         del times[: bisect_right(times, now - self.window_s * 1000)]
         quota = self.quota - keep

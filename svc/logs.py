@@ -1,7 +1,7 @@
 """Logging: one JSON object per line on standard error, with the fields of the task's context.
 
-The context (request, account, operation) is in a context variable, which child tasks inherit, so that each line has
-these fields.
+The context (request, account, operation) is in a context variable. Child tasks inherit it, so that each of their lines
+has these fields.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-# Priorities of the systemd journal (sd-daemon(3)). A level between two of these gets the lower one.
+# Priorities of the systemd journal (sd-daemon(3)). A level between two of these gets the priority of the lower level.
 _PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 _DEBUG = 7
 _PLAIN = (str, int, float, bool, type(None))
 
-# All tasks of a request share one dict, so that a field added by one task appears in the lines of all.
+# All tasks of a request share one dict, so that a field that one task adds appears in the lines of all tasks.
 _about: ContextVar[dict[str, str] | None] = ContextVar("svc_log_about", default=None)
 
 
@@ -87,7 +87,7 @@ class JsonFormatter(logging.Formatter):
 def set_up_logging(journal: str = "") -> None:
     """Log to stderr as JSON lines. `journal` is the value of JOURNAL_STREAM.
 
-    Of httpx only warnings are logged, because it logs every URL at INFO.
+    Only warnings from httpx are logged, because it logs every URL at INFO.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(priorities=is_journal(sys.stderr, journal)))

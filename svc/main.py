@@ -1,7 +1,7 @@
 """Start-up and shutdown: open store, Cloudflare client, supervisor and HTTP server as nested context managers.
 
-SIGTERM or SIGINT starts a graceful shutdown: the service stops accepting connections, and running requests get
-`graceful_s`, running operations `drain_s` to finish. If shutdown takes longer, a thread kills the process.
+SIGTERM or SIGINT starts a graceful shutdown. The service stops accepting connections. Running requests have
+`graceful_s` to finish, and running operations have `drain_s`. If shutdown takes longer, a thread kills the process.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Time to close store and connections after the graceful and drain times.
+# Time to close the store and connections after the graceful and drain times.
 _CLOSING_S = 5.0
 
 
@@ -74,12 +74,12 @@ async def run(
     """Serve until SIGTERM, SIGINT or SIGHUP.
 
     `announce`: called with the local URL when the service is ready.
-    `bundle`: the worker to install; default: the one in the package.
+    `bundle`: the worker to install; by default the worker in the package.
     `systemd`: its sockets, if any, replace `[http] bind`.
     `greet`: called after `announce`.
 
-    Raises Served if another service uses the store; ConfigError if key file, bundle or store cannot be used, or another
-    service has taken over the store.
+    Raises Served if another service uses the store; ConfigError if the key file, bundle or store cannot be used, or
+    another service has taken over the store.
     """
     bundle = bundle or load_bundle()
     metrics = Metrics()
@@ -204,7 +204,7 @@ async def _wait_for_signal(signals: AsyncIterator[int], config: Config, systemd:
     try:
         log.info("stopping", extra={"signal": signal.Signals(await anext(signals)).name})
         await systemd.tell("STOPPING=1", "STATUS=stopping: finishing running requests")
-    finally:  # also if another service has taken over the store
+    finally:  # even if another service has taken over the store
         _limit_shutdown_time(config)
 
 

@@ -32,7 +32,7 @@ from svc.model import AccountState, OperationKind, RolloutState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-# The creation time of each series is not used, and would double the number of series.
+# The creation time of each series is not needed, and would double the number of series.
 prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 # Interval at which the event loop's lag is measured.
@@ -87,7 +87,7 @@ _SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 200.0)
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # gone: the client left before the response began. broken: the response failed after it had begun.
 STATUSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "gone", "broken")
-# The response to a repeated request is stored; the code of its error is only in the body.
+# The response to a repeated request comes from the store, where the error code is only in the body.
 REPLAYED = "replayed"
 
 # ------------------------------------------------------------------------------------------------------------ requests
@@ -376,7 +376,7 @@ class Metrics(prometheus.registry.Collector):
 def _library_metric(metric: Metric) -> Any:
     """Return the library's metric. Series of counters with fixed label values start at 0.
 
-    Otherwise the first failure would create the series, and `rate()` would not show it.
+    Otherwise the first failure would create the series, and `rate()` would not show that failure.
     """
     names = tuple(metric.labels)
     if isinstance(metric, HistogramMetric):

@@ -25,7 +25,8 @@ AccountState = Literal[
     "no_connection",
 ]
 OperationKind = Literal["connect", "renew", "install", "update", "disconnect"]
-# Kinds of events (docs/use/api.md): those that concern the user, then those that concern a Cloudflare account.
+# Kinds of events (docs/use/api.md): first the kinds that concern the user, then the kinds that concern a Cloudflare
+# account.
 OwnAction = Literal[
     "user.sign_up",
     "user.confirm",
@@ -63,7 +64,7 @@ Action = Literal[OwnAction, AccountAction]
 OWN_ACTIONS: tuple[OwnAction, ...] = get_args(OwnAction)
 EventOrder = Literal["newest", "oldest"]
 RolloutState = Literal["running", "done", "halted"]
-# A rollout is halted by the operator, or because too many updates failed.
+# The operator halts a rollout, or the service halts it because too many updates failed.
 HaltReason = Literal["operator", "failures"]
 # The outcome of an account's update. `excused`: it failed for a reason unrelated to the new worker.
 UpdateOutcome = Literal["under_way", "updated", "failed", "excused"]
@@ -92,7 +93,7 @@ Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
 Plan = Literal["free", "api"]  # a user's plan in this service
 EdgePlan = Literal["free", "paid"]  # an account's plan at Cloudflare, as set by the user
 Suggestion = Literal["shorter_hourly_retention"]  # advice that a user can follow by changing an account setting
-# The range of DaysKept. The maximum is also what a worker without the setting keeps.
+# The range of DaysKept. A worker without the setting keeps the maximum.
 LEAST_DAYS_KEPT, MOST_DAYS_KEPT = 14, 35
 Metric = Literal["requests", "writes", "reads", "size"]
 AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # in ascending order of severity
@@ -120,7 +121,7 @@ class Event:
     credential).
     `ip`: the client's IP address.
     `outcome`: "done", "accepted" (work at Cloudflare follows), a state, or an error code.
-    `edge_account_id`: the Cloudflare account concerned; None if the event concerns only the user.
+    `edge_account_id`: the Cloudflare account that the event concerns; None if it concerns only the user.
     `count`: number of changes.
     `number`: position in the user's log, from 1 without gaps; 0 until stored.
     """
@@ -177,7 +178,7 @@ class Operation:
     step: str
     error: ErrorNote | None
     attempts: int
-    # When the operation requested a working token, as long as that token may be valid and is not the account's.
+    # When the operation requested a working token. Set as long as that token may be valid and is not the account's own.
     token_asked_at: int | None
     token_id: str | None  # the id of that token, if Cloudflare's answer arrived
     open_uploads: int  # uploads of the worker whose answer was never recorded
@@ -201,13 +202,13 @@ class Rollout:
     bundle: str  # sha256
     state: RolloutState
     reason: HaltReason | None  # set while the rollout is halted
-    spread_from: int | None  # start of the waves; None: the canary phase has not ended
+    spread_from: int | None  # start of the waves; None until the canary phase has ended
     updated: int
     failed: int
     started_at: int
     changed_at: int
     looked_at: int  # the service's last poll
-    patient_until: int  # the service was down; until then a silent worker does not count as failed
+    patient_until: int  # the service was down; before this time a silent worker does not count as failed
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ class WorkerPush:
 
 @dataclass(frozen=True)
 class Figure:
-    """Cloudflare's count for one UTC day, or its estimate.
+    """Cloudflare's count or estimate for one UTC day.
 
     For an estimate, `at_least` and `at_most` are the 95% confidence interval. For a count, all three numbers are equal.
     """
@@ -246,8 +247,8 @@ class Figure:
 class Measured:
     """One metric of an account compared with its limit: usage per day, or the size of the worker's database in bytes.
 
-    `busiest`: highest usage of a day, on `busiest_day` (None: no usage); for the size, its value and the day of the
-    reading.
+    `busiest`: highest usage of a day, which was `busiest_day` (None without usage). For the size, these are its value
+    and the day of the reading.
     `forecast`: the day on which the trend reaches the limit.
     """
 
@@ -267,17 +268,18 @@ class Advice:
 
     at: int
     level: AdviceLevel | None  # None: no metric could be read
-    metric: Metric | None = None  # the metric that determines the level; None: the level is ok or None
+    metric: Metric | None = None  # the metric that determines the level; None if the level is ok or None
     metrics: Mapping[Metric, Measured] = field(default_factory=dict)  # only metrics that could be read
     unavailable: tuple[Unread, ...] = ()
-    suggest: Suggestion | None = None  # shown only while the user can follow it: see Account.suggestion
+    suggest: Suggestion | None = None  # shown only while the user can follow it; see Account.suggestion
 
 
 @dataclass(frozen=True)
 class DaysKept:
     """The number of days for which an account's worker keeps breakdowns.
 
-    `version`: the configuration version that set it; 0: never changed, so the worker has no row for it.
+    `version`: the configuration version that last changed the number. 0 means that it was never changed, so the worker
+    has no row for it.
     """
 
     days: int = MOST_DAYS_KEPT
@@ -310,13 +312,13 @@ class LinkHost:
     live_at: int | None = None  # when all isolates serve the version synced last
 
     def route(self, account_id: str) -> ObsoleteRoute:
-        """Return its route for removal."""
+        """Return the link host's route, for removal."""
         return ObsoleteRoute(account_id, self.zone_id, self.host, link_pattern(self.host), self.route_id)
 
 
 @dataclass(frozen=True)
 class ObsoleteRoute:
-    """A route to remove at Cloudflare. `site_id`: the site it belonged to; None: it belonged to the link host.
+    """A route to remove at Cloudflare. `site_id`: the site that it belonged to; None for the link host.
 
     `again_at`: when to search again for a route that was not found although it may have been created (epoch ms).
     """
@@ -325,7 +327,7 @@ class ObsoleteRoute:
     zone_id: str
     host: str
     pattern: str
-    route_id: str | None  # None: never created, or its creation was not confirmed
+    route_id: str | None  # None if the route was never created, or its creation was not confirmed
     site_id: str | None = None
     again_at: int | None = None
 
@@ -354,16 +356,16 @@ class Account:
     token_name: str | None
     token_expires_at: int | None
     sealed_token: bytes | None = field(repr=False)
-    token_made_at: int | None  # when it became the account's token
-    token_refused_at: int | None  # time since which every check of the token has failed; None: the last one succeeded
+    token_made_at: int | None  # when the token became the account's token
+    token_refused_at: int | None  # since then, every check of the token has failed; None if the last succeeded
     token_refusals: int  # failed checks since then
-    suspected_at: int | None  # time of the refusal that made a health check due; None: none is due because of one
-    well_at: int | None  # time of the last health check if it found no problems; else None
+    suspected_at: int | None  # time of the refusal that made a health check due; None if no refusal made a check due
+    well_at: int | None  # time of the last health check if it found no problems, otherwise None
     error: ErrorNote | None
     warnings: tuple[AccountWarning, ...]  # each stays until its cause is fixed
     revoke_tokens: tuple[str, ...]  # names of tokens that may still be valid and are not the account's
-    bootstrap_expires_at: int | None  # None: the bootstrap token has been deleted
-    location: Location | None  # location of its database; None: chosen by Cloudflare
+    bootstrap_expires_at: int | None  # None if the bootstrap token has been deleted
+    location: Location | None  # location of its database; None if Cloudflare chose it
     database_id: str | None
     database_sought_at: int | None  # when creation of the database was requested, if its outcome is not recorded
     script_etag: str | None  # etag of our last upload; a different one means the script was changed outside the service
@@ -379,8 +381,8 @@ class Account:
     restored_as_of: int | None  # after a restore: end of the totals in the backup, until the worker has been queried
     push: WorkerPush | None
     advice: Advice | None
-    advice_due_at: int | None  # when to compute it next; None: it has never been computed
-    told: JsonObject  # problems of which its user was notified by e-mail (actors/service/notifications.py)
+    advice_due_at: int | None  # when to compute the advice next; None if it has never been computed
+    told: JsonObject  # problems that its user was notified of by e-mail (actors/service/notifications.py)
     notice_due_at: int | None
     link_host: LinkHost | None
     created_at: int
@@ -402,18 +404,18 @@ class FormerAccount:
     edge_account_id: str
     name: str
     disconnected_at: int
-    counted_until: int | None  # end of the stored totals; None: it never counted
+    counted_until: int | None  # end of the stored totals; None if the account never counted
     revoke_token: str | None  # the name of the working token, if it may still be valid
     left: tuple[RemainingResource, ...]  # resources that could not be removed from Cloudflare
 
     @property
     def title(self) -> str:
-        """The account's name and id; users can give several accounts the same name."""
+        """The account's name and id, because users can give several accounts the same name."""
         return f"{self.name} ({self.edge_account_id})"
 
     @property
     def has_all_counts(self) -> bool:
-        """True if all counts before the disconnect are stored, because it read the worker's last counts."""
+        """True if all counts before the disconnect are stored, because the disconnect read the worker's last counts."""
         return self.counted_until is not None and self.counted_until >= self.disconnected_at
 
     @property
@@ -423,7 +425,7 @@ class FormerAccount:
 
     @property
     def link_host(self) -> None:
-        """Always None: its links no longer work."""
+        """Always None, because the account's links no longer work."""
         return
 
 
@@ -446,7 +448,7 @@ class DeletionResult:
 
 @dataclass(frozen=True)
 class Retiring:
-    """An old path of a site that is counted until `until`. `route_id` None: its route has yet to be created."""
+    """A site's old path that is counted until `until`. If `route_id` is None, its route has yet to be created."""
 
     path: str
     route_id: str | None
@@ -455,7 +457,7 @@ class Retiring:
 
 @dataclass(frozen=True)
 class EndedPath:
-    """An old path of a site that is no longer counted, starting with a version of the account's configuration."""
+    """A site's old path that is not counted any more, from a version of the account's configuration on."""
 
     path: str
     version: int
@@ -485,18 +487,18 @@ class Site:
     live_at: int | None = None  # when all isolates serve the version synced last
     warnings: tuple[ErrorNote, ...] = ()  # each has a code of SiteWarning, and stays until its cause is fixed
     ended_paths: tuple[EndedPath, ...] = ()
-    first_view_at: int | None = None  # first hour with views, no earlier than created_at; None: no views pushed yet
+    first_view_at: int | None = None  # first hour with views, at least created_at; None if no views were pushed
 
     @property
     def routes(self) -> list[ObsoleteRoute]:
-        """The routes of its current and old paths, for removal. Empty for a deleted site."""
+        """The routes of the site's current and old paths, for removal. Empty for a deleted site."""
         if self.state == "deleted":
             return []
         old_routes = [self.route(old.path, old.route_id) for old in self.retiring]
         return [self.route(self.path, self.route_id), *old_routes]
 
     def route(self, path: str, route_id: str | None) -> ObsoleteRoute:
-        """Return the route of one of its paths, for removal."""
+        """Return the route of one of the site's paths, for removal."""
         pattern = site_pattern(self.host, path)
         return ObsoleteRoute(self.account_id, self.zone_id, self.host, pattern, route_id, self.id)
 
@@ -528,9 +530,9 @@ class Rule:
 # Pattern of text that can be stored: PostgreSQL cannot store NUL.
 NO_NUL = r"^[^\x00]*$"
 
-# Paths that programs request automatically, and those programs. As codes, they would count clicks that no person made.
-# Most such paths (`/favicon.ico`, `/.well-known/…`) are not valid codes. Words that people choose for a link, such as
-# `login`, are not reserved, although scanners request them.
+# Paths that programs request automatically, with those programs. As codes, these paths would count clicks that no
+# person made. Most such paths (`/favicon.ico`, `/.well-known/…`) are not valid codes. Words that people choose for a
+# link, such as `login`, are not reserved, although scanners request them.
 RESERVED_CODES: Mapping[str, str] = {
     "cdn-cgi": "Cloudflare's own pages",  # Cloudflare serves /cdn-cgi/ on every host
     "apple-app-site-association": "phones",

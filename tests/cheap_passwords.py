@@ -1,7 +1,7 @@
 """Importing this module makes password hashing cheap in the process.
 
-A real hash takes a quarter of a second of CPU time, as much as three tests. Only the parameters differ, and each hash
-contains its own.
+A real hash takes a quarter of a second of CPU time, as much as three tests. Cheap hashes differ only in their
+parameters, which each hash contains.
 """
 
 from __future__ import annotations

@@ -45,15 +45,15 @@ settings.register_profile("tests", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("tests")
 
 
-# Tests in these folders mostly wait: for cron runs, for token propagation, for retries.
+# Tests in these folders spend most of their time waiting for cron runs, token propagation and retries.
 _WAITING = ("tests/journeys", "tests/field_check", "edge_worker/test")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the tests: those with a longer timeout first, then waiting tests spread among CPU-bound ones.
+    """Order the tests: first tests with a longer timeout, then waiting tests spread among CPU-bound tests.
 
-    So no long test runs alone at the end, and no core is idle for long. xdist assigns each process a contiguous part of
-    the list, so each part gets its share of both.
+    As a result, no long test runs alone at the end, and no core is idle for long. xdist assigns each process a
+    contiguous part of the list, so each part gets its share of both kinds.
     """
     folders = tuple(config.rootpath / folder for folder in _WAITING)
     long, waiting, working = [], [], []
@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def spread(few: Sequence[T], many: Sequence[T]) -> Iterator[T]:
-    """Yield the items of both, each in order, with the few at even distances."""
+    """Yield the items of both lists, each in order, with the items of the shorter list evenly spaced."""
     done = 0
     for number, one in enumerate(few):
         until = len(many) * number // len(few)
@@ -183,7 +183,7 @@ def clock() -> FrozenClock:
 
 
 class ExpectedErrors:
-    """ERROR lines or leaks that a test causes on purpose; all must occur."""
+    """ERROR lines or leaks that a test causes on purpose. All of them must occur."""
 
     def __init__(self) -> None:
         self.patterns: list[str] = []
@@ -240,7 +240,7 @@ def expected_errors() -> ExpectedErrors:
 
 @pytest.fixture(autouse=True)
 def no_unexpected_errors(expected_errors: ExpectedErrors) -> Iterator[None]:
-    """Fail the test on unexpected ERROR lines in the log, and if expected ones are missing."""
+    """Fail the test if the log has unexpected ERROR lines or lacks expected ones."""
     lines = _ErrorLines()
     logging.getLogger().addHandler(lines)
     yield

@@ -33,7 +33,7 @@ POOL_SIZE = 5
 
 @contextmanager
 def postgres_server(*, durable: bool = False) -> Iterator[str]:
-    """Yield the URL of a PostgreSQL server: the one in SVC_TEST_POSTGRES, else a new `own_postgres`."""
+    """Yield the URL of a PostgreSQL server: the server in SVC_TEST_POSTGRES, or else a new `own_postgres`."""
     named = os.environ.get("SVC_TEST_POSTGRES")
     if named:
         yield named
@@ -50,7 +50,7 @@ class OwnPostgres:
         self.url: str = server.get_uri()
 
     def kill(self) -> None:
-        """Kill all of its processes with SIGKILL, to simulate a power failure."""
+        """Kill all of the server's processes with SIGKILL, to simulate a power failure."""
         process = self._server.get_postmaster_info().process
         processes = [process, *process.children(recursive=True)]
         for each in processes:
@@ -123,7 +123,7 @@ def new_schema(server_url: str) -> str:
 
 
 def drop_store(server_url: str, name: str) -> None:
-    """Drop a schema and those that restores moved aside, and search them for secrets."""
+    """Drop a schema and the schemas that restores moved aside, and search all of them for secrets."""
     with Connection(server_url) as connection:
         for schema in [name, *connection.run(partial(schemas_aside, schema=name))]:
             for table, rows in connection.run(partial(_dropped, schema=schema)).items():

@@ -53,7 +53,7 @@ class Holder:
     async def start(self, ready: str = "READY=1") -> None:
         """Start the service, and wait for the notification `ready`."""
         self.told.clear()
-        # Duplicate to high numbers, so as not to collide with those that the service expects.
+        # Duplicate to high numbers, which do not collide with the numbers that the service expects.
         held = [os.dup(each.fileno()) for each in self.sockets]
         high = [fd + 100 for fd in held]
         for fd, above in zip(held, high, strict=True):
@@ -89,7 +89,7 @@ class Holder:
         assert process is not None
         self._drain()
         async with trio.open_nursery() as nursery:
-            # The kernel queues only ten datagrams: without a reader the service could not report that it stops.
+            # The kernel queues only ten datagrams, so without a reader the service could not report that it stops.
             nursery.start_soon(self._collect)
             process.send_signal(by)
             status = await process.wait()

@@ -1,8 +1,8 @@
 """A pool of PostgreSQL schemas that consecutive tests reuse.
 
-Creating and dropping the tables of a store takes the server 160 ms of CPU time, more than most tests; emptying them
-takes 30 ms. A schema is reused only if it is equal to a new one: same tables, columns, constraints and triggers, no
-rows of a test, restarted sequences, and no open connections. Otherwise it is dropped.
+Creating and dropping the tables of a store takes the server 160 ms of CPU time, more than most tests. Emptying them
+takes 30 ms. A schema is reused only if it is equal to a new schema: it has the same tables, columns, constraints and
+triggers, no rows from a test, restarted sequences, and no open connections. Otherwise it is dropped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Search for leaked secrets in everything that the service wrote during a test.
 
-Secrets are recognized by their format: a prefix for the kind, followed by random characters. So they need not be
+Secrets are recognized by their format: a prefix for the kind, followed by random characters. They therefore need not be
 recorded when they are created, and secrets of separate processes are found as well. Passwords and vault keys have no
-format: passwords that a test uses are recorded, vault keys are read from their files.
+format. Passwords that a test uses are recorded, and vault keys are read from their files.
 
 The search covers clear text, hex and base64, and for passwords also URL encoding, in:
 
@@ -98,7 +98,7 @@ def _of_form(data: bytes) -> Iterator[str]:
                     yield from _begun(bytes.fromhex(run[0].decode()), " in hex")
         for before, part in enumerate(_in_base64(stem)):
             for at in _places(part, data):
-                # The preceding character has the secret's first bits and bits of the byte before it.
+                # The preceding character has the secret's first bits, together with bits of the byte before the secret.
                 run = _BASE64.match(data, max(0, at - (before > 0)), at + 2 * _LONGEST)
                 if run is not None:
                     yield from _begun(_decoded(b"A" * before + run[0])[before:], " in base64")

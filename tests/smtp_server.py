@@ -200,7 +200,7 @@ class _Talk:
         self._socket.sendall(text.encode() + b"\r\n")
 
     def _answer(self, step: str, said: str, usual: str) -> bool:
-        """Send the reply for a step; return True if it was the normal one."""
+        """Send the reply for a step. Return True if it was the normal reply."""
         self._server.steps.append(step)
         act = self._server.rule(step, said)
         if isinstance(act, str):

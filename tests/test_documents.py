@@ -1,4 +1,4 @@
-"""The documentation: every relative link and anchor resolves, and pages stay short."""
+"""The documentation. Every relative link and anchor resolves, and pages stay short."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SVC = ROOT / "svc"
 
-# The packages of svc that each package may import. All may import themselves and the top-level modules of svc ("svc"),
-# which import only each other. Packages not listed here (main, cli, commands, process, field_check) may import
-# everything.
+# The packages of svc that each package may import. Modules may always import from their own package and the top-level
+# modules of svc ("svc"), which import only each other. Packages that are not listed here (main, cli, commands, process,
+# field_check) may import everything.
 MAY_IMPORT: dict[str, set[str]] = {
     "svc": set(),
     "svc.worker": set(),
@@ -33,7 +33,7 @@ COMPOSITION = {"svc.main", "svc.cli", "svc.__main__", "svc.commands", "svc.proce
 OWNERS = {
     "h11": ("svc/http/serving/server.py",),
     "quart": ("svc/http/",),
-    # Handlers get their request as an argument.
+    # Handlers get their request as an argument, so only these modules may use `quart.request`.
     "quart.request": (
         "svc/http/serving/app.py",
         "svc/http/serving/gate.py",
@@ -151,7 +151,7 @@ def test_svc_has_few_top_level_modules():
 
 
 def test_imports_have_no_cycles():
-    """Includes indirect imports and imports for type checking, because readers follow them, too."""
+    """Includes indirect imports and imports for type checking, because readers follow these as well."""
     modules = {module_of(path): path for path in files() + edge_files()}
     graph = {name: (imports_of(path) & modules.keys()) - {name} for name, path in modules.items()}
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle

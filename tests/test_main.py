@@ -68,7 +68,7 @@ def test_service_runs_with_closed_standard_output(tmp_path: Path) -> None:
 
 
 def test_startup_objects_are_excluded_from_garbage_collection(tmp_path: Path) -> None:
-    """A start creates 85,000 objects; visiting them would block all requests for 70 ms."""
+    """A start creates 85,000 objects. A collection that visits them would block all requests for 70 ms."""
     served = subprocess.run(
         [sys.executable, "-c", _SERVE], env=environment(tmp_path, {}), capture_output=True, text=True, timeout=60
     )

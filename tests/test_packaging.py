@@ -31,9 +31,9 @@ BUILT = {"worker": "svc/bundle", "web application": "svc/web/dist"}
 
 
 def copy_of(folder: Path, *, without: str = "", compiled: bool = False) -> Path:
-    """Copy the files for building a package, except ignored ones. `without`: one of BUILT to omit, or "all".
+    """Copy the files for building a package, except ignored files. `without`: one of BUILT to omit, or "all".
 
-    `compiled`: include compiled files, so that a service that runs there need not compile.
+    `compiled`: include compiled files, so that a service that runs from the copy need not compile them.
     """
     names = ("pyproject.toml", "config.toml", "hatch_build.py", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore")
     for name in names:
@@ -98,7 +98,7 @@ def test_package_contains_all_files_that_the_service_reads(tmp_path, kind):
 
 
 def pages_in(folder: str) -> list[str]:
-    """Return the files that `make build` makes of the documents in a folder, without the compressed ones."""
+    """Return the files that `make build` makes from the documents in a folder, without the compressed files."""
     stems = [path.stem.replace("README", "index") for path in (ROOT / "docs" / folder).glob("*.md")]
     return [f"{stem}.{kind}" for stem in stems for kind in ("html", "md")]
 
@@ -149,7 +149,7 @@ def test_documented_image_versions_are_current():
 
 
 def test_editable_install_works_without_generated_files(tmp_path):
-    """`make build` needs this: it installs the package with Node, which then builds the generated files."""
+    """`make build` needs this, as it first installs the package with Node, which then builds the generated files."""
     editable = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
     made = subprocess.run(
         [sys.executable, "-c", editable, "."],

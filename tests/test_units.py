@@ -15,7 +15,8 @@ from svc.config import Config
 
 FOLDER = Path(__file__).parents[1] / "packaging/systemd"
 SERVICES = ("svc.service", "svc-backup.service")
-# Each is needed to keep the analyzer's exposure at 1.5 or below, or to limit damage to the service's own folder.
+# Each setting is needed to keep the analyzer's exposure at 1.5 or below, or to limit damage to the service's own
+# folder.
 _ON = (
     "NoNewPrivileges", "ProtectHome", "ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs",
     "ProtectControlGroups", "ProtectClock", "ProtectHostname", "PrivateTmp", "PrivateDevices", "PrivateUsers",

@@ -186,9 +186,8 @@ class AccountActor:
 
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
         """Check the whole account now and repair what is safe to repair; see `checks`.
-        Raises EdgeUnavailable, and the same errors as `ask`.
 
-        Callers that arrive during a check share the next one.
+        Callers that arrive during a check share the next check. Raises EdgeUnavailable, and the same errors as `ask`.
         """
         asked_at = trio.current_time()
 

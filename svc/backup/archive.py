@@ -1,4 +1,4 @@
-"""The backup file: a tar archive of `manifest.json`, `store.db` and usually `vault.key`, in this order.
+"""The backup file: a tar archive with `manifest.json`, `store.db` and usually `vault.key`, in this order.
 
 The manifest holds the size and digest of each part, and a reader checks both. The reader chooses where each part is
 written: names in the archive are never used as paths.
@@ -27,7 +27,7 @@ _CHUNK_BYTES = 1_048_576
 
 
 class BadBackup(Exception):
-    """The file cannot be used as a backup; the message gives the reason."""
+    """The file cannot be used as a backup. The message gives the reason."""
 
 
 class _Shape(BaseModel):
@@ -136,7 +136,7 @@ def _next_part(archive: tarfile.TarFile, name: str) -> tarfile.TarInfo:
     member = archive.next()
     if member is None:
         raise BadBackup(f"its part {name} is missing")
-    # Links, folders, devices and sparse files are rejected: they could refer to other files or expand.
+    # Links, folders, devices and sparse files are rejected, because they could refer to other files or expand.
     if member.name != name or member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
         raise BadBackup(f"it contains something else in place of its part {name}")
     return member

@@ -44,8 +44,8 @@ _PACKED_FORMATS = {
 class VerifiedBackup:
     """A verified backup.
 
-    `manifest` is None for a plain copy of a store, `keys` is None for a backup without a key file. `opened`: how many
-    of its sealed tokens the keys open.
+    `manifest` is None for a plain copy of a store. `keys` is None for a backup without a key file. `opened`: how many
+    of the backup's sealed tokens the keys open.
     """
 
     manifest: Manifest | None
@@ -58,13 +58,13 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
     """Back up the store into `file`, which appears complete or not at all. A service may be running.
 
     Raises ConfigError if there is no store or no key, the store is damaged, `file` exists and `replace` is False, the
-    existing file is not a backup, or the file cannot be written.
+    existing `file` is not a backup, or `file` cannot be written.
     """
     if os.path.lexists(file) and not replace:
         raise ConfigError(f"The file {file} exists already.")
     try:
         if file.exists() and not archive.can_be_replaced(file):
-            # It may be the store itself: FILE is easily mistaken for the source of the backup.
+            # The file may be the store itself, because FILE is easily mistaken for the source of the backup.
             raise ConfigError(f"{file} exists and is not a backup, so it is not overwritten. Choose another file.")
         with _work_folder(file) as work:
             whole = work / "backup.tar"
@@ -97,8 +97,9 @@ def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manif
 def verify(source: Path | IO[bytes], folder: Path | None = None) -> VerifiedBackup:
     """Verify a backup: digests, database pages, references between rows, and sealed tokens.
 
-    A file is unpacked in its own folder, a stream is copied to `folder`. If the folder is not writable, the system's
-    temporary folder is used. Raises BadBackup; ConfigError if a newer program made the backup or it cannot be read.
+    A file is unpacked in the folder that contains it, and a stream is copied to `folder`. If that folder is not
+    writable, the system's temporary folder is used. Raises BadBackup; ConfigError if the backup cannot be read or a
+    newer program made it.
     """
     try:
         beside = source.absolute().parent if isinstance(source, Path) and source.is_file() else folder
@@ -113,10 +114,10 @@ def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool
     """Replace the store with a backup and add the backup's key to the key file. No service may be running.
 
     `source`: a file, or a stream, which is first copied beside the store. The backup is verified before anything
-    changes. A kill at any moment leaves either the old store or the new one. When the service starts next, it asks
-    every account's worker for data that is missing in the backup.
-    Returns the verified backup and the new location of the old store, None if there was no store. Raises BadBackup;
-    ConfigError.
+    changes. If the process is killed at any time, either the old store or the new one remains. When the service starts
+    next, it reads the data that the backup lacks from every account's worker.
+    Returns the verified backup and the new location of the old store, which is None if there was no store. Raises
+    BadBackup; ConfigError.
     """
     stamp = iso(now).translate(str.maketrans("", "", "-:."))
     try:
@@ -133,7 +134,7 @@ def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool
 
 
 def _regular_file(source: Path | IO[bytes], work: Path) -> Path:
-    """Return the backup as a regular, seekable file: a stream or a pipe is copied into `work`."""
+    """Return the backup as a regular, seekable file. A stream or a pipe is first copied into `work`."""
     if isinstance(source, Path) and (source.is_file() or not source.exists()):
         return source
     copy = work / _COPY
@@ -167,7 +168,7 @@ def _work_folder(file: Path) -> Iterator[Path]:
 
 def _write(config: Config, work: Path, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:
     store = work / archive.STORE
-    # Read before and after the copy: if the key file changes during the copy, both versions may be needed.
+    # Read the key file before and after the copy. If it changes during the copy, both versions may be needed.
     before = _existing_keys(config)
     copies.copy(config.store, store)
     after = _existing_keys(config)

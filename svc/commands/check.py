@@ -140,7 +140,7 @@ async def _store(config: Config, *, as_is: bool) -> tuple[Finding, dict[str, byt
 
 
 def _backup(at: int | None, now: int) -> Finding:
-    """Check the age of the last backup. No backup is not a failure, since operators may use other tools."""
+    """Check the age of the last backup. A missing backup is not a failure, because operators may use other tools."""
     if at is None:
         return Finding("backup", "ok", "svc backup has not been used yet (docs/operate/backup.md)")
     if now - at > _OLD_BACKUP_MS:
@@ -150,7 +150,7 @@ def _backup(at: int | None, now: int) -> Finding:
 
 
 async def _workers(config: Config, store: Store) -> Finding:
-    """Check whether the installed workers have the current version, or are being updated to it."""
+    """Check whether the installed workers have the current version or are being updated to it."""
     try:
         bundle = load_bundle().sha256
     except ConfigError:
@@ -175,7 +175,7 @@ async def _workers(config: Config, store: Store) -> Finding:
 
 
 def _waiting(found: Backlog) -> Finding:
-    """Check the email queue. A queue alone is not a problem: emails also queue while the service is stopped."""
+    """Check the email queue. A queue alone is not a problem, because emails wait while the service is stopped."""
     verdict: Verdict = "ok"
     text = "none queued"
     if found.queue.since is not None:
@@ -214,8 +214,8 @@ def _address(config: Config) -> Finding:
 def _metrics(config: Config) -> Finding:
     """Check that the metrics cannot be read from other networks.
 
-    A public address is a failure. Binding to all addresses is a warning only: it is usual in a container, where the
-    published port decides who has access.
+    A public address is a failure. Binding to all addresses is only a warning, because it is usual in a container, where
+    the published port decides who has access.
     """
     bind = config.metrics.bind
     if not bind:

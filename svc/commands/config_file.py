@@ -35,7 +35,7 @@ _HEAD = """\
 def render(answers: Answers) -> str:
     """Return the text of a configuration with these settings. All other settings are commented out.
 
-    Raises ValueError: a setting does not exist.
+    Raises ValueError if a setting does not exist.
     """
     section, lines, unused = "", [], dict(answers)
     for line in next(path for path in _TEMPLATES if path.exists()).read_text().partition("\n\n")[2].splitlines():
@@ -55,10 +55,10 @@ def render(answers: Answers) -> str:
 
 
 def read(path: Path) -> Answers:
-    """Return the settings in a configuration file. Raises ConfigError: the file is not valid."""
+    """Return the settings in a configuration file. Raises ConfigError if the file is not valid."""
     load(path, {})
     file = tomllib.loads(path.read_text("utf-8-sig"))
-    # Also accept the program's own name of a setting, where it differs.
+    # Accept the program's own name of a setting as well, if it differs.
     names = {("mail", "sender"): "from"}
     return {
         (section, names.get((section, key), key)): value
@@ -75,8 +75,8 @@ def _toml(value: Value) -> str:
 def write(path: Path, text: str, owner: os.stat_result) -> None:
     """Write a file atomically, readable only by its owner.
 
-    An existing file keeps its owner and group, and its group can still read it if it could before. A new file is given
-    to `owner` if we have permission to do so. Raises OSError.
+    An existing file keeps its owner and group, and its group can still read it if it could before. A new file gets the
+    owner `owner` if we have permission to set it. Raises OSError.
     """
     was = path.stat() if path.exists() else None
     mode = 0o600 | (was.st_mode & stat.S_IRGRP if was else 0)

@@ -26,7 +26,7 @@ _STEP_S = 5.0
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this module. `shared` has the options of all commands."""
+    """Add the commands of this module. `shared` holds the options common to all commands."""
     health = commands.add_parser(
         "health",
         parents=[shared],
@@ -61,7 +61,7 @@ def _health(_: object, arguments: argparse.Namespace) -> int:
 
 
 def _standby_state(standby: str) -> str:
-    """Return the state that a standby reports on its socket, or "" if there is none or it does not respond."""
+    """Return the state that a standby reports on its socket, or "" if there is no standby or it does not respond."""
     if not standby:
         return ""
     with socket.socket(socket.AF_UNIX) as client:
@@ -74,9 +74,9 @@ def _standby_state(standby: str) -> str:
 
 
 def _bind(path: Path | None, environ: Mapping[str, str]) -> str:
-    """Return [http] bind as `config.load` does, but without validation.
+    """Return `[http] bind` as `config.load` does, but without validation.
 
-    Raises OSError; ValueError: the file is not valid TOML.
+    Raises OSError; ValueError if the file is not valid TOML.
     """
     http = {} if path is None else tomllib.loads(path.read_text("utf-8-sig")).get("http", {})
     configured = http.get("bind") if isinstance(http, dict) else None
@@ -84,7 +84,7 @@ def _bind(path: Path | None, environ: Mapping[str, str]) -> str:
 
 
 def _ask(url: str) -> None:
-    """Request /healthz. Raises OSError or HTTPException: no response, or not 200; ValueError: not an http(s) URL."""
+    """Request /healthz. Raises OSError or HTTPException without a response of 200; ValueError if not an http(s) URL."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must be an http or https address")

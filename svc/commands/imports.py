@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this module. `shared` has the options of all commands."""
+    """Add the commands of this module. `shared` holds the options common to all commands."""
     imports = commands.add_parser("import", help="import data from another product").add_subparsers(
         required=True, metavar="WHAT"
     )

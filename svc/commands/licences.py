@@ -18,7 +18,7 @@ _NAME = "licences.txt"
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this module. `shared` has the options of all commands."""
+    """Add the commands of this module. `shared` holds the options common to all commands."""
     licences = commands.add_parser(
         "licences", parents=[shared], help="show the licences of the service and everything bundled with it"
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this module. `shared` has the options of all commands."""
+    """Add the commands of this module. `shared` holds the options common to all commands."""
     field = commands.add_parser(
         "field-check",
         parents=[shared],

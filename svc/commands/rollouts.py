@@ -28,7 +28,7 @@ _NOT_BEGUN = "no rollout has started"
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this module. `shared` has the options of all commands."""
+    """Add the commands of this module. `shared` holds the options common to all commands."""
     rollout = commands.add_parser("rollout", help="show, halt or resume the update of all workers")
     actions = rollout.add_subparsers(required=True, metavar="ACTION")
     status = actions.add_parser("status", parents=[shared], help="show state, failures and next step")
@@ -79,7 +79,7 @@ def _resume(config: Config, _arguments: argparse.Namespace) -> int:
 
 
 def _change(config: Config, change: Callable[[Rollout, int], Tx[str | None]], done: str) -> int:
-    """Change the newest rollout in one transaction. `change` returns None, or why it changed nothing."""
+    """Change the newest rollout in one transaction. `change` returns None, or the reason why it changed nothing."""
     from svc.clock import system_clock
     from svc.store import open_store, rollouts
 

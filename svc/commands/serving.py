@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this module. `shared` has the options of all commands."""
+    """Add the commands of this module. `shared` holds the options common to all commands."""
     serve = commands.add_parser("serve", parents=[shared], help="run the service")
     serve.add_argument(
         "--standby",

@@ -1,4 +1,4 @@
-"""`svc init`: ask for settings without a useful default, check the answers, and write a commented configuration."""
+"""`svc init`: ask for settings that have no useful default, check the answers, and write a commented configuration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNIT = Path("/usr/lib/systemd/system/svc.service")
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this module. `shared` has the options of all commands."""
+    """Add the commands of this module. `shared` holds the options common to all commands."""
     init = commands.add_parser(
         "init",
         parents=[shared],
@@ -70,14 +70,14 @@ class _Dialogue:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._given = arguments
         self._path = (arguments.config or Path("config.toml")).absolute()
-        # Starts with the settings of an existing configuration, so that settings without a question are kept.
+        # Start with the settings of an existing configuration, so that settings that are not asked for are kept.
         self._answers: Answers = {}
         self._has_smtp = False
 
     def run(self) -> int:
         """Ask, check and write the file, and return 0.
 
-        Raises _Rejected; OSError: the file cannot be written; EOFError: standard input has ended.
+        Raises _Rejected; OSError if the file cannot be written; EOFError if standard input has ended.
         """
         from svc.commands import config_file
 
@@ -316,7 +316,10 @@ class _Dialogue:
         self._answers.update(answers)
 
     def _try(self, answers: Answers, check: Callable[[Config], object]) -> None:
-        """Check the answers as `svc check` does. Raises _Rejected: it failed, and the user did not override that."""
+        """Check the answers as `svc check` does.
+
+        Raises _Rejected if the check failed and the user did not override it.
+        """
         import trio
 
         config = self._with(answers)
@@ -329,7 +332,10 @@ class _Dialogue:
 
 
 def _move_path(path: str, before: Path | None, folder: Path) -> str:
-    """Move a path from the folder `before` to `folder`. Return other paths unchanged, or all if `before` is None."""
+    """Move a path from the folder `before` to `folder`.
+
+    Other paths stay unchanged, as do all paths if `before` is None.
+    """
     absolute = Path(path).absolute()
     if not path or before is None or not absolute.is_relative_to(before):
         return path

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this module. `shared` has the options of all commands."""
+    """Add the commands of this module. `shared` holds the options common to all commands."""
     store = commands.add_parser("store", help="copy the store, or recover lost totals").add_subparsers(
         required=True, metavar="ACTION"
     )

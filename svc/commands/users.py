@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this module. `shared` has the options of all commands."""
+    """Add the commands of this module. `shared` holds the options common to all commands."""
     user = commands.add_parser("user", help="manage users").add_subparsers(required=True, metavar="ACTION")
     add = user.add_parser("add", parents=[shared], help="add a user")
     add.add_argument("email")

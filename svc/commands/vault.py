@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
-    """Add the commands of this module. `shared` has the options of all commands."""
+    """Add the commands of this module. `shared` holds the options common to all commands."""
     vault = commands.add_parser("vault", help="manage the key that encrypts working tokens").add_subparsers(
         required=True, metavar="ACTION"
     )
@@ -71,7 +71,8 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
 async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
     """Re-encrypt tokens that use an older key with the first key, in one transaction each.
 
-    Return the number of re-encrypted tokens, and of tokens that no key decrypts. Can be repeated after an interruption.
+    Return the number of re-encrypted tokens, and the number of tokens that no key decrypts. Can be repeated after an
+    interruption.
     """
     from svc.security.vault import Vault
     from svc.store.working_tokens import reseal, sealed_tokens
@@ -85,5 +86,5 @@ async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
         for account_id, box in pending.items():
             again = newest.seal(every.open(box, account_id), account_id)
             resealed += await store.run(reseal(account_id, box, again))
-        if not pending:  # also includes tokens that a running service has encrypted in the meantime
+        if not pending:  # includes tokens that a running service has encrypted in the meantime
             return resealed, len(older)

@@ -1,1 +1,1 @@
-"""The client of Cloudflare's API, with a module per area; the only package that sends HTTP requests."""
+"""The client of Cloudflare's API, with a module per area. No other package sends HTTP requests."""

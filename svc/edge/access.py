@@ -29,7 +29,8 @@ Files = dict[str, tuple[str | None, bytes, str]]
 
 PAGE_SIZE = 50  # Cloudflare docs: 5 to 50 for zones
 MAX_PASSES = 4
-# A change whose answer was lost may still take effect later. After this time, a query shows the final state.
+# If the answer to a change was lost, the change may still take effect later. After this time, a query shows the final
+# state.
 LATE_MS = 3_600_000
 
 _JITTER = random.SystemRandom()
@@ -62,7 +63,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Bearer:
-    """The account and token of a call. `user_id`: the user whose share of concurrent calls it uses; None: no user.
+    """The account and token of a call. `user_id`: the user whose share of concurrent calls it uses, if any.
 
     `awaited`: a user is waiting for the call, so it can use the token's full rate limit (see pace.py).
     """
@@ -74,7 +75,7 @@ class Bearer:
 
 
 class Client(Protocol):
-    """The part of the HTTP client that an Access uses: a single attempt, and the retry policy."""
+    """The part of the HTTP client that an Access uses: a single attempt and the retry policy."""
 
     retry: Retry
 
@@ -97,15 +98,15 @@ class Access:
         return f"Access({self.edge_account_id!r})"
 
     def settling(self, seconds: float) -> Access:
-        """Return an access for a token that was just created: for `seconds`, 401 and 403 are retried.
+        """Return an access for a token that was just created. For `seconds`, it retries after 401 and 403.
 
-        New tokens can take about a minute to work everywhere (Cloudflare user reports). For other tokens, 401 and 403
-        are retried only a few times; see answers.CREDENTIAL_WAITS.
+        New tokens can take about a minute to work everywhere (Cloudflare user reports). With other tokens, calls are
+        retried only a few times after 401 and 403; see answers.CREDENTIAL_WAITS.
         """
         return Access(self._client, self._bearer, trio.current_time() + seconds)
 
     def awaited(self) -> Access:
-        """Return an access for a request that a user is waiting for; its calls can use the reserved quota."""
+        """Return an access for a request that a user is waiting for. Its calls can use the reserved quota."""
         return Access(self._client, replace(self._bearer, awaited=True), self._settling_until)
 
     async def call(
@@ -145,7 +146,7 @@ class Access:
         return found
 
     async def delete(self, path: str, gone: Codes) -> bool:
-        """DELETE an object. Return False if it did not exist, or an earlier attempt without an answer deleted it.
+        """DELETE an object. Return False if it did not exist, or if an earlier, unanswered attempt deleted it.
 
         `gone`: as in `find`. Raises EdgeRefused, EdgeUnavailable.
         """
@@ -158,8 +159,8 @@ class Access:
     async def collect(self, item: type[T], path: str, query: Query, limit: int | None = None) -> list[T]:
         """Return all items of a paged list without duplicates, or the first `limit`.
 
-        If the list changes between two pages, an item can be skipped. While the reported total shows that items are
-        missing, the list is read again, until a pass finds no new items. Raises EdgeRefused, EdgeUnavailable.
+        If the list changes between two pages, an item can be skipped. As long as the reported total shows that items
+        are missing, the list is read again, until a pass finds no new items. Raises EdgeRefused, EdgeUnavailable.
         """
         found: dict[T, None] = {}
         for _ in range(MAX_PASSES):
@@ -204,9 +205,9 @@ class Access:
     async def _judged(self, refused: EdgeError, exchange: Exchange) -> EdgeError:
         """Return the error for a refused credential, after checking the token itself.
 
-        Cloudflare's codes are ambiguous: 403/10000 means an invalid token or a missing permission, 403/9109 also a
-        missing zone. `revoked` means that Cloudflare reports the token as disabled or expired. `token_refused` means
-        that it rejects the token, which may be deleted or still valid.
+        Cloudflare's codes are ambiguous: 403/10000 means an invalid token or a missing permission. 403/9109 can mean a
+        missing zone as well. `revoked` means that Cloudflare reports the token as disabled or expired. `token_refused`
+        means that Cloudflare rejects the token, which may be deleted or still valid.
         """
         verify_path = f"{self.account_path}/tokens/verify"
         if exchange.path == verify_path:

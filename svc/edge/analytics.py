@@ -1,10 +1,11 @@
 """An account's daily usage from Cloudflare's GraphQL analytics.
 
-The datasets are `adaptive`: their figures can be estimates from samples, on small accounts as well (user reports). So
-each figure is read with its confidence interval (graphql-api/features/confidence-intervals). Days without usage have no
-row. Requests and database rows are separate queries, so that a failing dataset does not affect the other.
+The datasets are `adaptive`: their figures can be estimates from samples, even for small accounts, as users of
+Cloudflare have reported. Each figure is therefore read with its confidence interval (Cloudflare docs:
+graphql-api/features/confidence-intervals). Days without usage have no row. Requests and database rows are separate
+queries, so that a failing dataset does not affect the other.
 
-All functions raise EdgeRefused (missing permission, or unknown dataset) and EdgeUnavailable.
+All functions raise EdgeUnavailable, and EdgeRefused if a permission is missing or a dataset is unknown.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ if TYPE_CHECKING:
 
 # Four full weeks. Cloudflare keeps figures for 31 days (docs: d1/observability/metrics-analytics).
 DAYS_AVAILABLE = 28
-# Usually one row per day, but datasets may split a day into several. The API allows up to 10,000.
+# There is usually one row per day, but datasets may split a day into several rows. The API allows up to 10,000.
 _ROWS = 1_000
 _FILTER = f"limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last"
-# Far above real figures. The sum of thousands of them still fits into the integers of the store and all clients.
+# Far above real figures. The sum of thousands of such figures still fits into the integers of the store and all
+# clients.
 _MOST = 10**15
 _INTERVAL = "{ estimate lower upper }"
 
-# Requests to Pages Functions count towards the same limit (Cloudflare docs: pages/functions/pricing), but are in a
+# Requests to Pages Functions count towards the same limit (Cloudflare docs: pages/functions/pricing), but have a
 # separate dataset.
 _REQUESTS = f"""query Requests($account: String!, $first: Date!, $last: Date!) {{
   viewer {{ accounts(filter: {{accountTag: $account}}) {{
@@ -178,9 +180,10 @@ async def request_days(access: Access, first_day: int, last_day: int) -> tuple[F
 
 
 async def script_requests(access: Access, script: str, day: int) -> Figure | None:
-    """Return the requests to one worker on a day (day number), including cron runs.
+    """Return the number of requests to one worker on a day (day number), including cron runs.
 
-    None if there is no row: the number is unknown, because a worker with a cron trigger has requests every day.
+    Returns None if there is no row. The number is then unknown, because a worker with a cron trigger has requests every
+    day.
     """
     variables = _variables(access, day, day) | {"script": script}
     data = await access.graphql(_Script, _SCRIPT, variables)
@@ -194,7 +197,7 @@ async def script_requests(access: Access, script: str, day: int) -> Figure | Non
 
 
 async def database_days(access: Access, database_id: str, first_day: int, last_day: int) -> DatabaseDays:
-    """Return rows of all databases for each day from first to last, inclusive, and the size of one database."""
+    """Return the rows of all databases for each day from first to last, inclusive, and the size of one database."""
     variables = _variables(access, first_day, last_day) | {"database": database_id}
     data = await access.graphql(_Databases, _DATABASES, variables)
     _check_visible(data.viewer.accounts)
@@ -217,13 +220,13 @@ def _variables(access: Access, first_day: int, last_day: int) -> dict[str, objec
 
 
 def _check_visible(accounts: Sequence[object]) -> None:
-    """Raise EdgeRefused if the response omits the account, which happens without permission (user reports)."""
+    """Raise EdgeRefused if the response omits the account. Users report that this happens without permission."""
     if not accounts:
         raise EdgeRefused("cloudflare_error", "Cloudflare's analytics returned no data for this account.")
 
 
 def _by_day(first_day: int, last_day: int, rows: Iterable[tuple[int, _Interval]]) -> tuple[Figure, ...]:
-    """Return a figure for each day: the sum of its rows, or 0 without rows."""
+    """Return a figure for each day: the sum of its rows, or 0 if there are none."""
     sums: dict[int, list[_Interval]] = defaultdict(list)
     for day, interval in rows:
         sums[day].append(interval)

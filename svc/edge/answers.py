@@ -12,8 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, StringCo
 from svc.clock import epoch_ms
 from svc.errors import CATALOGUE, Code, EdgeError, EdgeGone, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
-# Which failed calls can be retried. never: it would be refused again. always: nothing was done. repeatable: it may have
-# been done, so only idempotent calls. credential: nothing was done; a few retries, or longer while the token is new.
+# Which failed calls can be retried. never: the call would be refused again. always: nothing was done. repeatable: the
+# call may have been carried out, so only idempotent calls are retried. credential: nothing was done; there are a few
+# retries, or more while the token is new.
 Repeat = Literal["never", "always", "repeatable", "credential"]
 
 MESSAGE_CHARS = 500  # maximum length of Cloudflare's message in an error
@@ -21,7 +22,7 @@ MESSAGE_CHARS = 500  # maximum length of Cloudflare's message in an error
 LONGEST_WAIT_S = 4.0
 LONGEST_SETTLING_WAIT_S = 15.0
 # Waits before retrying a refused credential, as multiples of the first wait: 1, 4 and 10 s by default. Cloudflare
-# occasionally refuses valid tokens (user reports of 10000 and 7403), which must not be reported to users.
+# occasionally refuses valid tokens (user reports of 10000 and 7403), and users must not see these refusals.
 CREDENTIAL_WAITS = (4, 16, 40)
 # Cloudflare blocks a token for five minutes after it exceeds its limit. Only shorter waits are worth a retry here.
 LONGEST_THROTTLE_S = 5.0
@@ -54,7 +55,7 @@ _TRANSIENT_TEXTS = (
     "isolate exceeded its memory limit and was reset",
     "exceeded its CPU time limit and was reset",
 )
-# Only the message is documented, no numeric code (D1 limits, enforced on REST since 2026-09-01).
+# Cloudflare documents only the message, not a numeric code (D1 limits, enforced on REST since 2026-09-01).
 _DAILY_LIMIT = "exceeded D1's free tier daily row "
 
 _RAY_CHARS = 40
@@ -64,7 +65,7 @@ _HTTP_TIMEOUT, _HTTP_THROTTLED, _HTTP_FAILED = 408, 429, 500
 
 
 class DailyLimit(EdgeUnavailable):
-    """The account's free D1 rows of this UTC day are used up. Nothing was done; retries fail until midnight.
+    """The account has used up its free D1 rows for this UTC day. Nothing was done, and retries fail until midnight.
 
     `rows`: the limit that was reached, "read" or "write".
     """
@@ -91,7 +92,7 @@ class Blocked(EdgeRefused):
 
 
 class Shape(BaseModel):
-    """Base of models for responses. Unused fields are ignored; errors do not show invalid values."""
+    """Base of the models for responses. Models ignore unused fields, and their errors do not show invalid values."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -165,7 +166,7 @@ class Retry:
     """The retry policy of one call, with its attempts so far.
 
     `most`: maximum number of retries after failures.
-    `first_wait_s`: wait before the first retry; it doubles with each further one.
+    `first_wait_s`: wait before the first retry; it doubles with each further retry.
     `failures`, `refusals`: failed attempts so far, and attempts whose credential was refused.
     """
 
@@ -184,8 +185,8 @@ class Retry:
         """Return the seconds until the next attempt, or None to give up.
 
         `repeatable`: the call is idempotent.
-        `settling_s`: remaining time in which the token may be refused because it is new; 0 or less: none.
-        `jitter`: factor for waits that Cloudflare did not request, so that calls that failed together do not retry
+        `settling_s`: remaining time in which the token may be refused because it is new; 0 or less means no time.
+        `jitter`: factor for waits that Cloudflare did not request. It prevents calls that failed together from retrying
         together.
         """
         if failed.repeat == "credential":
@@ -212,10 +213,10 @@ def read(
 ) -> Envelope | Failed:
     """Return the envelope of a successful response, or the failure.
 
-    `repeatable`: the call is idempotent; for other calls, a failure with unknown outcome is EdgeUnknown.
+    `repeatable`: the call is idempotent. For other calls, a failure with an unknown outcome is EdgeUnknown.
     `secret`: removed from Cloudflare's message.
     `graphql`: the response has no v4 envelope.
-    `gone`: the numeric codes with which a 404 means that the object does not exist (EdgeGone). Other 404s are
+    `gone`: the numeric codes that, with a 404, mean that the object does not exist (EdgeGone). Other 404s are
     inconclusive.
     """
     status = answer.status
@@ -261,7 +262,7 @@ def read(
 
 
 def no_answer(what: str, *, sent: bool, repeatable: bool) -> Failed:
-    """Return the failure for a call without response. `sent`: the request may have reached Cloudflare."""
+    """Return the failure for a call without a response. `sent`: the request may have reached Cloudflare."""
     if sent:
         return _unclear(what, 0, _Error(), None, repeatable=repeatable)
     return Failed(EdgeUnavailable(f"{what}."), "always")

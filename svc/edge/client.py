@@ -35,15 +35,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# httpcore #1093: a request cancelled while the pool is contended leaks its slot permanently. So calls wait for a slot
-# of `Shares`, never for the pool.
+# httpcore #1093: a request that is cancelled while the pool is contended leaks its slot permanently. Calls therefore
+# wait for a slot of `Shares`, never for the pool.
 POOL_MARGIN = 8
 FIRST_WAIT_S = 0.25
 # Customers can put anything into their databases, so the memory for a response must be limited.
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _HTTP_THROTTLED = 429
 
-# Characters allowed in a header. Other tokens are not sent, because httpx would quote them in its error message.
+# Characters allowed in a header. Tokens with other characters are not sent, because httpx would quote them in its error
+# message.
 _TOKEN = re.compile(r"[\x21-\x7e]{1,1024}")
 
 
@@ -167,7 +168,7 @@ class Edge:
 
 @dataclass
 class _Call:
-    """An attempt, for the metrics: when it was sent (None: not sent), and its outcome."""
+    """An attempt, for the metrics: when it was sent (None if it was not sent), and its outcome."""
 
     sent_at: float | None = None
     outcome: str = "cancelled"

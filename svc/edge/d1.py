@@ -1,6 +1,6 @@
 """D1 databases over REST, for setup, configuration and report reads. The worker itself uses its binding.
 
-All functions raise EdgeRefused and EdgeUnavailable; those that are never retried also raise EdgeUnknown.
+All functions raise EdgeRefused and EdgeUnavailable. Functions whose calls are never retried also raise EdgeUnknown.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Database:
 
 @dataclass(frozen=True)
 class StatementResult:
-    """The result rows of a statement, its cost in the account's daily rows, and the size of the database after it."""
+    """A statement's result rows, its cost in the account's daily rows, and the size of the database afterwards."""
 
     rows: list[Mapping[str, Any]]
     rows_read: int
@@ -103,9 +103,10 @@ async def create(access: Access, name: str, location: Location | None = None) ->
 async def query(
     access: Access, database_id: str, statements: Sequence[tuple[str, Sequence[Parameter]]]
 ) -> list[StatementResult]:
-    """Run statements as one batch, which is one transaction. All must be idempotent.
+    """Run statements as one batch, which is one transaction. All statements must be idempotent.
 
-    Parameters are sent as text, so use CAST where the type matters. Also raises DailyLimit, an EdgeUnavailable.
+    Parameters are sent as text, so use CAST where the type matters. Also raises DailyLimit, a subclass of
+    EdgeUnavailable.
     """
     batch = [{"sql": sql, "params": list(parameters)} for sql, parameters in statements]
     found = await access.call(

@@ -1,9 +1,9 @@
 """Client-side rate limits for Cloudflare's API, per token and for the service's IP address.
 
 Cloudflare allows 1,200 calls per token in five minutes, and then blocks the token for five minutes. It allows 200 calls
-per second and IP address (docs: fundamentals/api/reference/limits). Account-owned tokens are counted separately, the
-tokens of a user together. Counts are kept in memory, so after a restart the window is empty, and a token may be blocked
-once.
+per second and IP address (docs: fundamentals/api/reference/limits). Cloudflare counts each account-owned token
+separately, but all tokens of a user together. Counts are kept in memory, so after a restart the window is empty, and a
+token may be blocked once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from svc.limits import SlidingLimit
 if TYPE_CHECKING:
     from svc.edge.access import Bearer
 
-# Longer than five minutes, because Cloudflare counts a call on arrival, we when it is sent.
+# Longer than five minutes, because Cloudflare counts a call when it arrives, and we count it when it is sent.
 _WINDOW_S = 310
 # The fraction of a token's calls that is reserved for requests that a user is waiting for.
 _KEPT_ONE_IN = 8
@@ -44,11 +44,11 @@ class Pace:
         """Wait until the next call can be sent, usually for milliseconds."""
         async with self._leaving:
             await trio.sleep_until(self._next_at)
-            # Do not catch up after a pause: that would be a burst.
+            # Do not catch up after a pause, because that would be a burst.
             self._next_at = max(self._next_at + self._between_s, trio.current_time())
 
     def count(self, bearer: Bearer) -> Failed | None:
-        """Count a call before it is sent. Return the failure if it would exceed the token's limit.
+        """Count a call before it is sent. Return the failure if the call would exceed the token's limit.
 
         Does not wait: duties schedule their own retries.
         """

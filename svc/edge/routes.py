@@ -1,6 +1,6 @@
 """Worker routes of a zone (Cloudflare docs: routing/routes).
 
-All functions raise EdgeRefused and EdgeUnavailable; those that are never retried also raise EdgeUnknown.
+All functions raise EdgeRefused and EdgeUnavailable. Functions whose calls are never retried also raise EdgeUnknown.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ _GONE = frozenset({10009})  # Cloudflare docs, Workers error codes: the route do
 
 @dataclass(frozen=True)
 class Route:
-    """A pattern and the script that receives its requests; None: no worker.
+    """A pattern and the script that receives its requests; None means no worker.
 
-    `fail_open`: beyond the account's daily requests, the origin responds instead of an error page; None: not reported.
+    `fail_open`: beyond the account's daily requests, visitors reach the origin instead of an error page; None if not
+    reported.
     """
 
     id: str
@@ -31,7 +32,7 @@ class Route:
 
     @property
     def holder(self) -> str:
-        """A description of the receiver of its requests, for messages."""
+        """A description of what receives the route's requests, for messages."""
         return f"the worker {self.script}" if self.script else "a route without a worker"
 
 
@@ -56,11 +57,11 @@ async def list_routes(access: Access, zone_id: str) -> list[Route]:
 async def create(access: Access, zone_id: str, pattern: str, script: str, *, fail_open: bool) -> Route:
     """Create a route. Never retried. Raises EdgeRefused route_conflict if the pattern already has a route.
 
-    `fail_open` is in Cloudflare's changelog, but not in the API schema: the returned route shows whether it was set.
+    `fail_open` is in Cloudflare's changelog, but not in the API schema. The returned route shows whether it was set.
     """
     body = {"pattern": pattern, "script": script, "request_limit_fail_open": fail_open}
     made = await access.call(_Made, "POST", _path(zone_id), body=body, repeatable=False)
-    # Do not use pattern and script of the response, which were blank at times.
+    # Do not use the response's pattern and script, which were sometimes blank.
     return Route(made.id, pattern, script, made.request_limit_fail_open)
 
 

@@ -1,7 +1,7 @@
 """A fair limiter for concurrent calls, so that a slow account delays only itself.
 
-Slots are assigned round-robin: the account that was served longest ago comes first. Accounts and users each have a
-maximum number of slots, however many of their calls are waiting.
+Slots are assigned round-robin: the account that was served longest ago comes first. Each account and each user has a
+maximum number of slots, regardless of how many of their calls are waiting.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ K = TypeVar("K", str, int)
 
 @dataclass(eq=False)
 class Turn:
-    """A call that waits for a slot or has one. `user_id` None: not counted for a user."""
+    """A call that waits for a slot or has one. If `user_id` is None, the call does not count towards a user's slots."""
 
     edge_account_id: str
     user_id: int | None
@@ -38,7 +38,7 @@ class Shares:
         self._per_user = per_user
         self._of_account: Counter[str] = Counter()
         self._of_user: Counter[int] = Counter()
-        # In order of service, longest ago first. Contains only accounts with waiting calls.
+        # The account that was served longest ago comes first. Contains only accounts with waiting calls.
         self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()
 
     @property

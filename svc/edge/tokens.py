@@ -1,7 +1,7 @@
 """Account-owned API tokens, and the permissions of the working token.
 
-Cloudflare docs: account tokens, permission groups. All coroutines raise EdgeRefused and EdgeUnavailable; those that are
-never retried also raise EdgeUnknown.
+Cloudflare docs: account tokens, permission groups. All coroutines raise EdgeRefused and EdgeUnavailable. Coroutines
+whose calls are never retried also raise EdgeUnknown.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class PermissionGroup:
     id: str
     name: str
     scopes: tuple[str, ...]
-    selectable: bool = True  # the calling token can grant it; only a hint, creation of the token decides
+    selectable: bool = True  # the calling token can grant it; this is a hint, and only creating the token shows
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ async def permission_groups(access: Access) -> list[PermissionGroup]:
 
 
 def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> list[Policy]:
-    """Return the working token's policies: one for the account, one for all of its zones.
+    """Return the working token's policies: one for the account, and one for all of its zones.
 
     Raises ServiceError permission_catalog if Cloudflare's list lacks permissions, with their names in details.missing.
     """
@@ -180,7 +180,7 @@ def permissions_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]
 
 
 async def create(access: Access, name: str, policies: Sequence[Policy], expires_at: int) -> NewToken:
-    """Create a token that expires at `expires_at` (epoch ms). Never retried: after EdgeUnknown it may exist.
+    """Create a token that expires at `expires_at` (epoch ms). Never retried; after EdgeUnknown, the token may exist.
 
     Cloudflare may refuse permissions that the calling token cannot grant (see `cannot_give`), or leave them out.
     """
@@ -224,7 +224,7 @@ async def delete(access: Access, token_id: str) -> bool:
     try:
         return await access.delete(f"{access.account_path}/tokens/{token_id}", frozenset())
     except EdgeUnavailable as error:
-        # There is no documented code for a missing token, so check the list.
+        # Cloudflare documents no code for a missing token, so check the list.
         if error.remote_status != _NOT_FOUND or token_id in {token.id for token in await list_all(access)}:
             raise
         return False
@@ -240,7 +240,10 @@ def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:
 
 
 def _flat(wire: dict[str, str | dict[str, str]]) -> frozenset[str]:
-    """Convert resources from Cloudflare's form. Values other than "*" are kept, so that they match no requested one."""
+    """Convert resources from Cloudflare's form.
+
+    Keep values other than "*", so that they match no requested resource.
+    """
     flat = set()
     for outer, inner in wire.items():
         nested = {"": inner} if isinstance(inner, str) else inner

@@ -49,7 +49,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Script:
-    """A script as listed by Cloudflare. `etag` changes with its code; None: not reported."""
+    """A script as listed by Cloudflare. `etag` changes with the script's code; None if not reported."""
 
     name: str
     etag: str | None
@@ -135,7 +135,7 @@ async def register_subdomain(access: Access, name: str) -> None:
 
 
 async def get_script(access: Access, name: str) -> Script | None:
-    """Return the script, or None. Uses the list, the only endpoint that returns etag and tags without the code."""
+    """Return the script, or None. Uses the list, because no other endpoint returns etag and tags without the code."""
     for script in await access.get(list[_Script], f"{access.account_path}/workers/scripts"):
         if script.id == name:
             return Script(name, script.etag, script.tags or ())
@@ -159,7 +159,7 @@ async def text_bindings(access: Access, name: str) -> dict[str, str]:
 
 
 async def upload(access: Access, name: str, content: Upload) -> None:
-    """Upload and deploy a script. Idempotent. Get its etag from `get_script`, because it can be null in this response.
+    """Upload and deploy a script. Idempotent. Get the etag from `get_script`, because it can be null in this response.
 
     Raises EdgeRefused subdomain_required if the account has no workers.dev subdomain.
     """
@@ -193,17 +193,18 @@ async def schedules(access: Access, name: str) -> set[str]:
 async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None:
     """Set the script's cron triggers.
 
-    Raises EdgeRefused: cron_limit if the account has no free cron trigger; subdomain_required.
+    Raises EdgeRefused cron_limit if the account has no free cron trigger; EdgeRefused subdomain_required.
     """
     path = f"{_path(access, name)}/schedules"
-    # Skip unchanged triggers: an account above its limit cannot even set what it already has (workers-sdk #15194).
+    # Skip unchanged triggers, because an account above its limit cannot even set what it already has (workers-sdk
+    # #15194).
     found = await access.get(_Schedules, path)
     if {one.cron for one in found.schedules} != set(crons):
         await access.call(_Schedules, "PUT", path, body=[{"cron": cron} for cron in crons], repeatable=True)
 
 
 async def is_on_workers_dev(access: Access, name: str) -> bool:
-    """Return True if the script is reachable on workers.dev, itself or as a preview."""
+    """Return True if the script or a preview of it is reachable on workers.dev."""
     found = await access.find(_Address, f"{_path(access, name)}/subdomain", _GONE)
     return found is not None and (found.enabled or found.previews_enabled)
 

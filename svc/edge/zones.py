@@ -41,8 +41,8 @@ class Zone:
     def has_certificate(self, host: str) -> bool:
         """Return True if Cloudflare's free certificate covers `host`, a host in this zone.
 
-        The certificate of a full zone covers the apex and one label below it. A partial zone has a certificate for each
-        host (Cloudflare docs: universal-ssl/limitations).
+        A full zone's certificate covers the apex and one label below it. A partial zone has a certificate for each host
+        (Cloudflare docs: universal-ssl/limitations).
         """
         return self.kind == "partial" or host.lower().removesuffix(self.name).rstrip(".").count(".") == 0
 
@@ -60,8 +60,8 @@ class AddressRecord:
 class HostRecords:
     """A summary of a host's DNS records. `proxied`: requests go through Cloudflare.
 
-    `dummy`: there is no server behind it, because all addresses are unroutable (100::, 192.0.2.1).
-    `unproxied`: the first address record if none is proxied; None: a record is proxied, or there are none.
+    `dummy`: there is no server behind the host, because all addresses are unroutable (100::, 192.0.2.1). `unproxied`:
+    the first address record if none is proxied; None if a record is proxied, or there are no records.
     """
 
     proxied: bool
@@ -112,7 +112,7 @@ async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bo
 
 
 async def zone_of(access: Access, host: str) -> Zone | None:
-    """Return the zone of `host`: the closest active one, else the closest, or None.
+    """Return the zone of `host`: the closest active zone, or else the closest zone, or else None.
 
     Cloudflare serves a host from the closest active zone and ignores zones that are not active.
     """
@@ -135,7 +135,7 @@ async def zone_by_id(access: Access, zone_id: str) -> Zone:
 
 
 async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
-    """Return the records that apply to `host`: its own, else those of the closest wildcard."""
+    """Return the records that apply to `host`: its own records, or else those of the closest wildcard."""
     for name in _names(host):
         records = await access.collect(_Record, _records_path(zone_id), {"name": name})
         found = _host_records([record for record in records if record.name == name])
@@ -145,7 +145,7 @@ async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
 
 
 async def records_of_all(access: Access, zone_id: str, hosts: Collection[str]) -> dict[str, HostRecords]:
-    """Return the records of several hosts in one zone. Many hosts need no more calls than a few."""
+    """Return the records of several hosts in one zone. Many hosts need no more calls than a few hosts."""
     if len(hosts) <= _HOSTS_ASKED_ONE_BY_ONE:
         return {host: await records_of(access, zone_id, host) for host in hosts}
     by_name: dict[str, list[_Record]] = defaultdict(list)
@@ -160,7 +160,7 @@ def _records_path(zone_id: str) -> str:
 
 
 def _names(host: str) -> list[str]:
-    """Return the names whose records can apply to the host, in order. The first with any record applies."""
+    """Return the names whose records can apply to the host, in order. The first name that has a record applies."""
     labels = host.lower().split(".")
     return [".".join(labels), *(".".join(["*", *labels[first:]]) for first in range(1, len(labels) - 1))]
 

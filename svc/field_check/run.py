@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# No server: the test worker must not push to a real service.
+# This address has no server, because the test worker must not push to a real service.
 _PUSH_URL = "https://field-check.invalid/edge/push"
 _PUSH_SECOND = 17 * 60
-# The bootstrap token is usually new, too, but an invalid one should be reported soon.
+# The bootstrap token is usually new as well, but an invalid token should be reported soon.
 _BOOTSTRAP_SETTLING_S = 10.0
 _VIEW_STORED_S = 60.0
 _POLL_S = 1.0

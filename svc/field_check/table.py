@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """A question. `decides`: what depends on the answer. `known`: the expected answers, the default first."""
+    """A question. `decides`: what depends on the answer. `known`: the expected answers, with the default first."""
 
     asked: str
     decides: str

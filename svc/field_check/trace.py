@@ -76,8 +76,8 @@ async def remove(
 ) -> None:
     """Remove all resources of a trace, tokens last, and then delete the trace file.
 
-    `working`: access with the working token of the run; None: create another token. Raises ServiceError, and then keeps
-    the trace file.
+    `working`: access with the run's working token; with None, another token is created. If this raises ServiceError,
+    the trace file is kept.
     """
     if trace.installs:
         access = working or await _access_again(edge, bootstrap, trace, clock)

@@ -13,7 +13,7 @@ import textwrap
 # RFC 5322, 2.1.1: lines should have at most 78 characters.
 _WIDTH = 76
 _LINK = re.compile(r"https?://[^\s<>\"]+")
-# No images or other external content. Colours are those of the mail client, so that dark mode works.
+# There are no images or other external content. Colours come from the mail client, so that dark mode works.
 _PAGE = (
     '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     '<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n'
@@ -23,7 +23,7 @@ _PAGE = (
 
 
 def as_plain(text: str) -> str:
-    """Return the text in short lines. URLs are not broken."""
+    """Return the text in short lines. URLs are not split."""
     lines = [_wrap(line) for line in text.strip().split("\n")]
     return "\n".join(lines) + "\n"
 
@@ -42,5 +42,5 @@ def _paragraph(part: str) -> str:
     if _LINK.fullmatch(part):
         shown = html.escape(part)
         return f'<p style="overflow-wrap: anywhere"><a href="{shown}">{shown}</a></p>'
-    # Wrap HTML lines too, because mail servers may reject long lines.
+    # Wrap the lines of the HTML as well, because mail servers may reject long lines.
     return "<p>" + "<br>\n".join(_wrap(html.escape(line)) for line in part.split("\n")) + "</p>"

@@ -1,8 +1,8 @@
 """Compose the email for a row of the outbox, if it is still needed.
 
 Composing is a transaction. It creates the token of a link and stores its digest, so the token's lifetime starts when
-the email is sent. Each retry creates another token; earlier ones stay valid, because an earlier copy may have arrived.
-For an address without a user the same statements run, and the email is discarded.
+the email is sent. Each retry creates another token. Earlier tokens stay valid, because an earlier copy of the email may
+have arrived. For an address without a user, the same statements run, and the email is then discarded.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Composed:
-    """An email, and the user who has its address, or None."""
+    """An email and the user with its address. The user is None if no user has the address."""
 
     email: Email
     user: User | None
@@ -70,12 +70,13 @@ class Composed:
 def compose(mail_id: str, draft: Draft, again_at: int) -> Tx[Composed | None]:
     """Compose the email of a row, or delete the row and return None if the email is no longer needed.
 
-    `again_at`: when to retry if this process ends before it records an outcome, in epoch ms.
+    `again_at`: when to retry (epoch ms) if this process ends before it records an outcome.
     """
     row = yield from outbox.begin(mail_id, again_at)
     if row is None:
         return None
-    # No token is left if the link was used, so an earlier copy arrived, or if a newer email replaced this one.
+    # There is no token any more if the link was used, which means that an earlier copy arrived, or if a newer email
+    # replaced this email.
     stale = row.attempts > 1 and row.kind in _WITH_LINK and not (yield from users.has_mail_token(row.id))
     composed = None if stale else (yield from _KINDS[row.kind](row, draft))
     if composed is None:
@@ -90,7 +91,7 @@ def _sign_up(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     yield from _token(row, "confirm", user.id if unconfirmed and user else users.UNKNOWN_USER, draft)
     found = yield from users.find_user(
         row.address
-    )  # in both cases, so that the timing does not reveal whether the address is known
+    )  # done in both cases, so that the timing does not reveal whether the address is known
     if row.user_id is None:
         notice = messages.account_exists(row.address, draft.terms.service_url, mail_id=row.id)
         return Composed(notice, found[0] if found else None)
@@ -138,7 +139,7 @@ def _password_changed(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """Compose the notice of an account's problem or recovery, with the current name of the account."""
+    """Compose the notice of an account's problem or recovery, with the account's current name."""
     account = None if row.account_id is None else (yield from accounts.account_by_id(row.account_id))
     user = None if account is None else (yield from users.get_user(account.user_id))
     if account is None or user is None or not user.notify:
@@ -148,7 +149,7 @@ def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """Compose the list of remaining resources. The row is the last place where the store has the address."""
+    """Compose the list of remaining resources. After the user's deletion, only this row still has the address."""
     left, tokens = row.facts["left"], row.facts["revoke_tokens"]
     email = messages.user_deleted(row.address, left, tokens, draft.terms.service_url, mail_id=row.id)
     return (yield from given(Composed(email, None)))

@@ -10,9 +10,9 @@ from svc.errors import CATALOGUE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Users choose the names of their accounts, so they are cut to this many characters.
+# Users choose the names of their accounts, so names are truncated to this many characters.
 _MAX_NAME = 100
-# Error messages may quote the platform's API, so they are cut, too.
+# Error messages may quote the platform's API, so they are truncated as well.
 _MAX_MESSAGE = 1_000
 
 
@@ -29,7 +29,7 @@ _PROBLEMS = {
     "over": ("The account has reached a limit of its Cloudflare plan.", None),
 }
 _UPGRADE = "Upgrade your Cloudflare plan, or count fewer sites with this account."
-# The remedy for each suggestion in the account's advice, instead of an upgrade.
+# The remedy for each suggestion in the account's advice, shown instead of the advice to upgrade.
 _SUGGESTED = {
     "shorter_hourly_retention": "Keep breakdowns for fewer days, which you can set on the account's page, or upgrade"
     " your Cloudflare plan.",
@@ -67,7 +67,7 @@ def confirm_address(
 def choose_password(
     to: str, link: str, hours: float, service_url: str, *, mail_id: str = "", send: bool = True
 ) -> Email:
-    """Create the email for several sign-ups with one address: its recipient chooses the password."""
+    """Create the email for several sign-ups with one address. The link lets its recipient choose the password."""
     return Email(
         to,
         "Confirm your email address",
@@ -105,7 +105,7 @@ def reset_password(to: str, link: str, hours: float, *, mail_id: str = "", send:
 
 
 def password_changed(to: str, service_url: str, *, mail_id: str) -> Email:
-    """Create the notice of a changed password. It has no link, since no link in an email signs in."""
+    """Create the notice of a changed password. It has no link, because links in emails never sign a user in."""
     return Email(
         to,
         "Your password was changed",
@@ -137,7 +137,7 @@ def user_deleted(to: str, left: Sequence[str], tokens: Sequence[str], service_ur
 def about_account(mail_id: str, to: str, name: str, notice: Mapping[str, Any], link: str) -> Email:
     """Create the email about a problem of an account, or about its recovery.
 
-    `notice`: `well`, or `trouble` with the optional `code` and `message` of its error and the optional `suggest` of the
+    `notice`: `well`, or `trouble` with the optional `code` and `message` of the error and the optional `suggest` of the
     account's advice.
     """
     shown = _shown(name, _MAX_NAME)
@@ -161,6 +161,6 @@ def _hours(hours: float) -> str:
 
 
 def _shown(text: str, most: int) -> str:
-    """Return a foreign text on one line, without control characters such as those that change the writing direction."""
+    """Return a foreign text on one line, without control characters, such as characters that change the direction."""
     cut = text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
     return " ".join("".join(char if char.isprintable() else " " for char in cut).split())

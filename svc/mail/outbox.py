@@ -1,9 +1,10 @@
 """Send the emails of the outbox table.
 
 A transaction that causes an email adds a row to the table (`store/outbox.py`), and its commit wakes the outbox. Several
-senders, each with its own connection, send the rows that are due. A failed email is retried with growing delays. While
-the mail server is unavailable, no email is tried. The row is deleted after the email was sent; if the process is killed
-between the two, the email is sent again with the same Message-ID. No email is lost before it expires.
+senders, each with its own connection, send the emails of the rows that are due. A failed email is retried with growing
+delays. While the mail server is unavailable, the service does not try to send. After an email was sent, its row is
+deleted. If the process is killed in between, the email is sent again with the same Message-ID. No email is lost before
+it expires.
 """
 
 from __future__ import annotations
@@ -38,12 +39,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# New emails wake the outbox; polling finds those that are due for a retry.
+# New emails wake the outbox, and polling finds emails that are due for a retry.
 _POLL_EVERY_S = 5.0
 _BATCH = 100
-# Several, so that one slow email does not delay the others. Some servers refuse more connections.
+# There are several senders, so that one slow email does not delay the others. Some servers refuse more connections than
+# this.
 _SENDERS = 4
-# Idle connections are closed after this time. Servers wait for five minutes.
+# Idle connections are closed after this time. Servers close idle connections after five minutes.
 _IDLE_S = 5.0
 # Delay before an email is retried. It doubles, and varies by a quarter so that retries spread out.
 _FIRST_WAIT_MS = 60_000
@@ -53,7 +55,7 @@ _FIRST_AWAY_MS = 5_000
 _LONGEST_AWAY_MS = 300_000
 # Emails whose outcome is unknown are sent at most this often, since the server may accept all copies.
 _MAX_COPIES = 2
-# Time at shutdown for emails that are being sent. Interrupted ones are sent again after the next start.
+# At shutdown, emails that are being sent get this much time. Interrupted emails are sent again after the next start.
 _DRAIN_S = 5.0
 _CLOSE_S = 1.0
 
@@ -78,7 +80,7 @@ class Outbox:
         self._patience = patience
         self._under_way: set[str] = set()
         self._sent: set[str] = set()  # ids of sent emails whose rows could not be deleted yet
-        self._slow: dict[str, int] = {}  # slow domains, and until when they are skipped (epoch ms)
+        self._slow: dict[str, int] = {}  # by slow domain, the time until which it is skipped (epoch ms)
         self._away_until = 0
         self._away_ms = 0
         self._wakes = 0  # number of calls of `wake`
@@ -93,7 +95,7 @@ class Outbox:
         self._wake.set()
 
     async def settled(self) -> None:
-        """Wait until all emails that are due now were tried."""
+        """Wait until the service has tried to send all emails that are due now."""
         self.wake()
         target = self._wakes
         while self._settled < target:
@@ -120,7 +122,7 @@ class Outbox:
                 self._wake = trio.Event()
 
     async def _dispatch(self, to_senders: trio.MemorySendChannel[Waiting]) -> None:
-        """Delete expired emails, and pass due ones to the senders until none is left."""
+        """Delete expired emails, and pass due emails to the senders until none remain."""
         wakes = self._wakes
         expired = 0
         while deleted := await self._store.run(outbox.give_up(self._clock())):
@@ -130,7 +132,7 @@ class Outbox:
             log.error("emails expired before delivery; run: svc check", extra={"count": expired})
         in_progress = frozenset(self._under_way)
         while not self._away():
-            # A sender may finish during the read, and the result then still has its email.
+            # A sender may finish during the read. The result then still has the email that it has sent.
             in_progress = frozenset(self._under_way)
             found = await self._store.read(outbox.due(self._clock(), _BATCH))
             waiting = [one for one in found if one.id not in in_progress]
@@ -139,7 +141,8 @@ class Outbox:
                 await to_senders.send(one)
             if not waiting:
                 break
-        # If an email finished during the read, the next one of its account may be due. Its sender wakes us.
+        # If an email was finished during the read, the next email about the same account may be due. The sender wakes
+        # us.
         if not in_progress and not self._under_way:
             self._settled = wakes
             self._notify_progress()
@@ -229,7 +232,7 @@ class Outbox:
         self._sent.discard(mail_id)
 
     async def _skip_domain(self, domain: str, until: int) -> None:
-        """Postpone all emails to a slow domain, so that a relay that verifies addresses there delays no others."""
+        """Postpone all emails to a slow domain, so that a relay that verifies addresses there does not delay others."""
         now = self._clock()
         self._slow = {name: at for name, at in self._slow.items() if at > now} | {domain: until}
         await self._store.run(outbox.postpone_domain(domain, now, until))

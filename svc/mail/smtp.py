@@ -1,8 +1,9 @@
 """A connection to a mail server that sends several emails. Blocking, so `transport.py` uses it in a thread.
 
-Errors are classified by their meaning for the email: the server accepts no email now (`ServerAway`), it did not accept
-this email (`NotAccepted`), it refused the address (`AddressRefused`), or it may have accepted the email
-(`OutcomeUnknown`). Messages have the step and the codes of the response, but not its text, which may quote the address.
+Errors are classified by what they mean for the email. The server accepts no email now (`ServerUnavailable`), did not
+accept this email (`NotAccepted`), refused the address (`AddressRefused`), or may have accepted the email
+(`OutcomeUnknown`). Messages contain the step and the codes of the response, but not its text, which may quote the
+address.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from urllib.parse import unquote, urlsplit
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-# Limit for one response. Real responses have a few hundred bytes.
+# The limit for one response, in bytes. Real responses have a few hundred bytes.
 _MAX_RESPONSE_BYTES = 65_536
 _ENHANCED = re.compile(rb"([245])\.(\d{1,3})\.(\d{1,3})\b")
-# RFC 3463: subjects that concern the address (1), its mailbox (2), routing (4), or nothing specific (0). The others
-# concern us: the state of the server, the protocol, the content, or policy (7), such as forbidden relaying.
+# RFC 3463: these subjects concern the address (1), its mailbox (2), routing (4), or nothing specific (0). All other
+# subjects concern the service itself or the server: the server's state, the protocol, the content, or policy (7), for
+# example forbidden relaying.
 _ADDRESS_SUBJECTS = ("0", "1", "2", "4")
-# RFC 5321, 4.5.3.1.10: treat 552 for a recipient as transient. 503 is a bad sequence, and 530 asks to sign in first.
+# RFC 5321, 4.5.3.1.10: treat 552 for a recipient as transient. 503 means a bad sequence of commands, and 530 asks the
+# client to sign in first.
 _NOT_ADDRESS_CODES = (503, 530, 552)
 _CLOSING = 421
 
@@ -62,8 +65,8 @@ class OutcomeUnknown(MailError):
 class Patience:
     """Timeouts in seconds: for one step, for connecting and signing in, and for a whole email.
 
-    After the end of an email, a server may take minutes to respond (RFC 5321, 4.5.3.2.6). A shorter timeout would send
-    the email twice.
+    After an email was sent completely, a server may take minutes to respond (RFC 5321, 4.5.3.2.6). With a shorter
+    timeout, the service would send the email twice.
     """
 
     step_s: float = 30
@@ -72,7 +75,7 @@ class Patience:
 
 
 class Connection:
-    """A connection: call `connect` once, then `send` for each email. Any thread may call `cut`."""
+    """A connection. Call `connect` once, then `send` for each email. Any thread may call `cut`."""
 
     def __init__(self, smtp_url: str, patience: Patience) -> None:
         self._url = urlsplit(smtp_url)
@@ -126,7 +129,7 @@ class Connection:
     def send(self, sender: str, address: str, message: bytes) -> None:
         """Send one email. `message` consists of lines of ASCII that end with CRLF.
 
-        Raises ServerUnavailable, NotAccepted, AddressRefused, OutcomeUnknown. Afterwards, `usable` says whether the
+        Raises ServerUnavailable, NotAccepted, AddressRefused, OutcomeUnknown. Afterwards, `usable` is True if the
         connection can send another email.
         """
         server = self._server
@@ -160,7 +163,7 @@ class Connection:
     def offer(self, sender: str, size_bytes: int = 0) -> None:
         """Send the MAIL command.
 
-        Raises ServerUnavailable: the sender is rejected; OSError, SMTPException: connection lost.
+        Raises ServerUnavailable if the sender is rejected; OSError or SMTPException if the connection is lost.
         """
         assert self._server is not None, "call connect first"
         options = [f"size={size_bytes}"] if size_bytes and self._server.has_extn("size") else []
@@ -180,7 +183,10 @@ class Connection:
             self.quit()
 
     def lost(self, *, slow: bool) -> MailError:
-        """Return the error for a connection that ended in the current step. `slow`: because the server timed out."""
+        """Return the error for a connection that ended in the current step.
+
+        `slow`: it ended because the server timed out.
+        """
         text = f"{self._step} {'timed out' if slow else 'connection lost'}"
         if self._step in ("RCPT", "DATA"):
             return NotAccepted(text, slow=slow)
@@ -210,11 +216,11 @@ class Connection:
             self._cut = True
             if self._socket is not None:
                 with suppress(OSError):
-                    # Call the method of the plain socket: that of SSLSocket would drop TLS while it is in use.
+                    # Call the plain socket's method, because SSLSocket's method would drop TLS while it is in use.
                     socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def hold(self, sock: socket.socket) -> socket.socket:
-        """Keep the socket for `cut`. Raises OSError: `cut` was called in the meantime."""
+        """Keep the socket for `cut`. Raises OSError if `cut` was called in the meantime."""
         with self._cutting:
             if self._cut:
                 sock.close()
@@ -253,7 +259,7 @@ class _Server(smtplib.SMTP):
         self._connection = connection
 
     def connect_to(self, host: str, port: int) -> None:
-        """Connect. Raises SMTPConnectError: the server did not send a greeting."""
+        """Connect. Raises SMTPConnectError if the server does not send a greeting."""
         self._host = host  # the certificate must be for this name
         code, text = self.connect(host, port)
         if code != 220:
@@ -263,7 +269,7 @@ class _Server(smtplib.SMTP):
         return self._connection.hold(socket.create_connection((host, port), timeout))
 
     def getreply(self) -> tuple[int, bytes]:
-        """Read a response. Raises SMTPServerDisconnected, also if the response is too long."""
+        """Read a response. Raises SMTPServerDisconnected, even if the response is merely too long."""
         if self.file is None and self.sock is not None:
             self.file = _Bounded(self.sock.makefile("rb"))
         if self.file is not None:
@@ -284,14 +290,14 @@ class _ServerTls(_Server, smtplib.SMTP_SSL):
 
 
 class _Bounded:
-    """The lines of the server's responses, up to a number of bytes."""
+    """The lines of the server's responses, up to a maximum number of bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.left_bytes = 0
 
     def readline(self, most_bytes: int) -> bytes:
-        """Return the next line. Raises OSError: the limit is exceeded."""
+        """Return the next line. Raises OSError if the limit is exceeded."""
         line = self._file.readline(most_bytes)
         self.left_bytes -= len(line)
         if self.left_bytes < 0:

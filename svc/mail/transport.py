@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
-# Makes file names unique, since several files may be written within a millisecond.
+# Makes file names unique, because several files may be written within a millisecond.
 _NUMBERS = itertools.count()
 
 
@@ -73,7 +73,7 @@ class Sender(Protocol):
         ...
 
     async def send(self, email: Email) -> None:
-        """Try once to send an email, after `connect`. Raises MailError; ValueError: the email is not valid."""
+        """Try once to send an email, after `connect`. Raises MailError; ValueError if the email is not valid."""
         ...
 
     async def rest(self) -> None:
@@ -91,14 +91,14 @@ class _Folder:
         self._config = config
 
     async def connect(self) -> None:
-        """Do nothing: `send` creates the folder."""
+        """Do nothing, because `send` creates the folder."""
 
     async def send(self, email: Email) -> None:
         """Write the email to a file. Raises ServerUnavailable."""
         await trio.to_thread.run_sync(_into_folder, self._config, email)
 
     async def rest(self) -> None:
-        """Do nothing: there is no connection."""
+        """Do nothing, because there is no connection."""
 
 
 class _Smtp:
@@ -122,7 +122,7 @@ class _Smtp:
         try:
             await self._carry(connection, email.to, message)
         except ServerUnavailable:
-            # Servers close connections after some number of emails or some time, in various ways.
+            # Servers close connections, in various ways, after a number of emails or some time.
             if not connection.used:
                 raise
             await self.connect()
@@ -149,7 +149,7 @@ class _Smtp:
 async def _in_thread(connection: Connection, work: Callable[[], None], limit_s: float) -> None:
     """Run blocking work on a connection in a thread, and cut the connection after `limit_s` or on cancellation.
 
-    Raises what the work raises; MailError: timeout.
+    Raises what the work raises, and MailError after a timeout.
     """
     with trio.move_on_after(limit_s):
         try:
@@ -190,7 +190,7 @@ def _check_folder(config: MailConfig) -> None:
 
 
 def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> EmailMessage:
-    """Create the message, with exactly one recipient. Raises ValueError: a header contains a line break."""
+    """Create the message, with exactly one recipient. Raises ValueError if a header contains a line break."""
     message = EmailMessage(policy)
     message["From"] = Address(addr_spec=sender)
     message["To"] = Address(addr_spec=email.to)
@@ -199,7 +199,7 @@ def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> Em
     domain = sender.rpartition("@")[2]
     message["Message-ID"] = f"<{email.id}@{domain}>" if email.id else make_msgid(domain=domain)
     message["Auto-Submitted"] = "auto-generated"
-    encoding = "8bit" if policy.cte_type == "8bit" else None  # None: 7bit if possible
+    encoding = "8bit" if policy.cte_type == "8bit" else None  # None means 7bit if possible
     message.set_content(as_plain(email.text), cte=encoding)
     message.add_alternative(as_html(email.subject, email.text), subtype="html", cte=encoding)
     return message
@@ -213,7 +213,7 @@ def _into_folder(config: MailConfig, email: Email) -> None:
     """Write the email to an .eml file. File names sort in the order of sending.
 
     The file is written under another name and then renamed, so that readers never see a partial file.
-    Raises ServerUnavailable: the file cannot be written.
+    Raises ServerUnavailable if the file cannot be written.
     """
     raw = message_of(config.sender, email).as_bytes()
     path = config.folder / f"{system_clock()}-{next(_NUMBERS):06}-{new_id('mail')}.eml"

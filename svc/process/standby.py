@@ -39,8 +39,8 @@ _TAKES = "standby: taking over the store"
 async def stand_by(config: Config, systemd: Systemd, serve: Callable[[], Awaitable[None]]) -> None:
     """Call `serve` when no other service uses the store. Return when `serve` ends, or on SIGTERM or SIGINT.
 
-    Raises what `serve` raises; ConfigError: the store is unavailable at the start, or a problem that waiting does not
-    solve would keep this process from serving.
+    Raises what `serve` raises, and ConfigError if the store is unavailable at the start, or if a problem that waiting
+    does not solve would keep this process from serving.
     """
     standby = _Standby(config, systemd)
     async with trio.open_nursery() as nursery:

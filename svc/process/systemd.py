@@ -56,8 +56,8 @@ class Systemd:
     async def keep_notified(self, problem: Callable[[], str | None]) -> None:
         """Feed the watchdog and report the status, until cancelled. `problem` returns the current problem, or None.
 
-        The watchdog detects a hung event loop. It is also fed while the store is unavailable, because a restart would
-        not help then.
+        The watchdog detects a hung event loop. The service feeds it even while the store is unavailable, because a
+        restart would not help then.
         """
         if not self.notify_address:
             return
@@ -80,7 +80,7 @@ def from_environment(
 
     `pid`: the id of this process. `first`: the first inherited descriptor.
 
-    Raises ConfigError: an inherited descriptor is not a listening TCP socket, or a variable is not a number.
+    Raises ConfigError if an inherited descriptor is not a listening TCP socket, or a variable is not a number.
     """
     pid = os.getpid() if pid is None else pid
     taken = {name: environ.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "WATCHDOG_PID", "WATCHDOG_USEC")}

@@ -1,8 +1,9 @@
 """Password rules (NIST SP 800-63B): a minimum length, and no passwords that are easy to guess. No composition rules.
 
 Easy to guess are common passwords, words and names, the names of the product and the user, and repeated characters.
-Common passwords are those in the lists of the package zxcvbn. Its strength estimate is not used: it would keep 14 MB in
-memory and take 60 ms of CPU for some passwords, and user inputs stay in its lists for the next call (its issue 84).
+Common passwords are the passwords in the lists of the package zxcvbn. The service does not use zxcvbn's strength
+estimate, which would keep 14 MB in memory and take 60 ms of CPU for some passwords. It also keeps user inputs in its
+lists for the next call (zxcvbn issue 84).
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def _is_common(password: str) -> bool:
 def common_passwords() -> str:
     """Return the common passwords that are long enough, each between two line breaks.
 
-    One string of 400 kB, since a set would take 4 MB. Searching it takes 0.2 ms, and hashing a password 50 ms. Loading
-    takes 20 ms, so the service calls this function at startup.
+    They are one string of 400 kB, because a set would take 4 MB. Searching it takes 0.2 ms, and hashing a password 50
+    ms. Loading takes 20 ms, so the service calls this function at startup.
     """
     words = {word for listed in _lists().values() for word in listed if len(word) >= SHORTEST}
     return _SEPARATOR.join(["", *sorted(words), ""])

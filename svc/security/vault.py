@@ -54,7 +54,7 @@ class Vault:
         return nonce + self._ciphers[0].encrypt(nonce, secret.encode(), owner_id.encode())
 
     def open(self, sealed: bytes, owner_id: str) -> str:
-        """Decrypt a secret. Raises CannotUnseal: the key or the owner does not match, or the data is damaged."""
+        """Decrypt a secret. Raises CannotUnseal if the key or the owner does not match, or the data is damaged."""
         secret = self._try_open(sealed, owner_id)
         if secret is None and self._read_again():
             secret = self._try_open(sealed, owner_id)
@@ -99,7 +99,7 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
 
     If there is no key file and nothing is sealed, a file with a new key is created (mode 0600). With `make` False,
     nothing is created and the vault cannot seal.
-    Raises ConfigError: the file is unreadable, readable by other users or damaged, or a key is missing.
+    Raises ConfigError if the file is unreadable, readable by other users or damaged, or a key is missing.
     """
     path = config.key_file
     accept = config.lost_tokens == "accept"
@@ -164,7 +164,7 @@ def text_of(keys: Sequence[bytes]) -> bytes:
 
 
 def keys_of(text: bytes) -> list[bytes]:
-    """Parse the content of a key file into keys, the newest first. Raises ValueError: it is damaged."""
+    """Parse the content of a key file into keys, the newest first. Raises ValueError if the content is damaged."""
     keys = [base64.b64decode(line, validate=True) for line in text.split()]
     if not keys or any(len(key) != _KEY_BYTES for key in keys):
         raise ValueError("not keys")
@@ -172,7 +172,7 @@ def keys_of(text: bytes) -> list[bytes]:
 
 
 def read_keys(path: Path) -> list[bytes]:
-    """Read the keys of a key file, the newest first. Raises OSError; ConfigError: readable by others, or damaged."""
+    """Read the keys of a key file, the newest first. Raises OSError; ConfigError if readable by others or damaged."""
     others = 0o037 if _is_credential(path) else 0o077
     if path.stat().st_mode & others:
         raise ConfigError(f"The key file {path} can be read by other users; run: chmod 600 {path}")

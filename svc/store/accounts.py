@@ -374,8 +374,7 @@ def record_silence(account_id: str, heard_at: int | None, error: ErrorNote, now:
 # ------------------------------------------------------------------------------------------------------------- rows
 
 
-# Each account with its link host. The link host's columns have a prefix, and are null if the account has no link
-# host.
+# Each account with its link host. The link host's columns have a prefix, and are null if the account has no link host.
 _ACCOUNTS = (
     f"select a.*, {', '.join(f'h.{name} as host_{name}' for name in LINK_HOST_COLUMNS)}"  # noqa: S608  # constant names
     " from accounts a left join link_hosts h on h.account_id = a.id"

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from svc.model import Operation, OperationKind
 
-# The operations that the actor carries out on its own. All others run within their request. The actor serves no
-# request while it carries out a disconnect, so an operation of another kind is only waiting for its user or was
-# interrupted.
+# The operations that the actor carries out on its own. All others run within their request. The actor serves no request
+# while it carries out a disconnect, so an operation of another kind is only waiting for its user or was interrupted.
 _OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
 
 

@@ -12,9 +12,9 @@ from svc.store.tx import POSTED, Row, Tx, from_json, sql, to_json
 if TYPE_CHECKING:
     from svc.model import JsonObject, User
 
-# `sign_up`: the link to confirm the address, or a note that the address already has a user. `choose_password`: the
-# link that is sent after a confirmation if the user has no password. `account`: an account has a problem, or the
-# problem is resolved.
+# `sign_up`: the link to confirm the address, or a note that the address already has a user. `choose_password`: the link
+# that is sent after a confirmation if the user has no password. `account`: an account has a problem, or the problem is
+# resolved.
 MailKind = Literal["sign_up", "resend", "reset", "choose_password", "password_changed", "account", "user_deleted"]
 
 # How long the service retries a notification. After that, the user has seen the news in the service, or the news is

@@ -63,7 +63,7 @@ def invalidate_sign_ups(email: str) -> Tx[None]:
 
 
 def lacks_password(user_id: int) -> Tx[bool]:
-    """Return True if the user has to choose a password first; see `void_sign_ups`."""
+    """Return True if the user has to choose a password first; see `invalidate_sign_ups`."""
     rows = yield sql("select id from users where id = $1 and password_hash = ''", user_id)
     return bool(rows)
 
@@ -136,9 +136,9 @@ def put_mail_token(
     user_id: int, purpose: MailPurpose, digest: str, expires_at: int, mail_id: str | None = None
 ) -> Tx[None]:
     """Store the token of an e-mail. Tokens of earlier e-mails to the user for the same purpose become invalid.
+
     `mail_id`: the e-mail's id, or None for a new e-mail. The tokens of the e-mail's earlier copies stay valid for as
-    long as this token.
-    Does nothing if the user was deleted or is being deleted.
+    long as this token. Does nothing if the user was deleted or is being deleted.
     """
     user = yield from get_user(user_id)  # for UNKNOWN_USER too, so that unknown addresses take the same time
     if user is None and user_id != UNKNOWN_USER:
@@ -181,8 +181,7 @@ def put_confirm_token(
 
     A new password is needed in that case, because the service cannot know which sign-up is the address owner's. Returns
     the newest sign-up and the number of sign-ups. If mail servers refuse a confirmed address, its user may confirm it
-    again. Returns
-    (None, 0) if there is nothing to confirm, after the same amount of work.
+    again. Returns (None, 0) if there is nothing to confirm, after the same amount of work.
     """
     found = yield from find_user(email)
     waiting = yield from _sign_ups(email)

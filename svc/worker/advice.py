@@ -1,15 +1,16 @@
 """Plan usage of a Cloudflare account: levels by limit, and a forecast of the day on which a limit is reached. No I/O.
 
-Days without a figure, or with too rough an estimate, are ignored, and a metric without any known day is omitted.
+Days without a figure, or with an estimate that is too rough, are ignored. A metric without any known day is omitted.
 `unavailable` names the sources that could not be read.
 
 The forecast is a seasonal Kendall trend (R. M. Hirsch, J. R. Slack, R. A. Smith, Techniques of trend analysis for
 monthly water quality data, Water Resources Research 18, 1982) with weekdays as the seasons: each day is compared only
 with the same weekday of other weeks, so a weekly pattern is not a trend. Kendall's test over these pairs (two-sided,
-5 %, corrected for ties) decides whether usage grows. The median of their slopes is its rate (P. K. Sen, Estimates of
-the regression coefficient based on Kendall's tau, Journal of the American Statistical Association 63, 1968); no single
-peak, missing day or outlier changes it. The forecast continues each weekday from its own median. It requires 14 known
-days. A trend begins after the day of the connect, and no earlier than the first day with usage.
+5 %, corrected for ties) decides whether usage grows. The median of the pairs' slopes is the rate of growth (P. K. Sen,
+Estimates of the regression coefficient based on Kendall's tau, Journal of the American Statistical Association 63,
+1968); no single peak, missing day or outlier changes the median. The forecast continues each weekday from its own
+median, and requires 14 known days. A trend begins after the day on which the account was connected, and no earlier than
+the first day with usage.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of a plan. `full`: the value at which it counts as reached; for a database less than the limit."""
+    """A limit of a plan.
+
+    `full`: the value at which the limit counts as reached, which is lower for a database's size.
+    """
 
     limit: int
     full: int
@@ -70,10 +74,10 @@ def advise(
 ) -> Advice:
     """Return the advice as of `now` (epoch ms).
 
-    `figures`: for each metric Cloudflare's figures by day, in any order; None if they could not be read. For `size`,
-    those of the worker's database.
+    `figures`: for each metric, Cloudflare's figures by day, in any order; None if they could not be read. For `size`,
+    these are the figures of the worker's database.
     `size_bytes`: current size of the database; None if it could not be read.
-    `connected_day`: day number of the connect.
+    `connected_day`: number of the day on which the account was connected.
     """
     today = day_of(now)
     metrics: dict[Metric, Measured] = {}
@@ -112,7 +116,7 @@ def advise(
 
 
 def _known(figures: Iterable[Figure], limit: Limit) -> dict[int, Figure]:
-    """Return by day the figures that are precise enough for this limit."""
+    """Return the figures that are precise enough for this limit, by day."""
     widest = _WIDEST_ESTIMATE * limit.limit
     return {
         one.day: one

@@ -26,8 +26,8 @@ class WorkerBundle:
     """A worker that an install can upload. `sha256` is the hash of `module`.
 
     `migrations`: for each schema version, starting with 1, the statements that migrate from the previous version. The
-    last of them sets the version number. All statements only add, so that older workers keep working, and except for
-    `alter table` they can be repeated.
+    last statement sets the version number. Statements only add tables and columns, so that older workers keep working.
+    All statements except `alter table` can be repeated.
     `caps`: maximum number of keys per breakdown, target and day.
     `live_after_s`: time after a sync at which all isolates serve the new configuration.
     `explainer`: evaluates clicks as this worker does.

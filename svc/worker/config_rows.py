@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from svc.model import DaysKept, Link, LinkHost, Site
 
-# 33 rows of 3 parameters: D1 allows 100 parameters per statement.
+# 33 rows with 3 parameters each, because D1 allows 100 parameters per statement.
 _ROWS_A_STATEMENT = 33
 # Rows written in one call: well within D1's limit of 30 s.
 _ROWS_A_CALL = 330
@@ -36,9 +36,9 @@ def rows_of(
 ) -> list[ConfigRow]:
     """Return the rows that update the worker from `after_version` to the given configuration, oldest first.
 
-    Only the newest row of each key is kept; if two have the same version, as after a restore, the one with a body. If
-    a removed key was used again, its removal is kept as well: should Cloudflare's firewall reject the new row, the code
-    of a deleted link must not lead to the old target.
+    Only the newest row of each key is kept. If two rows have the same version, as after a restore, the row with a body
+    is kept. If a removed key was used again, its removal is kept as well, because the code of a deleted link must not
+    redirect to the old target if Cloudflare's firewall rejects the new row.
     """
     newest: dict[str, ConfigRow] = {}
     removals: list[ConfigRow] = []
@@ -60,7 +60,7 @@ def calls_of(rows: Sequence[ConfigRow]) -> list[Sequence[ConfigRow]]:
 def write_statements(rows: Sequence[ConfigRow]) -> list[Statement]:
     """Return statements with parameters that write `rows`.
 
-    They can be run in several batches, in this order, and repeated: an older row never replaces a newer one.
+    They can be run in several batches, in this order, and repeated, because an older row never replaces a newer row.
     """
     chunks = [rows[first : first + _ROWS_A_STATEMENT] for first in range(0, len(rows), _ROWS_A_STATEMENT)]
     return [_upsert(chunk) for chunk in chunks]

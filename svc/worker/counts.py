@@ -1,7 +1,8 @@
 """The current counts of one target in the worker's database. No I/O.
 
-The worker folds events into `day` and `hour` rows. Events that are not folded yet are in `event_log` and `event_page`
-rows. All are read in one batch and added up here by the worker's rules.
+The worker folds events into `day` and `hour` rows, which means that it adds them to these totals. Events that are not
+folded yet are in `event_log` and `event_page` rows. All rows are read in one batch and added up here by the worker's
+rules.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Live:
     `days`: by day number.
     `hours`: hours of today, by start time (epoch ms).
     `breakdowns`: sums over all days read, from `kept_from` on.
-    `kept_from`: day number before which the worker has deleted days, so that missing counts are unknown; 0: none.
+    `kept_from`: number of the day before which the worker has deleted days, so that missing counts are unknown; 0 if it
+    has deleted no days.
     """
 
     at: int
@@ -71,7 +73,7 @@ class Live:
 
 
 def top(tally: Mapping[str, int]) -> dict[str, int]:
-    """Return the ten largest entries in descending order; ties are in the order of their keys."""
+    """Return the ten largest entries in descending order. Ties are in the order of their keys."""
     return dict(sorted(tally.items(), key=lambda entry: (-entry[1], entry[0]))[:_TOP])
 
 
@@ -195,11 +197,11 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: in
     tally.count_visitors()
     for row in (*rows.pages, *rows.log):
         for _, hour, reason, visitor, *detail in read_events_of(row["lines"], asked.target_id):
-            # The worker, too, drops events that arrive after their day was closed.
+            # Like the worker, drop events that arrive after their day was closed.
             if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
                 tally.add_event(hour, reason, visitor, detail)
-    # D1 does not document whether a batch is atomic. The state is read last, so a cron run may have deleted days that
-    # were read before it. Their counts are right; they are only left out of the breakdowns.
+    # D1 does not document whether a batch is atomic. The state is read last, so a cron run may have deleted days after
+    # they were read. The counts of these days are correct, but the breakdowns omit them.
     live = Live(now, tally.days, tally.hours, tally.breakdowns(kept_from), kept_from)
     counts = [
         count for one in (*live.days.values(), *live.hours.values()) for count in (one.views, one.bots, one.visitors)

@@ -10,10 +10,10 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-# Target, epoch hour, bot reason, visitor hash. For people page, source and client ("country|device|browser|os") follow,
-# unless the worker's write budget left them out.
+# Target, epoch hour, bot reason, visitor hash. For people, the page, source and client ("country|device|browser|os")
+# follow, unless the worker's write budget left them out.
 Event = tuple[str, int, str, str, str, str, str] | tuple[str, int, str, str]
-# Target, day number, views, bots; then the ledger entry unless it is `accepted`.
+# Target, day number, views, bots, then the ledger entry unless that is `accepted`.
 Tally = tuple[str, int, int, int] | tuple[str, int, int, int, str]
 
 # left_to_right is safe, because the forms have different lengths and only one can match.

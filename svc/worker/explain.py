@@ -79,8 +79,8 @@ class Explanation:
 class Explainer:
     """Evaluates clicks as the worker does, with the patterns of its bundle.
 
-    A click takes a few milliseconds at most: input is truncated as in the worker, and all patterns run in linear time.
-    Raises ValueError or KeyError on invalid patterns.
+    A click takes a few milliseconds at most, because input is truncated as in the worker, and all patterns run in
+    linear time. Raises ValueError or KeyError on invalid patterns.
     """
 
     def __init__(self, patterns: Mapping[str, Any]) -> None:

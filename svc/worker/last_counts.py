@@ -18,9 +18,9 @@ from svc.worker.stored_totals import TargetCounts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# A row of events has up to 260 kB, and the client reads responses of up to 16 MB.
+# A row of events may have 260 kB, and the client reads responses of up to 16 MB.
 _EVENTS_A_CALL = 32
-# 220 kB of hashes: far below the limit of a parameter (2 MB).
+# 220 kB of hashes, which is far below the limit of a parameter (2 MB).
 _HASHES_A_CALL = 20_000
 _WHOLE_DAY = -1
 

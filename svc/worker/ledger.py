@@ -1,8 +1,8 @@
 """Reconciliation of a UTC day: the worker's ledger, its totals, and the service's stored totals. No I/O.
 
 The worker records accepted events in a ledger, independently of the folding that produces the totals (see
-docs/develop/worker-counting.md). So the compared numbers have independent origins: accepted events, folded events,
-events acknowledged by the service, and events stored by the service.
+docs/develop/worker-counting.md). The compared numbers therefore have independent origins: accepted events, folded
+events, events that the service acknowledged, and events that the service stored.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from svc.worker.rows import Row, Statement, integer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# The step at which two numbers differ that should be equal; see docs/use/api.md.
+# The step at which two numbers differ that should be equal; see docs/use/ledger.md.
 Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_back"]
-# Why the worker did not count an accepted event (`invalid`: did not accept it).
+# Why the worker did not count an accepted event. With `invalid`, the worker did not accept the event.
 DropReason = Literal["budget", "busy", "too_old", "invalid"]
 
 # The worker keeps a day's ledger as long as parts of the day can be sent. It may delete the day's totals earlier.
@@ -45,7 +45,7 @@ _OF_LEDGER = (
     " where ledger.day = cast(?1 as integer) and ledger.entry = 'accepted'"
 )
 _OF_STORED = f"{_FOLDED} from json_each(?2) one join day on day.target = one.value{_OF_DAY}"
-# Events of a closed day are dropped when they are sorted, and recorded in the ledger then.
+# The worker drops events of a closed day when it sorts them, and then records them in the ledger.
 _TALLIES = (
     "select tally from event_log where tally <> '' and cast(?1 as integer) >"  # noqa: S608  # names of this file
     f" (select coalesce(max({_valid('value')} ->> 'day'), -1) from meta where key = 'state')"
@@ -100,13 +100,13 @@ class Stored:
 class WorkerDay:
     """The worker's numbers for a day, by target, at one point in time.
 
-    `accepted`: events accepted for counting. Of these some were `dropped` (by reason), some are `waiting` to be folded,
+    `accepted`: events accepted for counting. Some of these were `dropped` (by reason), some are `waiting` to be folded,
     and the others are `folded` into the day's row.
-    `pushed`, `refused`, `unknown`: the highest totals that the service acknowledged, rejected, or left out because it
+    `pushed`, `refused`, `unknown`: the highest totals that the service acknowledged, rejected, or omitted because it
     does not know the target.
     `queued_parts`: parts of this day in the outbox; `queued`: the highest totals in them.
     `since`: when the database began to count (epoch ms).
-    `has_totals`: False if the day's row was deleted because of its age; then `folded` is empty.
+    `has_totals`: False if the day's row was deleted because of its age. In that case, `folded` is empty.
     """
 
     closed: bool
@@ -130,7 +130,7 @@ class WorkerDay:
         return counts + [events for reasons in self.dropped.values() for events in reasons.values()]
 
     def add(self, entry: str, target: str, events: Events) -> None:
-        """Add an entry of the ledger, or a tally that will become one."""
+        """Add an entry of the ledger, or a tally that will become an entry."""
         whole: dict[str, dict[str, Events]] = {
             "accepted": self.accepted,
             "pushed": self.pushed,
@@ -165,9 +165,9 @@ class WorkerDay:
 class TargetDay:
     """The reconciliation of a target's events of a day.
 
-    `agrees`: None if the worker's numbers are unknown; then only `stored` is set.
+    `agrees`: None if the worker's numbers are unknown. In that case, only `stored` is set.
     `counted`: the worker's total; None if unknown or deleted because of its age.
-    `off_by`: the later of the two differing numbers minus the earlier; negative if events are missing.
+    `off_by`: the later of the two differing numbers minus the earlier number; negative if events are missing.
     """
 
     target: str
@@ -186,13 +186,14 @@ class TargetDay:
 class _State(BaseModel):
     day: int = -1
     kept_from: NonNegativeInt = 0
-    since: NonNegativeInt | None = None  # None: no cron has run yet
+    since: NonNegativeInt | None = None  # None if no cron has run yet
 
 
 def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
     """Return the batch of statements that reads a day (day number). Its cost does not depend on the database's size.
 
-    `stored`: the service's totals; the day's rows of targets with a total are read even if the ledger lacks them.
+    `stored`: the service's totals. If a target has a total, its row for the day is read even if the ledger lacks the
+    target.
     """
     of_day = [str(day)]
     return [
@@ -252,7 +253,7 @@ def compare(worker: WorkerDay | None, before: Mapping[str, Stored], after: Mappi
     """Return the reconciliation of each target with events on the day, ordered by id.
 
     `before`, `after`: the stored totals of all targets of the account before and after the worker was read. A push can
-    arrive in between, so the acknowledged total must match one of the two.
+    arrive in between, so the acknowledged total must match one of these two totals.
     """
     something = {target for target, has in after.items() if has != Stored()}
     if worker is None:

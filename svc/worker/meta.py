@@ -23,7 +23,7 @@ UNREADABLE = (
 
 
 # Customers can write to this table, and the service stores and sums this number. The limit is far above real versions,
-# and the sum of a million of them fits into 64 bits.
+# and the sum of a million such numbers fits into 64 bits.
 _MOST_CHANGES = 10**12
 _Moment = Annotated[int, Field(ge=0, le=(LAST_DAY + 1) * DAY_MS)]
 
@@ -46,12 +46,12 @@ class _State(BaseModel):
 class WorkerMeta:
     """The content of the table. Times are epoch ms.
 
-    `schema`: the schema version; 0: no tables.
+    `schema`: the schema version; 0 if there are no tables.
     `config_version`: the configuration version that has been written completely.
     `closed_day`: the last closed day; `as_of`: the end of the last closed hour.
-    `tried`: the operation whose upload last attempted a push; `next_push_at`: the time of the next attempt. Both are
-    empty before the first cron run.
-    `kept_from`: the first day that has not been deleted because of its age; 0: none has been deleted.
+    `tried`: the operation whose upload last attempted a push; `next_push_at`: the time of the next attempt. Both fields
+    are empty before the first cron run.
+    `kept_from`: the first day that has not been deleted because of its age; 0 if no day has been deleted.
     """
 
     schema: int

@@ -1,4 +1,4 @@
-"""The parts of a worker's push, as described in docs/develop/push.md. No I/O.
+"""The parts of a worker's push (see docs/develop/push.md). Each part has the counts of one day. No I/O.
 
 The classes are dataclasses, so that the service can also create parts from a worker's database. A `TypeAdapter`
 validates them. Unknown fields of newer workers are ignored. Scalar fields are declared strict one by one, because JSON
@@ -33,7 +33,7 @@ _HourStart = Annotated[Count, Field(multiple_of=HOUR_MS)]
 _Day = Annotated[int, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
 # The counts of one target in an hour or a day.
 CountRow = Annotated[tuple[TargetId, Count, Count, Count], Field(description="Target, views, bots, visitors.")]
-# The first invalid item suffices to reject a list; collecting all errors would take seconds.
+# The first invalid item is enough to reject a list. Collecting all errors would take seconds.
 _Rows = Annotated[tuple[CountRow, ...], FailFast()]
 
 

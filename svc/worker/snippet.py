@@ -11,7 +11,7 @@ PATH_MARK = "__PATH__"
 
 
 def inline(template: str, path: str) -> str:
-    """Return the inline form: under 600 bytes by the specification, 400 by our own limit."""
+    """Return the inline form. The specification limits it to 600 bytes, and our own limit is 400."""
     return f"<script>{_code(template, path)}</script>"
 
 
@@ -28,8 +28,8 @@ def _code(template: str, path: str) -> str:
 def script_tag(path: str, name: str) -> str:
     """Return the form that loads the code from `<path>/<name>.js`.
 
-    The order of the attributes depends on path and name: it varies by site, so that no single pattern matches all
-    sites, and is stable until the path is rotated.
+    The order of the attributes depends on path and name. It varies by site, so that no single pattern matches all
+    sites, and it does not change until the path is rotated.
     """
     attributes = [f'src="{path}/{name}.js"', "defer"]
     if zlib.crc32(f"{path}/{name}".encode()) & 1:

@@ -99,7 +99,7 @@ def hours_of(rows: Sequence[Row]) -> list[TargetCounts]:
 
 
 def visitors_of(rows: Sequence[Row]) -> dict[tuple[str, int], int]:
-    """Parse the rows of the second of `open_statements`: visitors by target and open day. Raises as `hours_of`."""
+    """Parse the rows of the second of `open_statements`: visitors by target and open day. Raises like `hours_of`."""
     return {(str(row["target"]), integer(row["day"])): integer(row["visitors"]) for row in rows}
 
 

@@ -28,7 +28,7 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """Return its body, parsed."""
+        """Return the response's parsed JSON body."""
         return json.loads(self.body)
 
     @property
@@ -38,7 +38,7 @@ class Answer:
 
 
 async def request(url: str, method: str, path: str, headers: Mapping[str, str], body: object = None) -> Answer:
-    """Send a request with a JSON body (None: no body) and return the response. Raises NoAnswer."""
+    """Send a request with a JSON body, if `body` is not None, and return the response. Raises NoAnswer."""
     address = urlsplit(url)
     raw = b"" if body is None else json.dumps(body).encode()
     sent = {"Host": address.netloc, "Connection": "close", "Content-Length": str(len(raw)), **headers}

@@ -17,11 +17,11 @@ from tests.journeys.lifecycle import World
 from tests.journeys.mortal import open_mortal_service
 
 ZONE = "shop.example"
-# Each account's push is due at a second of the hour before this (`push_second` in svc/actors/operations/install.py).
+# Each account's push is due before this second of the hour (`push_second` in svc/actors/operations/install.py).
 PUSHED_BY_MS = 55 * 60_000
 
 
-# On a lenient platform, a rejected new token is really invalid: the service need not wait for the token to spread.
+# On a lenient platform, a rejected new token is really invalid, so the service need not wait for the token to spread.
 QUICK = {"SVC_EDGE_SETTLING_S": "1", "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5"}
 # For tests that run with the emulator's own, strict defaults.
 STRICT_PLATFORM = pytest.mark.parametrize("strict", [True], ids=["strict"])
@@ -38,7 +38,7 @@ def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> d
 
 
 def free_port() -> str:
-    """Reserve an address for all processes of a test's service, because workers push to the address of their install.
+    """Reserve an address for all processes of a test's service, because workers keep pushing to one address.
 
     A socket is bound to the port, without listening, until this process ends. The system therefore gives the port to no
     other program, and another call of this function gets another port. The service can still listen there, because both
@@ -86,8 +86,8 @@ async def service(
 async def begin_yesterday(emulator: Emulator) -> tuple[int, int]:
     """Move the platform's clock to 12:10 of a day that is in the past for the service's clock.
 
-    So no hour or day ends during a test, and no worker is ahead of the service. Returns the platform's time without its
-    offset, and that noon; epoch ms.
+    No hour or day therefore ends during a test, and no worker is ahead of the service. Returns the platform's time
+    without its offset, and the time that the clock was moved to (both epoch ms).
     """
     real = await emulator.clock(0)
     noon = (real // DAY_MS - 1) * DAY_MS + DAY_MS // 2
@@ -109,7 +109,7 @@ async def crons(
 ) -> None:
     """Move the platform's clock to `at`, then fire the worker's cron once per minute.
 
-    `real` is the platform's time without its offset; epoch ms. Runs may fail with an exception only if `fail` is set.
+    `real` is the platform's time without its offset (epoch ms). Runs may fail with an exception only if `fail` is set.
     """
     await emulator.clock((at - real) / 1000)
     for minute in range(minutes):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from edge_worker.harness.visitors import Hit
 
 SECOND_MS, MINUTE_MS = 1_000, 60_000
-# The previous day is closed by a worker's first run after this.
+# A worker's first run after this time closes the previous day.
 _CLOSED_AFTER_MIDNIGHT_MS = 11 * MINUTE_MS
 # A user creates single links, or all links of a shop together.
 _MADE_AT_ONCE = (1, 2, 4, 12, 24)
@@ -32,7 +32,7 @@ ACTIONS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The size of a world: accounts, days, moments at which something happens, and the maximum size of an account."""
+    """The size of a world: accounts, days, moments when something happens, and the maximum size of an account."""
 
     seed: int
     accounts: int
@@ -43,7 +43,7 @@ class Plan:
     until_moment: int | None = None  # stop after this moment
 
     def most_of_one(self, chance: random.Random) -> int:
-        """Return the maximum number of sites and links of one account, which for some accounts is two."""
+        """Return the maximum number of sites and links in one account. For some accounts, the maximum is two."""
         return chance.choice((2, self.most // 4, self.most // 2, self.most, self.most))
 
     def rerun_command(self, number: int, moment_number: int) -> str:
@@ -58,8 +58,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Moment:
-    """When visitors come, and failures of the pushes before. `boundary`: a minute before the end of an hour, and again
-    right after it. `short_budget`: some accounts' write budgets are short at this moment.
+    """A time when visitors come, and the failures of the pushes before it.
+
+    `boundary`: visitors come a minute before the end of an hour, and again right after it. `short_budget`: some
+    accounts' write budgets are nearly used up at this time.
     """
 
     at: int
@@ -105,7 +107,7 @@ class Visit:
 
 @dataclass
 class RandomAccount:
-    """One account, from its connect on."""
+    """One account, from the time when it is connected."""
 
     number: int
     chance: random.Random
@@ -148,7 +150,7 @@ class RandomAccount:
         return action
 
     def visits(self, now: int) -> Iterator[Visit]:
-        """Yield the visits of now."""
+        """Yield the visits at the current time."""
         if not self.connected or self.chance.random() < 0.3:
             return
         if self.level > 1 and self.level_day != now // DAY_MS:
@@ -169,9 +171,10 @@ class RandomAccount:
                 yield Visit(line, site.host, body, hit, site.target, self.level < 2)
 
     def waits(self, now: int) -> bool:
-        """Return True if an event of now would wait for the end of its day if the write budget were short.
+        """Return True if a current event would wait for the end of its day if the write budget were nearly used up.
 
-        The end of the previous day is folded at any level, together with all events so far, which get their hours.
+        The worker folds the end of the previous day at any level of the budget, together with all events so far, and
+        counts these events in their hours.
         """
         return self.ran_at >= now // DAY_MS * DAY_MS + _CLOSED_AFTER_MIDNIGHT_MS
 

@@ -144,8 +144,10 @@ class World:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation. `prepare` creates its preconditions and can be repeated; `request` returns method, path and body;
-    `done` returns True once the result is correct, and None before.
+    """An operation of the service.
+
+    `prepare` creates its preconditions and can be repeated. `request` returns method, path and body. `done` returns
+    True once the result is correct, and None until then.
 
     The operation makes at least `calls` calls to the platform, and has at least `moments` moments as counted by
     `mortal`.
@@ -245,7 +247,7 @@ async def _link_host_has_the_only_route(world: World, service: Service) -> bool 
 
 
 async def with_site_and_link(world: World, service: Service) -> None:
-    # A new account each time, because the user has to remove what a failed disconnect leaves.
+    # Use a new account each time, because the user has to remove what a failed disconnect leaves.
     await world.new_customer()
     await connected(world, service)
     await service.call("PUT", f"/v1/accounts/{world.account_id}/link-host", {"host": _host(world)}, expect=202)
@@ -319,8 +321,8 @@ async def _site_is_gone(world: World, service: Service) -> bool | None:
 class Draws:
     """The moments or calls of an operation at which a test injects a failure, counted from 1: a sample, or all of them.
 
-    Their number varies slightly between runs. The test therefore sets `existed` to False if the last one did not
-    occur: then a smaller one is drawn or, in `make test-all`, the iteration ends.
+    The number of moments and calls varies slightly between runs. The test therefore sets `existed` to False if the last
+    drawn number did not occur. A smaller number is then drawn or, in `make test-all`, the iteration ends.
     """
 
     def __init__(self, chance: random.Random, usual: int, count: int = 1) -> None:

@@ -48,9 +48,9 @@ class MortalService(Service):
 async def open_mortal_service(
     folder: Path, settings: Mapping[str, str], kill_at: int = 0, *, bundle: Path | None = None
 ) -> AsyncIterator[MortalService]:
-    """Run a service that kills itself at moment number `kill_at`, counted from 1 (0: never).
+    """Run a service that kills itself at moment number `kill_at`, counted from 1 (0 means never).
 
-    `bundle`: the folder of its worker; None: the package's.
+    `bundle`: the folder of its worker; None means the package's worker.
     """
     program = ["-m", __name__, str(kill_at), *([] if bundle is None else [str(bundle)])]
     async with open_service(folder, settings, arguments=program) as service:

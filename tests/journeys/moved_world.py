@@ -1,4 +1,4 @@
-"""The platform with the worker in its runtime, and the service over HTTP, all on one clock that is moved."""
+"""The platform with the worker in its runtime, and the service over HTTP. All of them use one clock that tests move."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class MovedWorld:
         credential, body = self.pushes.kept[number % len(self.pushes.kept)]
         headers = {"Authorization": credential, "Content-Type": "application/json"}
         answer = await self.api.post(f"{self.url}/edge/push", content=body, headers=headers)
-        # The key of a worker before its last reinstall, or of a disconnected account, is invalid.
+        # A worker's key from before its last reinstall, or from a disconnected account, is invalid.
         assert answer.status_code in (200, 401), answer.text
 
     async def new_user(self) -> dict[str, str]:

@@ -34,7 +34,7 @@ _IDLE_STATEMENTS = 5
 _MOST_RUNS = 120
 # Closed hours and days are sent within this time.
 _PUSHED_MS = 61 * MINUTE_MS
-# Time for the crons before a moment, and then for user actions: the clock keeps running, on a slow machine for minutes.
+# Time for the crons before a moment, and then for user actions. The clock keeps running, for minutes on a slow machine.
 _BEFORE_MS, _BEFORE_ACTIONS_MS = 9 * MINUTE_MS, 5 * MINUTE_MS
 _CONNECTIONS = 16
 # Most of this time is waiting: a worker's configuration is written immediately, and then at most every ten seconds.
@@ -63,7 +63,7 @@ class RandomAccounts:
         self._unwell_at = 0  # epoch ms: when pushes last failed
 
     async def run(self) -> None:
-        """Run all accounts, from their connect to the last report."""
+        """Run all accounts, from connecting them to the last report."""
         await self._begin()
         clock = self.world.clock
         before = clock()
@@ -75,10 +75,10 @@ class RandomAccounts:
             await self.world.go_to(here.at)
             await self._visit()
             if here.boundary:
-                # Events from before the end of the hour are written after it.
+                # The worker writes events from before the end of the hour after the hour has ended.
                 await self.world.go_to((here.at // HOUR_MS + 1) * HOUR_MS + SECOND_MS)
                 await self._visit()
-            # At a disconnect the latest events are in an isolate's memory or in the log.
+            # When an account is disconnected, the latest events are in an isolate's memory or in the log.
             await self._each(self._leave)
             await self.world.emulator.settled()
             await self._each(self._visit_dead_ends)

@@ -1,6 +1,6 @@
 """The expected report, counted from the visits themselves: slow, simple, and independent of the service's code.
 
-Based on the specification (2, Report; 4, Reports) and docs/use/counting.md only.
+It is based only on the specification (2, Report; 4, Reports) and docs/use/counting.md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Event:
         return None if self.hit.bot else (self.hit.address, self.hit.user_agent)
 
     def key(self, dimension: str) -> str | None:
-        """Return its key in a breakdown, or None if it does not count there."""
+        """Return the event's key in a breakdown, or None if the event does not count there."""
         if self.hit.bot or dimension == "bots":
             return self.hit.bot.reason if self.hit.bot and dimension == "bots" else None
         if not self.detailed:

@@ -1,7 +1,7 @@
-"""Many events through all parts: the edge, the worker, its crons and pushes, the service, its store.
+"""Send many events through the whole system: the edge, the worker, its crons and pushes, the service and its store.
 
-Mixed targets, thousands of people, three UTC days of the platform's moved clock. Every hourly, daily and visitor count
-of the service must equal an independent count.
+The events have various targets and come from thousands of people on three UTC days of the platform's moved clock. Every
+hourly, daily and visitor count of the service must equal an independent count.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
     expected = Expected()
     config = sqlite_config(tmp_path)
     real = await emulator.clock(0)
-    # The end of the last day is pushed within two hours, which must be in the past for the service's clock.
+    # The worker pushes the end of the last day within two hours, which must be in the past for the service's clock.
     today = (real - 2 * HOUR_MS) // DAY_MS
     async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -124,12 +124,12 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
                 at = (today - ago) * DAY_MS + hour * HOUR_MS + 2 * MINUTE_MS
                 await emulator.clock((at - real) / 1000)
                 await burst(emulator, expected, chance, EVENTS // 9, at // HOUR_MS, site, links)
-                # In each hour's first push, the request, the response or the service is lost.
+                # In each hour's first push, the request or the response is lost, or the service is killed.
                 await emulator.fault(FAILURES[number], "*/edge/push")
                 end = at // HOUR_MS * HOUR_MS + HOUR_MS
                 await crons(emulator, customer, real, end + 4 * MINUTE_MS, FOLDS)
                 await crons(emulator, customer, real, end + PUSHED_BY_MS, 5)
-        # A push before the day was closed is followed by another one an hour later.
+        # If a push came before the day was closed, another push follows an hour later.
         await crons(emulator, customer, real, today * DAY_MS + HOUR_MS + PUSHED_BY_MS, 5)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert account["push"]["queue"] == 0
@@ -138,7 +138,8 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
 
     first, last = (today - 3) * 24, today * 24
     async with open_store(config) as store:
-        # The service assumed no lost database, which would have rewritten all configuration.
+        # The service did not assume that the database was lost, which would have made it rewrite the whole
+        # configuration.
         after = accounts.present(await store.read(accounts.account_by_id(account_id)))
         assert (after.config_version, after.restored_as_of) == (before.config_version, None)
         for target in (site["id"], *(link["id"] for link in links)):

@@ -1,4 +1,4 @@
-"""All visits before a disconnect are in the reports after it, even if they were never pushed."""
+"""After a disconnect, reports include all earlier visits, even visits that were never pushed."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ async def test_visits_that_were_not_pushed_are_reported_after_a_disconnect(emula
     body = {"account_id": account_id, "url": "https://a.example/", "code": "sale"}
     link = (await service.call("POST", "/v1/links", body, expect=201))["link"]
     await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
-    # Written, and partly folded by crons at the end of an hour: some are in the database's totals, some in its log.
+    # The worker writes these visits, and crons at the end of an hour fold some. The others are still in the database's
+    # log.
     for ip in PEOPLE[:2]:
         await visit(emulator, site, link, ip)
     await emulator.settled()
     await emulator.cron(customer.account_id, "svc-edge")
     await visit(emulator, site, link, PEOPLE[0])
     await emulator.settled()
-    # These are in an isolate's memory when the disconnect starts.
+    # These visits are still in an isolate's memory when the disconnect starts.
     await visit(emulator, site, link, PEOPLE[2])
     await visit(emulator, site, link, PEOPLE[2], agent="curl/8.14.1")
     answer = await service.call("DELETE", f"/v1/accounts/{account_id}", expect=200)
@@ -47,10 +48,10 @@ async def test_visits_that_were_not_pushed_are_reported_after_a_disconnect(emula
             if day_of(system_clock()) == day:
                 assert report["totals"] == {"views": 4, "bots": 1, "visitors": 3}, path
                 assert sum(point["views"] for point in report["series"]) == 4
-            elif period == "7d":  # the day has ended by now: visitors of both days count twice
+            elif period == "7d":  # the day has ended by now, so visitors of both days count twice
                 assert (report["totals"]["views"], report["totals"]["bots"]) == (4, 1), path
 
-    # Reconnected immediately, with a new database and new counts.
+    # The account is reconnected immediately, with a new database and new counts.
     _, token = await emulator.create_token(
         customer.account_id, rights=["Account Settings Read", "Account API Tokens Write"]
     )

@@ -52,7 +52,7 @@ async def events(service: MortalService) -> list[tuple[str, str | None]]:
 
 
 class Writes:
-    """Three changes, which are requested again until they are answered."""
+    """Three changes. The test requests each change again until it gets a response."""
 
     def __init__(self, headers: dict[str, str], name: str, *, notify: bool) -> None:
         self._headers = headers

@@ -1,4 +1,4 @@
-"""A user moves: everything is exported from one service and imported into an empty one, following its README."""
+"""A user moves to another service: export everything, and import it into an empty service as the README describes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_export_can_be_imported_into_another_service(emulator, customer, t
         assert new_link["rules"] == RULES
         for file in (tmp_path / "export.zip", folder / "daily_totals.csv"):  # the second finds everything imported
             status, told = await svc_import(tmp_path / "second", settings, "totals", str(file))
-            assert (status, "deleted" in told) == (1, True)  # there is no link for a deleted link's totals
+            assert (status, "deleted" in told) == (1, True)  # a deleted link's totals have no link
         for path, expected in zip((f"/v1/sites/{new_site['id']}", f"/v1/links/{new_link['id']}"), totals, strict=True):
             brought = (await second.call("GET", f"{path}/totals"))["totals"]
             assert brought == [{**point, "imported": True} for point in expected]

@@ -14,7 +14,7 @@ from svc.edge.tokens import WORKING_PERMISSIONS
 from tests.journeys.conftest import STRICT_PLATFORM
 
 ZONE = "shop.example"
-# Each setting with values to draw from. edge_worker/emulator/__init__.py explains them.
+# Each setting, with the values to choose from. edge_worker/emulator/__init__.py explains the settings.
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "token_delay_ms": (0, 200, 3_000),
     "token_spread_ms": (0, 2_000, 6_000),
@@ -35,7 +35,7 @@ BOOTSTRAP_PERMISSIONS = ["Account Settings Read", "Account API Tokens Write"]
 async def test_main_use_case_works_with_random_failure_settings(
     emulator: Emulator, customer: Customer, service: Service, walk: int
 ) -> None:
-    """A different combination in each run; SVC_TEST_SEED reproduces a failed one."""
+    """Each run uses a different combination. SVC_TEST_SEED reproduces a failed run."""
     chance = random.Random(f"{SEED} {walk}")  # reproducible, not a secret
     modes = {name: chance.choice(values) for name, values in SETTINGS.items()}
     print(f"{modes}")

@@ -1,8 +1,8 @@
 """SIGKILL during a user's deletion, with a platform that responds, rejects calls, or is unreachable.
 
-After each kill, the next start completes the deletion: the store has no data of the user, and all remaining resources
-at the platform are named in a response or in the e-mail. `make test` takes a random sample of the moments;
-`make test-all` takes all of them.
+After each kill, the next start completes the deletion: the store has no data about the user, and a response or the
+e-mail names all remaining resources at the platform. `make test` takes a random sample of the moments; `make test-all`
+takes all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1_800)
 
 _PASSWORD = "a long password"  # of a user of this test
-# None: the platform works. The other failures last from the kill on, or from the request on.
+# With None, the platform works. The other failures begin with the kill or with the request, and then last.
 _MODES: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500")
 # Usual number of moments of a deletion, as counted by `mortal`, with a working and with a failing platform.
 _MOMENTS, _MOMENTS_OF_FAILURES = 25, 14
@@ -48,7 +48,10 @@ async def test_next_start_completes_a_deletion_interrupted_by_a_kill(world: Worl
 
 
 async def _delete_user(world: World, moment: int, mode: str | None) -> bool:
-    """Sign up a user, connect an account and delete the user, with a kill at `moment`. Return whether it was killed."""
+    """Sign up, connect an account and delete the user, with a kill at `moment`.
+
+    Return whether the service was killed.
+    """
     address = f"{secrets.token_hex(6)}@example.com"
     reported = ""
     killed = False
@@ -107,13 +110,13 @@ async def _leave(service: Service) -> httpx.Response:
 
 
 def _by_email(world: World, address: str, rows: Mapping[str, Any]) -> str:
-    """Return the text that the user got or will get by e-mail: once, or twice after a kill."""
+    """Return the text that the user got or will get by e-mail, once or, after a kill, twice."""
     waiting = [dict(row)["facts"] for row in rows["outbox"].elements() if dict(row)["address"] == address]
     sent = []
     for path in (world.folder / "mail").glob("*.eml"):
         message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
         if address in str(message["To"]) and "was deleted" in str(message["Subject"]):
             plain: Any = message.get_body(("plain",))
-            sent.append(" ".join(plain.get_content().split()))  # its lines are wrapped
+            sent.append(" ".join(plain.get_content().split()))  # the e-mail's lines are wrapped
     assert 1 <= len(waiting) + len(sent) <= 2
     return " ".join([*waiting, *sent])

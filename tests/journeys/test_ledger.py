@@ -154,7 +154,7 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
         await emulator.fault("egress_drop_before", path="*/edge/push", times=None)
         await place.crons(DAY_MS + 12 * MINUTE_MS, 4)
         await emulator.clear_faults()
-        # Closed, and its last part waits for the hourly push.
+        # The day is closed, and its last part waits for the hourly push.
         found = await place.agreed()
         assert (found["closed"], found["queued_parts"]) == (True, 1)
         await place.crons(DAY_MS + HOUR_MS + 55 * MINUTE_MS, 2)

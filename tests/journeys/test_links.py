@@ -35,7 +35,7 @@ async def test_two_links_with_the_same_code_have_separate_clicks(emulator, custo
         return found
 
     async def clicks_of(link_id: str) -> int:
-        # With breakdowns all days are read. The platform's clock is on yesterday, before the link was created.
+        # With breakdowns, all days are read. The platform's clock shows yesterday, before the link was created.
         report = (await service.call("GET", f"/v1/links/{link_id}/report?period=7d&breakdowns=1"))["report"]
         assert report["unavailable"] is None
         return int(report["totals"]["views"])

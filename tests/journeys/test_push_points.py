@@ -1,4 +1,4 @@
-"""Failures at every possible point of a push: the service's totals equal those without failures.
+"""Failures at every possible point of a push. The service's totals must be the same as without failures.
 
 `make test` takes a random sample of the database calls; `make test-all` takes all of them.
 """

@@ -1,4 +1,4 @@
-"""Each kind of write sent twenty times concurrently with one Idempotency-Key: one effect, and one response for all.
+"""Each kind of write, sent twenty times concurrently with one Idempotency-Key, has one effect and one response for all.
 
 The twenty requests use several credentials of one user. Some clients disconnect and retry. In the second test the
 service is killed in the middle, at a different moment for each write, and the unanswered requests are sent to the next
@@ -101,7 +101,7 @@ async def prepared(emulator: Emulator, store_config: StoreConfig) -> AsyncIterat
 
 
 async def _caller(place: Place) -> Caller:
-    """Create two sessions and three keys; a third session is the place's `session_id`."""
+    """Create two sessions and three keys. A third session is the place's `session_id`."""
     store = place.store
     user = await store.run(users.add_user("a@example.com", hash_password(PASSWORD), 1, confirmed=True))
     assert user is not None
@@ -165,7 +165,7 @@ async def send(service: MortalService, write: RepeatedWrite, *, impatient: int =
 
 
 async def check(service: MortalService, place: Place, write: RepeatedWrite, *, undisturbed: bool) -> None:
-    """Check that all got the same response, and that its effect exists once."""
+    """Check that all requests got the same response, and that the effect exists only once."""
     answers = [answer for answer in write.answers if answer is not None]
     assert len(answers) == _REQUESTS
     seen = Counter((answer.status, answer.body) for answer in answers)

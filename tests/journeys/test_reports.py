@@ -68,7 +68,7 @@ async def test_reports_of_random_accounts_equal_a_simple_count(store_config, tmp
         assert seen.actions.keys() >= ACTIONS.keys() - {"nothing", "rotate"}
 
 
-# Defined only on request, because an empty test would be reported as skipped.
+# This test is defined only on request, because pytest would report an empty test as skipped.
 if setting("HISTORIES", 0):
 
     @RULES

@@ -92,7 +92,7 @@ async def ended(store: Store, bundle: str, crons: Crons, state: str) -> Any:
         rollout, progress, _ = found
         if rollout is not None and rollout.state == state:
             return found
-        # Only while no update is running. Otherwise a worker would be replaced in the middle of a push.
+        # Fire crons only while no update is running. Otherwise, a worker could be replaced in the middle of a push.
         if progress.counts["under_way"] and not await store.read(rollouts.working()):
             await crons.fire(0)
         return None

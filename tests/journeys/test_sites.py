@@ -1,4 +1,7 @@
-"""The lifecycle of a site with the real worker: an old snippet counts for 30 days; a kill leaves no route behind."""
+"""The lifecycle of a site with the real worker.
+
+An old snippet counts for 30 days, and a kill leaves no route behind.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A standby service waits while another one has the store, and takes over when that one ends or dies."""
+"""A standby service waits while another service has the store, and takes over when that service ends or dies."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Standby:
         self.url = ""
 
     def messages(self) -> list[str]:
-        """Return the messages that it has logged."""
+        """Return the messages that the standby has logged."""
         lines = (self.folder / "log").read_text().splitlines(keepends=True)
         return [json.loads(line)["message"] for line in lines if line.startswith("{") and line.endswith("\n")]
 
     async def logs(self, message: str) -> None:
-        """Wait until it has logged this message."""
+        """Wait until the standby has logged this message."""
 
         async def check() -> bool | None:
             assert self.process.poll() is None or message in self.messages(), (self.folder / "log").read_text()
@@ -59,7 +59,7 @@ class Standby:
         await eventually(check, every_s=0.02)
 
     async def serves(self) -> None:
-        """Wait until it serves."""
+        """Wait until the standby serves."""
         assert self.process.stdout is not None
         with trio.fail_after(WITHIN_S):
             while not self.output.endswith(b"\n"):
@@ -69,7 +69,7 @@ class Standby:
         self.url = json.loads(self.output)["url"]
 
     async def ends(self, by: signal.Signals | None = None) -> int:
-        """Send the signal, if any, and return its status once it has ended."""
+        """Send the signal, if any, and return the standby's exit status once it has ended."""
         if by is not None:
             self.process.send_signal(by)
         return await self.process.wait()
@@ -187,7 +187,7 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
         assert (await first.call("GET", "/v1/me"))["user"]["email"] == "a@example.com"
         before = await epoch(store_config)
         assert before >= 2 * counted
-        # It also tried to take the store, or saw immediately that it was too late.
+        # The other standby tried to take the store as well, or saw immediately that it was too late.
         await first.call("GET", "/v1/accounts")
         assert (third.output, third.process.poll()) == (b"", None)
 
@@ -199,7 +199,10 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
 
 
 async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, server, tmp_path):
-    """Simulates a suspended or isolated machine: PostgreSQL has ended its sessions, and another one has the store."""
+    """Simulates a suspended or isolated machine.
+
+    PostgreSQL has ended its sessions, and another service has the store.
+    """
     with postgres_config(server.url) as config:
         settings = shared(tmp_path, emulator, config)
 
@@ -223,7 +226,7 @@ async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, 
                         answers.append(answer.status_code)
 
                 async with trio.open_nursery() as nursery:
-                    for number in range(10):  # they wait in the frozen one's sockets
+                    for number in range(10):  # these requests wait in the frozen service's sockets
                         nursery.start_soon(ask, ("GET", "POST")[number % 2], number)
                     await trio.to_thread.run_sync(end_sessions, config.url.get_secret_value())
                     await standby.serves()
@@ -242,7 +245,7 @@ async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, 
 
 
 def end_sessions(url: str) -> None:
-    """End the sessions that hold the store's lock, as PostgreSQL does with those of an unreachable machine."""
+    """End the sessions that hold the store's lock, as PostgreSQL does if their machine is unreachable."""
     execute(
         url,
         "select pg_terminate_backend(pid, 5000) from pg_locks where locktype = 'advisory' and mode = 'ShareLock'"

@@ -1,4 +1,7 @@
-"""The store becomes unavailable: the service keeps running, reports it at /readyz, and does pending work afterwards."""
+"""While the store is unavailable, the service keeps running and reports it at /readyz.
+
+Pending work is done afterwards.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +131,7 @@ async def test_install_survives_an_outage_of_the_store(emulator, customer, outag
 
 
 async def test_service_rejects_requests_while_its_database_does_not_respond(emulator, server, tmp_path):
-    """Nothing is closed and nothing responds, as in a network failure: no request hangs, and the service recovers."""
+    """Connections stay open but nothing responds, as in a network failure. No request hangs."""
     host, _, port = free_port().partition(":")
     with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
         async with open_network(config.url.get_secret_value()) as (network, through):

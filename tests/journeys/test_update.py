@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 # Usual number of platform calls of an update, and of its moments as counted by `mortal`.
 CALLS, MOMENTS = 9, 35
-# Sample sizes in `make test`; `make test-all` takes all of them, with all failures.
+# Sample sizes in `make test`. `make test-all` takes all moments and calls, with all failures.
 CALLS_DRAWN, MOMENTS_DRAWN = 2, 1
 AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
 
 
 async def updated(service: Service, account_id: str) -> Any:
-    """Return the account once the new worker waits for its first push. It is always ready."""
+    """Return the account once its new worker only has to make its first push. The account is always ready."""
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
     assert account["state"] == "ready", account
     operation = account["operation"]
@@ -43,7 +43,7 @@ async def updated(service: Service, account_id: str) -> Any:
 
 
 class Traffic:
-    """Views of a site and clicks on a link, one after the other. `sent` counts the answered ones."""
+    """Views of a site and clicks on a link, one after the other. `sent` counts the answered requests."""
 
     def __init__(self, emulator: Emulator, path: str, code: str) -> None:
         self.emulator, self.path, self.code = emulator, path, code
@@ -84,7 +84,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
         new = {"account_id": account_id, "url": "https://a.example/x"}
         link = (await service.call("POST", "/v1/links", new, expect=201))["link"]
         await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
-        # Confirmed, and some events folded by the previous worker.
+        # The worker is confirmed, and the previous worker has folded some events.
         await crons(emulator, customer, real, noon + 3 * MINUTE_MS, 2)
         traffic = Traffic(emulator, site["path"], link["code"])
         for _ in range(20):
@@ -194,7 +194,7 @@ async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
 
 
 async def in_place(world: World, service: Service) -> Any:
-    """Return the account once the new worker is installed. It is always ready."""
+    """Return the account once the new worker is installed. The account is always ready."""
     account = await world.account(service)
     assert account is not None
     assert account["state"] == "ready", account

@@ -44,7 +44,7 @@ async def test_removed_zone_affects_only_its_site(emulator, customer, tmp_path):
         assert site["error"]["code"] == "zone_not_found"
         assert (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]["state"] == "ready"
 
-        # It returns with a different id.
+        # The zone returns with a different id.
         await emulator.set_zone(customer.account_id, **proxied_zone("leaving.example"))
         await site_with(service, made[0], state="active", error=None)
 

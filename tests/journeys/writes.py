@@ -1,6 +1,6 @@
 """Every kind of write of /v1: its request, and its effect on the store and the platform.
 
-The writes are sent in this order by one user with one account, from its connect to its end.
+One user with one account sends the writes in this order, from connecting the account to its end.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 PASSWORD, NEW_PASSWORD = "a long password", "another long one"  # of a user of these tests
 EXPLAINED = {"country": "DE", "user_agent": "curl/8", "query": "q"}
-# Counted only without a kill: after a crash, an operation may have been started twice, of which only a row or a token
-# to revoke remains. `test_killed` checks these.
+# Counted only without a kill, because after a crash an operation may have been started twice. Only a row or a token to
+# revoke remains from the first start, which `test_killed` checks.
 ONLY_UNDISTURBED = ("operations", "tokens made", "working tokens", "bootstrap tokens", "uploads")
 
 
@@ -72,7 +72,7 @@ class Kind:
 
     @property
     def name(self) -> str:
-        """Its name in a test's output."""
+        """The write's name in a test's output."""
         return f"{self.endpoint.method} {self.endpoint.path}"
 
     async def request(self, place: Place) -> tuple[str, str, Any]:

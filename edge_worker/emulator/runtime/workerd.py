@@ -1,4 +1,4 @@
-"""A workerd process: find the binary, start it with our listening socket, watch it, end it."""
+"""A workerd process: find the binary, start it with our listening socket, watch the process, and end it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _POLL_S = 0.001  # one or two polls are enough on an idle machine
 
 
 class StartFailed(Exception):
-    """Raised if workerd ends before it listens: its configuration or a script is invalid. The message is its output."""
+    """Raised if workerd ends before it listens because its configuration or a script is invalid.
+
+    The message is its output.
+    """
 
 
 def binary() -> Path:
@@ -45,7 +48,8 @@ def listening_socket(port: int = 0) -> socket.socket:
     listener = socket.create_server(("127.0.0.1", port), backlog=1024)
     listener.setblocking(False)
     if sys.platform == "linux":
-        # A connection is accepted only with its request, so that a terminated process holds no connection without one.
+        # A connection is accepted only with its request, so that a terminated process holds no connection without a
+        # request.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
     return listener
 
@@ -56,7 +60,7 @@ def port_of(listener: socket.socket) -> int:
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """Return a function for the child (Linux) that makes the kernel end it when we end, even by SIGKILL."""
+    """Return a function to run in the child. On Linux, the kernel then ends the child when we end, even by SIGKILL."""
     if sys.platform != "linux":
         return None
     prctl, set_death_signal = ctypes.CDLL(None).prctl, 1
@@ -78,17 +82,18 @@ class Workerd:
     ) -> Workerd:
         """Start workerd and return once it listens on all sockets.
 
-        `log` gets each line of its output. Raises StartFailed with the output if it ends instead.
+        `log` gets each line of workerd's output. Raises StartFailed with the output if workerd ends instead.
         """
         read_end, write_end = os.pipe()
         arguments = [str(binary()), "serve", "--experimental", f"--control-fd={write_end}"]
         arguments += [f"--socket-fd={name}={listener.fileno()}" for name, listener in sockets.items()]
-        # From this thread, not one of trio's: the child's death signal is bound to the thread that created it.
+        # Start it from this thread, not one of trio's, because the child's death signal is bound to the thread that
+        # created it.
         process = subprocess.Popen(  # noqa: S603, ASYNC220 (a fixed binary; it takes a millisecond)
             [*arguments, str(config)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             pass_fds=[write_end, *(listener.fileno() for listener in sockets.values())],
-            start_new_session=True,  # only we receive a Ctrl-C, and end it in order
+            start_new_session=True,  # only we receive a Ctrl-C, and then end the child in order
             preexec_fn=_end_with_parent(),
         )  # fmt: skip
         os.close(write_end)
@@ -149,26 +154,26 @@ class Workerd:
         return self._process.pid
 
     def terminate(self) -> None:
-        """Ask it to accept no more connections and to end once the open requests have been answered."""
+        """Ask workerd to accept no more connections and to end once it has answered the open requests."""
         self._terminated = True
         self._process.terminate()
 
     async def stop_listening(self, listener: socket.socket) -> None:
-        """Terminate it, and wait until it no longer listens on `listener`, which another process has open as well."""
+        """Terminate workerd, and wait until it stops listening on `listener`, which another process has open."""
         self.terminate()
         file = f"socket:[{os.fstat(listener.fileno()).st_ino}]"
         while self._has(file):  # noqa: ASYNC110 (there is no event for it)
             await trio.sleep(_POLL_S)
 
     def _has(self, file: str) -> bool:
-        """Return True if the process has this file open, according to Linux; False where this is unknown."""
+        """Return True if the process has this file open, according to Linux. Return False on other systems."""
         try:
             return any(str(link.readlink()) == file for link in Path(f"/proc/{self.pid}/fd").iterdir())
-        except OSError:  # it has ended, or closed one of them
+        except OSError:  # the process has ended, or has closed one of its files
             return self._process.poll() is None and Path("/proc/self/fd").exists()
 
     async def stop(self) -> None:
-        """End it: gracefully, or by force after 3 s."""
+        """End workerd gracefully, or by force after 3 s."""
         self.terminate()
         with trio.move_on_after(STOP_S):
             await trio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)

@@ -71,7 +71,7 @@ def check_state(account: Account, allowed: Collection[str], purpose: str) -> Non
 
 @asynccontextmanager
 async def refusals_recorded(context: Context, account: Account) -> AsyncIterator[None]:
-    """Wrap calls that a request makes with the working token, so that the account also shows their refusals."""
+    """Wrap calls that a request makes with the working token, so that the account shows any refusals as well."""
     try:
         yield
     except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:

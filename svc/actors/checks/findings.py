@@ -29,8 +29,7 @@ TO_WORKER = finding.TO_WORKER.format_map(_NAMES)
 
 @dataclass(frozen=True)
 class Finding:
-    """A difference between the expected and the actual state. `svc.finding` makes its description from `kind` and
-    `facts`.
+    """A difference between the expected and the actual state. `svc.finding` describes it by `kind` and `facts`.
 
     `code`: the entry of the error catalogue with the remedy. `repair`: the automatic repair; None if a person has to
     repair the difference. `details`: details of Cloudflare's refusal. `variant`: which form of the description to use.

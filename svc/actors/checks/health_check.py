@@ -341,7 +341,7 @@ async def _check_other_permissions(context: Context, access: Access, account: Ac
 
 
 def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
-    """Findings about the token, plus why the worker is not installed. For accounts without a completed install."""
+    """Return findings about the token, and why the worker is not installed, for accounts without a complete install."""
     note = account.error or ErrorNote("resource_drift", "The worker is not installed.")
     why = note.message.removesuffix(".")
     about_token = [one for one in found if one.subject == "token"]

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The recorded operations that `begin` can start. If a row has any other kind, a different version of the service
-# wrote the row and knows how to run it.
+# The recorded operations that `begin` can start. If a row has any other kind, a different version of the service wrote
+# the row and knows how to run it.
 WORK: Mapping[OperationKind, Work] = {"install": install.WORK, "update": update.WORK}
 
 

@@ -261,8 +261,7 @@ async def clean_up(
 
 
 async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> None:
-    """Make the last calls with the bootstrap token: delete the replaced token, any late tokens, and the bootstrap
-    token.
+    """Make the last calls with the bootstrap token: delete the replaced token, late tokens, and the bootstrap token.
 
     Late tokens come from lost attempts. Afterwards, no such token can appear. If a deletion fails, the warning that was
     stored together with the working token stays.

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _CODE_CHARS = 6
-# Codes contain no easily confused characters, because people read them aloud and type them from paper. They contain
-# no vowels, so that they form neither words (including rude ones) nor any of model.RESERVED_CODES.
+# Codes contain no easily confused characters, because people read them aloud and type them from paper. They contain no
+# vowels, so that they form neither words (including rude ones) nor any of model.RESERVED_CODES.
 CODE_ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZbcdfghjkmnpqrstvwxyz"
 # With 48^6 codes and 10,000 links, the chance that two random codes in a row are taken is one in a trillion.
 _TRIES = 4

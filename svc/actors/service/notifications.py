@@ -43,7 +43,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Step:
-    """The outcome of a comparison: problems to store, names of problems to report, time of the next one (epoch ms)."""
+    """The outcome of a comparison: problems to store, names of problems to report, next comparison (epoch ms)."""
 
     seen: dict[str, Seen]
     news: tuple[str, ...]

@@ -5,5 +5,5 @@ worker_config   the table `config` of that database
 schema          the tables of that database
 script          upload of the worker's script, and the comparison with the last upload
 routes          the routes that send visitors' requests to the worker
-recovery restore what the store has lost if it is behind its workers
+recovery        restore what the store has lost if it is behind its workers
 """

@@ -77,8 +77,7 @@ def stream_response(answer: Streamed, status: int, *, head_only: bool) -> Respon
 
 
 def accepted(accept: str, *media_types: str) -> str:
-    """Return the media type that the client prefers. On a tie, or if it accepts none, return the first of
-    `media_types`.
+    """Return the media type that the client prefers, or on a tie or without a match, the first of `media_types`.
 
     `accept`: the Accept header.
     """

@@ -78,8 +78,7 @@ class Endpoints:
         self._add(endpoint, serve)
 
     def direct(self, endpoint: Endpoint[Any, Any], handler: Handler) -> None:
-        """Register the handler of a frequent request that bypasses the framework. The handler checks caller and body
-        itself.
+        """Register the handler of a frequent request that bypasses the framework. It checks caller and body itself.
 
         The framework knows the path only to reject other methods. The path contains no id.
         """

@@ -56,8 +56,7 @@ class Idempotency:
         self._running: dict[tuple[int, str, str, str], _Running] = {}
 
     async def once(self, claim: Claim | None, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
-        """Run `work` once for this claim and return its answer. If an earlier request has an answer, return that
-        answer.
+        """Run `work` once for this claim and return its answer, or return the answer that an earlier request got.
 
         `work` must wrap its transaction with `committed`. If `claim` is None, nothing is stored.
         Raises what `work` raises; Conflict idempotency_conflict.

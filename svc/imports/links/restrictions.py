@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# The values of `--include` and their descriptions. A row with several restrictions is counted under the first one.
+# The values of `--include` and their descriptions. A row with several restrictions is counted under the first of them.
 RESTRICTIONS = {
     "banned": "banned or marked as unsafe",
     "deleted": "deleted",

@@ -39,9 +39,10 @@ class Report:
     """The number of rows by result of the import or dry run. The staging has each rejected row and the reason.
 
     `skipped`: rows in an export of this service that are deleted links, or links of another Cloudflare account.
-    `restricted`: rows by restriction that are skipped because another product restricted their links. `included`: such
-    rows that are imported because of `--include`. `expiring`: rows that are imported without their expiry date.
-    `stopped`: why the import stopped at a batch, which was not written. `unprocessed`: the number of unprocessed rows.
+    `restricted`: rows by restriction that are skipped because another product restricted their links. `included`:
+    restricted rows that are imported because of `--include`. `expiring`: rows that are imported without their expiry
+    date. `stopped`: why the import stopped at a batch, which was not written. `unprocessed`: the number of unprocessed
+    rows.
     """
 
     rows: int = 0
@@ -96,9 +97,9 @@ async def import_links(
     `https`: change http destinations to https. `export_account_id`: the Cloudflare account whose links are imported if
     the export has several; None for the same account. `include`: restrictions of another product that are ignored.
 
-    The import stops at a batch that fails as a whole: it would exceed the limit, the account or its link host was
-    removed, or the store is unavailable. Links that exist with the same destination and rules are not changed, so an
-    import can be repeated.
+    The import stops at a batch that fails as a whole, because it would exceed the limit, the account or its link host
+    was removed, or the store is unavailable. Links that exist with the same destination and rules are not changed, so
+    an import can be repeated.
     """
     report = Report()
     edge_account_id = export_account_id or account.edge_account_id
@@ -250,7 +251,7 @@ def _conflict(row: Staged, wanted: WantedLink, link: Link | None) -> str | None:
         return None
     if link.url != wanted.url:
         return "the account has another link with this code"
-    # Files of other products have no rules, so keep rules that the user has added to the link.
+    # Other products' files have no rules, so keep rules that the user has added to the link.
     return "" if row.rules is None or link.rules == wanted.rules else "the account has this link with other rules"
 
 

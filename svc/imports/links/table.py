@@ -88,7 +88,7 @@ class Table:
 
 @contextmanager
 def open_seekable(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file so that it is seekable: a pipe is copied to a temporary file. Raises OSError."""
+    """Open a file so that it is seekable. A pipe is first copied to a temporary file. Raises OSError."""
     with ExitStack() as stack:
         file: IO[bytes] = stack.enter_context(path.open("rb"))
         if not file.seekable():
@@ -101,8 +101,8 @@ def open_seekable(path: Path) -> Iterator[IO[bytes]]:
 def read_table(file: IO[bytes], now: int) -> Table:
     """Read the links of an export. Rows are read while `rows` is iterated.
 
-    `file` must be seekable. `now`: the time in epoch ms by which links are considered expired. Raises NotReadable: the
-    file is not text or CSV, or has no columns for codes and destinations.
+    `file` must be seekable. `now`: the time in epoch ms by which links are considered expired. Raises NotReadable if
+    the file is not text or CSV, or has no columns for codes and destinations.
     """
     encoding = _encoding(file)
     with _text(file, encoding) as text:
@@ -242,7 +242,7 @@ def _code_from_url(short_address: str) -> str:
 def _encoding(file: IO[bytes]) -> str:
     """Detect the encoding of the whole file: by its byte order mark, otherwise UTF-8 or Windows-1252.
 
-    Raises NotReadable: the file is not text.
+    Raises NotReadable if the file is not text.
     """
     file.seek(0)
     start = file.read(4)

@@ -1,7 +1,7 @@
 """The export formats of other products. A file is recognized by its columns and added to a tally.
 
-docs/use/import-totals.md lists the versions of the products whose source code was used, and how their counts differ
-from those of this service.
+docs/use/import-totals.md lists the product versions whose source code was used, and how their counts differ from this
+service's counts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Reading:
 def read_totals(source: Source, tally: Tally, website: str | None = None) -> Reading:
     """Add the content of an export to the tally.
 
-    `website`: the id of the website to read if an export of Umami has several. Raises NotReadable: the format is
+    `website`: the id of the website to read if an export of Umami has several. Raises NotReadable if the format is
     unknown, the file is damaged, or its rows are not days.
     """
     hits = source.find(begin="hit_stats", end=".jsonl")
@@ -208,7 +208,7 @@ def _goatcounter_json(source: Source, hits: str, tally: Tally) -> Reading:
 
 
 def _objects(lines: Lines) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Iterate over the JSON objects of a file with one per line. Raises NotReadable."""
+    """Iterate over the JSON objects of a file that has one object per line. Raises NotReadable."""
     for line in lines:
         lines.next_row()
         if line.isspace():
@@ -292,7 +292,7 @@ def _umami_json(text: str, tally: Tally) -> Reading:
 
 
 def _umami_points(points: object) -> dict[int, int]:
-    """Return the number of each day. Raises NotReadable: the points are not valid, or not days."""
+    """Return the number of each day. Raises NotReadable if the points are not valid, or not days."""
     found: dict[int, int] = {}
     for point in points if isinstance(points, list) else []:
         try:

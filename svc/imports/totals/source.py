@@ -48,7 +48,10 @@ class Source:
         self.names = tuple(self._entries)
 
     def find(self, *, begin: str, end: str) -> str | None:
-        """Find a file in the ZIP archive by the start and end of its base name. Raises NotReadable: several match."""
+        """Find a file in the ZIP archive by the start and end of its base name.
+
+        Raises NotReadable if several files match.
+        """
         found = [
             name for name in self.names if (base := name.rpartition("/")[2]).startswith(begin) and base.endswith(end)
         ]
@@ -58,7 +61,7 @@ class Source:
 
     @contextmanager
     def lines(self, name: str) -> Iterator[Lines]:
-        """Open a file of `names` as lines. Raises NotReadable while they are read: a row is too long."""
+        """Open a file of `names` as lines. Raises NotReadable while they are read if a row is too long."""
         with self._text(name) as text:
             try:
                 yield Lines(text)
@@ -66,7 +69,10 @@ class Source:
                 raise NotReadable(str(error)) from None
 
     def read_text(self, name: str) -> str:
-        """Read the text of a file of `names`. Raises NotReadable: it has more than `MOST_AT_ONCE` characters."""
+        """Read the text of a file of `names`.
+
+        Raises NotReadable if the file has more than `MOST_AT_ONCE` characters.
+        """
         with self._text(name) as text:
             found = text.read(MOST_AT_ONCE + 1)
         if len(found) > MOST_AT_ONCE:

@@ -122,7 +122,7 @@ class Tally:
         return [Name(*row) if row[0] else None for row in rows]
 
     def targets(self) -> Iterator[tuple[Name | None, dict[str, dict[int, Counts]]]]:
-        """Iterate over the names in the file with the days of each target of that name. None: rows without a name."""
+        """Iterate over the names in the file, with each target's days. Rows without a name have the name None."""
         rows = self._database.execute(
             "select edge_account_id, kind, name, target, day, views, bots, visitors from day"
             " order by edge_account_id, kind, name, target, day"

@@ -34,8 +34,7 @@ class Pool:
         self._opened = 0  # connections, with those that are being opened
         self._connections: set[Connection] = set()
         self._idle: list[Connection] = []  # the last one used is taken first
-        # The waiting tasks, the one that has waited longest first. Each gets a connection, or None if it may open
-        # one.
+        # The waiting tasks, the one that has waited longest first. Each gets a connection, or None if it may open one.
         self._waiters: deque[asyncio.Future[Connection | None]] = deque()
         self._limits: set[asyncio.Timeout] = set()  # of these tasks, and of those that open a connection
 

@@ -2,8 +2,7 @@
 
 The writer takes all waiting transactions, runs each in a SAVEPOINT of one SQL transaction, and commits once. The
 transactions therefore share a disk flush (synchronous=FULL), and a transaction that fails undoes only its own changes.
-No caller gets its result
-before that commit.
+No caller gets its result before that commit.
 
 Failures of the store (a full disk, a file that another program keeps locked) raise StoreUnavailable, and the writer
 continues with the next transaction.

@@ -39,7 +39,7 @@ class Library:
     """All pages, in the order of the navigation."""
 
     def __init__(self, root: Path) -> None:
-        """Read the pages of a checkout. Raises HelpError: a page has a problem, or no README lists it."""
+        """Read the pages of a checkout. Raises HelpError if a page has a problem, or no README lists it."""
         self._root = root
         self.pages: Sequence[Page] = self._read_all()
         self._by_source: Mapping[str, Page] = {page.source: page for page in self.pages}
@@ -49,7 +49,7 @@ class Library:
         return [page for page in self.pages if page.folder == name]
 
     def target(self, page: Page, href: str) -> Target:
-        """Return the target of a link of the page. Raises HelpError: its file or anchor does not exist."""
+        """Return the target of a link of the page. Raises HelpError if its file or anchor does not exist."""
         if urlsplit(href).scheme in _SCHEMES:
             return Target(href, href)
         url = urlsplit(unquote(href))

@@ -54,8 +54,8 @@ class Section(NamedTuple):
 class Target(NamedTuple):
     """The target of a link.
 
-    `html`, `markdown`: its URL in each format; None: the file is not served. `file`: its path in the repository; "" for
-    other URLs.
+    `html`, `markdown`: its URL in each format; None if the file is not served. `file`: its path in the repository; ""
+    for other URLs.
     """
 
     html: str | None
@@ -105,7 +105,7 @@ def slug(heading: str) -> str:
 
 
 def parse(text: str) -> Document:
-    """Parse a page. Raises HelpError: raw HTML, an image, a skipped level of headings, or no title."""
+    """Parse a page. Raises HelpError for raw HTML, an image, a skipped level of headings, or a missing title."""
     tokens = _PARSER.parse(text)
     _check_html_blocks(tokens)
     named = [anchor for token in tokens for anchor in _clean(token)]
@@ -180,7 +180,7 @@ def _check_html_blocks(tokens: Iterable[Token]) -> None:
 
 
 def _clean(token: Token) -> Iterator[str]:
-    """Remove comments from an inline token, and yield its anchors. Raises HelpError: other HTML, or an image."""
+    """Remove comments from an inline token, and yield its anchors. Raises HelpError for other HTML or an image."""
     children: list[Token] = []
     rest = iter(token.children or ())
     for child in rest:

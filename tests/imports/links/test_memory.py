@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS, ADDRESS_CHARACTERS = 24_000, 2_000
-# Read /proc, since `ru_maxrss` of a child process starts with the value of its parent.
+# Read /proc, because a child process's `ru_maxrss` starts with its parent's value.
 AT_THE_END = """
 import atexit, pathlib
 atexit.register(lambda: pathlib.Path("memory").write_text(pathlib.Path("/proc/self/status").read_text()))
@@ -27,7 +27,7 @@ atexit.register(lambda: pathlib.Path("memory").write_text(pathlib.Path("/proc/se
 
 @pytest.mark.rule("X2")
 def test_import_needs_less_memory_than_size_of_file(tmp_path):
-    """The cache of the store's writer takes 32 MiB regardless of the file. Links as objects would take more."""
+    """The store writer's cache takes 32 MiB regardless of the file. Holding all links as objects would take more."""
 
     async def begin() -> str:
         path = tmp_path / "var/svc.db"
