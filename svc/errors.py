@@ -376,11 +376,20 @@ CATALOGUE: dict[Code, Meaning] = {
 
 @dataclass(frozen=True)
 class ErrorNote:
-    """An error as stored with an account, operation, site or link host. `details` is JSON."""
+    """An error as stored with an account, operation, site or link host. `details` is JSON.
+
+    `finding`: the finding of a health check that the message describes, as JSON, from which e-mails in other languages
+    are written (`finding.sentence`). Responses do not contain it.
+    """
 
     code: Code
     message: str
     details: dict[str, object] | None = None
+    finding: dict[str, object] | None = None
+
+
+# Codes whose message quotes Cloudflare, to which the remedy refers. Other languages show the message after their own.
+QUOTES: tuple[Code, ...] = ("cloudflare_error", "edge_firewall")
 
 
 class ServiceError(Exception):

@@ -1,16 +1,15 @@
 """The kinds of health check findings: their facts for programs and their texts.
 
-The texts of a kind are templates that name its facts. `svc/web/wire.py` exports the kinds and fact names to the web
-application, and a test checks that its German texts cover them.
+The texts of a kind are templates that name its facts. They are here in English, and in German in `german/findings.py`.
 """
 
 from __future__ import annotations
 
 from string import Formatter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 # `other`: any other finding. The check that finds it writes the text, and the finding has no facts.
 FindingKind = Literal[
@@ -76,6 +75,14 @@ class Words(NamedTuple):
     variants: Mapping[Variant, str] = {}
 
 
+class Phrases(NamedTuple):
+    """The texts of all findings in one language. `refused`: `found` with the reason why the repair was refused."""
+
+    things: Mapping[Subject, str]
+    words: Mapping[FindingKind, Words]
+    refused: str
+
+
 THINGS: Mapping[Subject, str] = {
     "token": "the working token",
     "script": "the worker {worker}",
@@ -95,6 +102,8 @@ THINGS: Mapping[Subject, str] = {
 }
 # Names in templates that are not facts, because they are the same for all accounts.
 _NOT_FACTS = frozenset({"worker", "database"})
+# Facts that are times (ISO 8601).
+MOMENTS = ("since", "at")
 
 _INSTALLED = "is installed"
 _AS_UPLOADED = "is unchanged since the service uploaded it"
@@ -167,6 +176,37 @@ WORDS: Mapping[FindingKind, Words] = {
     "connect_waits": Words("connect", _FINISHED, "is waiting for the same request to be sent again"),
     "operation_running": Words("operation", _FINISHED, "is at the step {step}"),
 }
+
+
+ENGLISH = Phrases(THINGS, WORDS, "{found}; the repair was refused: {refusal}")
+
+
+def fill(template: str, facts: Mapping[str, str]) -> str:
+    """Return a template with the facts filled in. Raises KeyError if one is missing."""
+    # Cloudflare's message is a sentence; it loses its full stop inside another sentence.
+    said = {"said": facts["said"].removesuffix(".")} if "said" in facts else {}
+    return template.format_map({**facts, **said})
+
+
+def found_text(words: Words, variant: Variant, facts: Mapping[str, str]) -> str:
+    """Return the actual state as a predicate. Raises KeyError if a fact is missing."""
+    return fill(words.variants.get(variant, words.found), facts)
+
+
+def sentence(stored: Mapping[str, Any], phrases: Phrases, shown: Callable[[str, str], str]) -> str | None:
+    """Return a stored finding (see `ErrorNote`) as a sentence; None if another version of the service wrote it.
+
+    `shown`: the text of a fact in this language, by name and value.
+    """
+    try:
+        words = phrases.words[stored["kind"]]
+        facts = {name: shown(name, value) for name, value in stored["facts"].items()}
+        thing, found = fill(phrases.things[words.subject], facts), found_text(words, stored["variant"], facts)
+    except KeyError:
+        return None
+    if stored["refusal"]:
+        found = phrases.refused.format(found=found, refusal=stored["refusal"])
+    return f"{thing[0].upper()}{thing[1:]} {found}."
 
 
 def names_in(template: str) -> frozenset[str]:

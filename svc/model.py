@@ -91,6 +91,9 @@ ConfigState = Literal["pending", "synced"]  # synced: the account's worker has t
 Jurisdiction = Literal["eu", "fedramp"]
 Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
 Plan = Literal["free", "api"]  # a user's plan in this service
+Language = Literal["en", "de"]  # of e-mails and of the web application
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+DEFAULT_LANGUAGE: Language = "en"
 EdgePlan = Literal["free", "paid"]  # an account's plan at Cloudflare, as set by the user
 Suggestion = Literal["shorter_hourly_retention"]  # advice that a user can follow by changing an account setting
 # The range of DaysKept. A worker without the setting keeps the maximum.
@@ -147,6 +150,7 @@ class User:
     email_confirmed: bool
     plan: Plan
     notify: bool  # send e-mails when accounts need attention
+    language: Language | None  # of e-mails to the user; None: not chosen
     email_refused_at: int | None  # time since which mail servers have rejected the address
     created_at: int
 

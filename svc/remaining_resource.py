@@ -1,12 +1,15 @@
-"""Resources that a disconnect could not remove from Cloudflare: codes for programs, and sentences for people."""
+"""Resources that a disconnect could not remove from Cloudflare: codes for programs, and sentences for people.
+
+The sentences are here in English, and in German in `german/findings.py`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 # `uncounted_database`: kept because its last counts could not be read; `why` gives the reason.
 LeftKind = Literal["route", "worker", "database", "uncounted_database", "token", "bootstrap_token"]
@@ -27,6 +30,17 @@ LeftWhy = Literal[
     "may_be_alive",
     "alive_until",
 ]
+
+# Facts that are times (ISO 8601).
+MOMENTS = ("until",)
+
+
+class Phrases(NamedTuple):
+    """The texts of all kinds and reasons in one language."""
+
+    kinds: Mapping[LeftKind, str]
+    whys: Mapping[LeftWhy, str]
+
 
 _KINDS: Mapping[LeftKind, str] = {
     "route": "Route {route} in the zone of {host}: {why}.",
@@ -53,6 +67,7 @@ _WHYS: Mapping[LeftWhy, str] = {
     "may_be_alive": "an interrupted attempt may have left it valid, and the service has no permission to delete tokens",
     "alive_until": "it may be valid until {until}",
 }
+ENGLISH = Phrases(_KINDS, _WHYS)
 
 
 @dataclass(frozen=True)
@@ -68,10 +83,18 @@ class RemainingResource:
 
     @property
     def words(self) -> str:
-        """The resource and the reason in one sentence."""
-        why = _WHYS[self.why].format_map(self.facts)
-        sentence = _KINDS[self.kind].format_map({**self.facts, "why": why})
-        return f"{self.facts['account']}: {sentence}" if "account" in self.facts else sentence
+        """The resource and the reason in one English sentence, for programs and logs."""
+        return self.sentence(ENGLISH, lambda _, value: value)
+
+    def sentence(self, phrases: Phrases, shown: Callable[[str, str], str]) -> str:
+        """Return the resource and the reason in one sentence.
+
+        `shown`: the text of a fact in this language, by name and value.
+        """
+        facts = {name: shown(name, value) for name, value in self.facts.items()}
+        why = phrases.whys[self.why].format_map(facts)
+        sentence = phrases.kinds[self.kind].format_map({**facts, "why": why})
+        return f"{facts['account']}: {sentence}" if "account" in facts else sentence
 
     def of(self, account: str) -> RemainingResource:
         """Return a copy that names its account, for lists that span several accounts."""

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from svc.api.contract import ENDPOINTS
 from svc.api.openapi import document
-from svc.errors import CATALOGUE
+from svc.errors import CATALOGUE, QUOTES
+from svc.finding import THINGS, WORDS, fact_names, names_in
+from svc.german.errors import GERMAN_ERRORS
+from svc.german.findings import GERMAN_FINDINGS, GERMAN_REMAINING_RESOURCES
 from svc.imports.links import restrictions, table
-from svc.web.wire import import_columns, remedies, type_of, types
+from svc.remaining_resource import ENGLISH, LeftKind, LeftWhy
+from svc.web.wire import german, import_columns, remedies, type_of, types
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @pytest.mark.parametrize(
@@ -65,11 +73,49 @@ def test_all_codes_have_texts():
     assert exported == {code: {"message": each.message, "remedy": each.remedy} for code, each in CATALOGUE.items()}
 
 
+def exported_by(text: str) -> dict[str, Any]:
+    """Return the constants of a generated module."""
+    return {name: json.loads(value) for name, value in re.findall(r"^export const (\w+) = (.*);$", text, re.MULTILINE)}
+
+
+def test_pages_have_the_german_texts_of_emails():
+    exported = exported_by(german())
+    assert exported["ERRORS"] == {code: [each.message, each.remedy] for code, each in GERMAN_ERRORS.items()}
+    assert exported["LEFT"] == GERMAN_REMAINING_RESOURCES.kinds
+    assert exported["WHYS"] == GERMAN_REMAINING_RESOURCES.whys
+    assert exported["MOMENTS"] == ["since", "at", "until"]
+    assert exported["FINDINGS"].keys() == GERMAN_FINDINGS.words.keys()
+    for kind, (thing, expected, found, unexplained) in exported["FINDINGS"].items():
+        words = GERMAN_FINDINGS.words[kind]
+        assert (thing, expected, found) == (GERMAN_FINDINGS.things[words.subject], words.expected, words.found)
+        assert (unexplained != found) == (kind == "route_not_made"), kind
+
+
+def test_german_findings_and_remaining_resources_have_all_kinds_and_facts():
+    assert list(GERMAN_FINDINGS.words) == list(WORDS)
+    assert GERMAN_FINDINGS.things.keys() == THINGS.keys()
+    for kind, words in GERMAN_FINDINGS.words.items():
+        assert words.subject == WORDS[kind].subject, kind
+        assert words.variants.keys() == WORDS[kind].variants.keys(), kind
+        texts = (GERMAN_FINDINGS.things[words.subject], words.expected, words.found, *words.variants.values())
+        assert frozenset[str]().union(*map(names_in, texts)) == set(fact_names(kind)), kind
+    assert GERMAN_REMAINING_RESOURCES.kinds.keys() == set(get_args(LeftKind))
+    assert GERMAN_REMAINING_RESOURCES.whys.keys() == set(get_args(LeftWhy))
+    pairs: list[tuple[Mapping[Any, str], Mapping[Any, str]]] = [
+        (ENGLISH.kinds, GERMAN_REMAINING_RESOURCES.kinds),
+        (ENGLISH.whys, GERMAN_REMAINING_RESOURCES.whys),
+    ]
+    for english, translated in pairs:
+        for key, text in english.items():
+            assert names_in(translated[key]) == names_in(text), key
+
+
+def test_codes_whose_message_is_quoted_are_those_of_emails():
+    assert exported_by(remedies())["QUOTES"] == list(QUOTES)
+
+
 def test_import_page_has_the_column_names_of_the_command():
-    exported = {
-        name: json.loads(value)
-        for name, value in re.findall(r"^export const (\w+) = (.*);$", import_columns(), re.MULTILINE)
-    }
+    exported = exported_by(import_columns())
     assert exported["CODES"] == list(table.CODES)
     assert dict(exported["FLAGS"]) == {kind: list(names) for kind, names in restrictions.FLAGS.items()}
     assert dict(exported["STATE_WORDS"]) == restrictions.STATE_WORDS

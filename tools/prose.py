@@ -62,8 +62,8 @@ _PROSE = {".md", ".toml", ".sh", ".yaml", ".yml", ".service", ".socket", ".timer
 _JAVASCRIPT = {".js", ".jsx", ".mjs"}
 # Text by others, recorded responses, and the word lists themselves.
 _NOT_OURS = re.compile(
-    r"node_modules|/dist/|\.lock$|package-lock|LICENSE|tests/store/released|svc/web/src/words/de|tools/prose\.py"
-    r"|docs/develop/writing\.md|docs/plan\.md|\.png$"
+    r"node_modules|/dist/|\.lock$|package-lock|LICENSE|tests/store/released|tools/prose\.py"
+    r"|svc/web/src/words/de|svc/german/|svc/mail/german\.py|docs/develop/writing\.md|docs/plan\.md|\.png$"
 )
 _CODE_BLOCK = re.compile(r"^(?:```.*?^```|(?: {4}|\t)(?!\s*[-*\d]).*?$)", re.MULTILINE | re.DOTALL)
 

@@ -74,7 +74,8 @@ SIGN_UP = Endpoint(
     path="/auth/sign-up",
     tag="sign-in",
     summary="Sign up and receive a confirmation e-mail",
-    description=_SAME_ANSWER,
+    description=f"{_SAME_ANSWER} E-mails to the user are in English or German, as the `Accept-Language` header"
+    " prefers. `PATCH /v1/me` changes the language.",
     access="anybody",
     body=SignUp,
     answer=Ok,

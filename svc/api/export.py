@@ -12,7 +12,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.fields import Moment
 from svc.api.links import Rule
 from svc.api.shape import Answer, optional_field
-from svc.model import AccountState, EdgePlan, LinkState, Location, Plan, SiteState
+from svc.model import AccountState, EdgePlan, Language, LinkState, Location, Plan, SiteState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +46,7 @@ class User(Answer):
     email_refused_at: Moment | None
     plan: Plan
     notify: bool
+    language: Language | None
     created_at: Moment
     exported_at: Moment
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from svc.api.accounts import RemainingResource
 from svc.api.endpoint import Endpoint
-from svc.api.fields import Count, Moment, Password
-from svc.api.shape import Answer, Body
-from svc.model import Plan
+from svc.api.fields import Count, Moment, Password, Wrong
+from svc.api.shape import Answer, Body, optional_field
+from svc.model import Language, Plan
 
 if TYPE_CHECKING:
     from svc import model
@@ -23,6 +23,10 @@ class User(Answer):
     email: str
     email_confirmed: bool
     notify: bool = Field(description="Send an e-mail when an account needs attention and when it has recovered.")
+    language: Language | None = Field(
+        description="The language of e-mails to the user. Null if the user has not chosen one. Each e-mail is then in"
+        " the language of the request that caused it, or in English if no request did."
+    )
     email_refused_at: Moment | None = Field(
         description="The time since which mail servers have rejected the address. Null if they accept it. The service"
         " still sends e-mails that the user requests. It sends notifications again when a mail server has accepted an"
@@ -61,12 +65,37 @@ class Caller(Answer):
 
 
 class ChangeMe(Body):
-    """The user's settings."""
+    """Changes to the user's settings. At least one field is required, and absent fields keep their value."""
 
-    notify: bool = Field(
-        description="Send an e-mail when an account needs attention and when it has recovered. The service does not"
-        " send later what it did not send while `notify` was false."
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    notify: bool | None = optional_field(
+        "Send an e-mail when an account needs attention and when it has recovered. The service does not send later what"
+        " it did not send while `notify` was false. Default: unchanged."
     )
+    language: Language | None = Field(
+        None,
+        description="The language of e-mails to the user, also of those that are already queued. Null removes the"
+        " choice. Default: unchanged.",
+    )
+
+    @property
+    def sets_language(self) -> bool:
+        """True if the body has `language`, even if it is null."""
+        return "language" in self.model_fields_set
+
+    @field_validator("notify")
+    @classmethod
+    def _is_not_null(cls, notify: bool | None) -> bool:  # not called if the field is absent
+        if notify is None:
+            raise Wrong("must be true or false", "not_boolean")
+        return notify
+
+    @model_validator(mode="after")
+    def _has_a_field(self) -> ChangeMe:
+        if not self.model_fields_set:
+            raise Wrong("must have at least one field", "too_few", 1)
+        return self
 
 
 class Leave(Body):
@@ -113,11 +142,11 @@ CHANGE = Endpoint(
     path="/v1/me",
     tag="me",
     action="user.change",
-    summary="Turn notifications about the accounts on or off",
+    summary="Turn notifications about the accounts on or off, or change the language of e-mails",
     access="session",
     body=ChangeMe,
     answer=Caller,
-    example={"notify": False},
+    example={"notify": False, "language": "de"},
 )
 
 LEAVE = Endpoint(

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from svc.api.auth import REFRESH_COOKIE, cookie_name
@@ -161,11 +161,19 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
         if endpoint.example:
             content["example"] = dict(endpoint.example)
         # Forms must declare JSON as content type even if the body is empty.
-        required = endpoint.is_form or any(field.is_required() for field in endpoint.body.model_fields.values())
+        required = endpoint.is_form or not _may_be_empty(endpoint.body)
         operation["requestBody"] = {"required": required, "content": {JSON_TYPE: content}}
     if endpoint.token_page is not None:
         operation["x-token-page"] = endpoint.token_page
     return operation
+
+
+def _may_be_empty(body: type[BaseModel]) -> bool:
+    try:
+        body.model_validate({})
+    except ValidationError:
+        return False
+    return True
 
 
 def _description(endpoint: Endpoint[Any, Any]) -> str:

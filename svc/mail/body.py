@@ -9,13 +9,17 @@ from __future__ import annotations
 import html
 import re
 import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from svc.model import Language
 
 # RFC 5322, 2.1.1: lines should have at most 78 characters.
 _WIDTH = 76
 _LINK = re.compile(r"https?://[^\s<>\"]+")
 # There are no images or other external content. Colours come from the mail client, so that dark mode works.
 _PAGE = (
-    '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    '<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
     '<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n'
     '<title>{title}</title>\n</head>\n<body style="font-family: sans-serif; line-height: 1.5; max-width: 40em">\n'
     "{paragraphs}\n</body>\n</html>\n"
@@ -28,10 +32,11 @@ def as_plain(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_html(title: str, text: str) -> str:
+def as_html(title: str, text: str, language: Language) -> str:
     """Return the text as an HTML page, with all of its characters escaped."""
     paragraphs = [part for part in re.split(r"\n{2,}", text.strip()) if part]
-    return _PAGE.format(title=html.escape(title), paragraphs="\n".join(_paragraph(part) for part in paragraphs))
+    shown = "\n".join(_paragraph(part) for part in paragraphs)
+    return _PAGE.format(language=language, title=html.escape(title), paragraphs=shown)
 
 
 def _wrap(line: str) -> str:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 from svc.ids import digest
 from svc.mail import messages
+from svc.mail.messages import Link
+from svc.model import DEFAULT_LANGUAGE
+from svc.remaining_resource import RemainingResource
 from svc.store import accounts, outbox, users
 from svc.store.tx import given
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from svc.mail.messages import Email
-    from svc.model import User
+    from svc.model import Language, User
     from svc.store.outbox import MailKind, Waiting
     from svc.store.tx import Tx
 
@@ -35,14 +38,9 @@ class Terms:
     service_url: str
     link_s: float
 
-    @property
-    def hours(self) -> float:
-        """The lifetime of a link in hours, as shown in emails."""
-        return round(self.link_s / 3600, 1)
-
-    def link(self, purpose: users.MailPurpose, token: str) -> str:
+    def link(self, purpose: users.MailPurpose, token: str) -> Link:
         """Return the link for a token."""
-        return f"{self.service_url}/{purpose}?token={token}"
+        return Link(f"{self.service_url}/{purpose}?token={token}", round(self.link_s / 3600, 1))
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,10 @@ class Draft:
     def expires_at(self) -> int:
         """The expiry of the token in epoch ms."""
         return int(self.now + self.terms.link_s * 1000)
+
+    def link(self, purpose: users.MailPurpose) -> Link:
+        """Return the link of the email."""
+        return self.terms.link(purpose, self.token)
 
 
 @dataclass(frozen=True)
@@ -89,37 +91,32 @@ def _sign_up(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     user = yield from _get_user(row)
     unconfirmed = user is not None and not user.email_confirmed
     yield from _token(row, "confirm", user.id if unconfirmed and user else users.UNKNOWN_USER, draft)
-    found = yield from users.find_user(
-        row.address
-    )  # done in both cases, so that the timing does not reveal whether the address is known
+    # In both cases, so that the timing does not reveal whether the address is known.
+    found = yield from users.find_user(row.address)
+    url = draft.terms.service_url
     if row.user_id is None:
-        notice = messages.account_exists(row.address, draft.terms.service_url, mail_id=row.id)
-        return Composed(notice, found[0] if found else None)
-    link = draft.terms.link("confirm", draft.token)
-    email = messages.confirm_address(
-        row.address, link, draft.terms.hours, draft.terms.service_url, mail_id=row.id, send=unconfirmed
-    )
+        known = found[0] if found else None
+        return Composed(messages.account_exists(_language(row, known), row.address, url, mail_id=row.id), known)
+    link = draft.link("confirm")
+    email = messages.confirm_address(_language(row, user), row.address, link, url, mail_id=row.id, send=unconfirmed)
     return Composed(email, user)
 
 
 def _resend(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     user, waiting = yield from users.put_confirm_token(row.address, digest(draft.token), draft.expires_at, row.id)
-    terms = draft.terms
+    language, url = _language(row, user), draft.terms.service_url
     if waiting > 1:
-        link = terms.link("reset", draft.token)
-        email = messages.choose_password(row.address, link, terms.hours, terms.service_url, mail_id=row.id)
+        email = messages.choose_password(language, row.address, draft.link("reset"), url, mail_id=row.id)
     else:
-        link = terms.link("confirm", draft.token)
-        email = messages.confirm_address(
-            row.address, link, terms.hours, terms.service_url, mail_id=row.id, send=user is not None
-        )
+        link = draft.link("confirm")
+        email = messages.confirm_address(language, row.address, link, url, mail_id=row.id, send=user is not None)
     return Composed(email, user)
 
 
 def _reset(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     user = yield from users.put_reset_token(row.address, digest(draft.token), draft.expires_at, row.id)
-    link = draft.terms.link("reset", draft.token)
-    email = messages.reset_password(row.address, link, draft.terms.hours, mail_id=row.id, send=user is not None)
+    link, url = draft.link("reset"), draft.terms.service_url
+    email = messages.reset_password(_language(row, user), row.address, link, url, mail_id=row.id, send=user is not None)
     return Composed(email, user)
 
 
@@ -128,14 +125,14 @@ def _choose_password(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     if user is None:
         return None
     yield from _token(row, "reset", user.id, draft)
-    link = draft.terms.link("reset", draft.token)
-    terms = draft.terms
-    return Composed(messages.choose_password(user.email, link, terms.hours, terms.service_url, mail_id=row.id), user)
+    link, url = draft.link("reset"), draft.terms.service_url
+    return Composed(messages.choose_password(_language(row, user), user.email, link, url, mail_id=row.id), user)
 
 
 def _password_changed(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     user = yield from _get_user(row)
-    return Composed(messages.password_changed(row.address, draft.terms.service_url, mail_id=row.id), user)
+    url = draft.terms.service_url
+    return Composed(messages.password_changed(_language(row, user), row.address, url, mail_id=row.id), user)
 
 
 def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
@@ -145,14 +142,28 @@ def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     if account is None or user is None or not user.notify:
         return None
     link = f"{draft.terms.service_url}/accounts/{account.id}"
-    return Composed(messages.about_account(row.id, row.address, account.name, row.facts, link), user)
+    language = _language(row, user)
+    email = messages.about_account(language, row.address, account.name, row.facts, link, mail_id=row.id)
+    return Composed(email, user)
 
 
 def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """Compose the list of remaining resources. After the user's deletion, only this row still has the address."""
-    left, tokens = row.facts["left"], row.facts["revoke_tokens"]
-    email = messages.user_deleted(row.address, left, tokens, draft.terms.service_url, mail_id=row.id)
+    # An earlier version of the service stored sentences.
+    left = row.facts.get("left") or [RemainingResource(**one) for one in row.facts.get("leftovers", ())]
+    tokens, url = row.facts["revoke_tokens"], draft.terms.service_url
+    email = messages.user_deleted(_language(row, None), row.address, left, tokens, url, mail_id=row.id)
     return (yield from given(Composed(email, None)))
+
+
+def _language(row: Waiting, user: User | None) -> Language:
+    """Return the language that the reader has chosen, otherwise that of the request, otherwise the default.
+
+    An unconfirmed sign-up may be that of a stranger, so the language of the request comes first.
+    """
+    chosen = None if user is None else user.language
+    first, second = (row.language, chosen) if user is not None and not user.email_confirmed else (chosen, row.language)
+    return first or second or DEFAULT_LANGUAGE
 
 
 def _get_user(row: Waiting) -> Tx[User | None]:

@@ -1,38 +1,40 @@
-"""The texts of all emails to users. Pure."""
+"""All e-mails to users, in the language of the reader. Pure. The texts are in `english.py` and `german.py`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from svc.errors import CATALOGUE
+from svc import finding
+from svc.clock import day_of
+from svc.errors import QUOTES
+from svc.mail.english import ENGLISH
+from svc.mail.german import GERMAN
+from svc.model import DEFAULT_LANGUAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from svc.errors import Code
+    from svc.mail.words import Problem, Text, Words
+    from svc.model import Language
+    from svc.remaining_resource import RemainingResource
+
+WORDS: Mapping[Language, Words] = {"en": ENGLISH, "de": GERMAN}
 
 # Users choose the names of their accounts, so names are truncated to this many characters.
 _MAX_NAME = 100
 # Error messages may quote the platform's API, so they are truncated as well.
 _MAX_MESSAGE = 1_000
+_MB = 1_000_000
 
-
-# The default description of each problem, and the error code whose remedy applies.
-_PROBLEMS = {
-    "revoked": ("The account's working token was deleted or disabled in Cloudflare, or has expired.", "revoked"),
-    "permission_error": ("The account's working token lacks a permission.", "permission_error"),
-    "resource_drift": (
-        "Resources of the service in Cloudflare were changed or deleted outside the service.",
-        "resource_drift",
-    ),
-    "no_connection": ("The account's worker has not reported for a day.", "worker_silent"),
-    "token_expires_soon": ("The account's working token expires soon.", "revoked"),
-    "over": ("The account has reached a limit of its Cloudflare plan.", None),
-}
-_UPGRADE = "Upgrade your Cloudflare plan, or count fewer sites with this account."
-# The remedy for each suggestion in the account's advice, shown instead of the advice to upgrade.
-_SUGGESTED = {
-    "shorter_hourly_retention": "Keep breakdowns for fewer days, which you can set on the account's page, or upgrade"
-    " your Cloudflare plan.",
+# The error code whose remedy applies to a problem without an error.
+_CODES: Mapping[Problem, Code] = {
+    "revoked": "revoked",
+    "permission_error": "permission_error",
+    "resource_drift": "resource_drift",
+    "no_connection": "worker_silent",
+    "token_expires_soon": "revoked",
 }
 
 
@@ -48,116 +50,150 @@ class Email:
     text: str = field(repr=False)  # may contain a token
     send: bool = True
     id: str = ""  # becomes the Message-ID, so that mail clients recognize a repeated email
+    language: Language = DEFAULT_LANGUAGE
+
+
+@dataclass(frozen=True)
+class Link:
+    """The link of an email, and its lifetime in hours."""
+
+    url: str = field(repr=False)  # contains a token
+    hours: float
 
 
 def confirm_address(
-    to: str, link: str, hours: float, service_url: str, *, mail_id: str = "", send: bool = True
+    language: Language, to: str, link: Link, service_url: str, *, mail_id: str = "", send: bool = True
 ) -> Email:
     """Create the email with the link that confirms an address after a sign-up."""
-    return Email(
-        to,
-        "Confirm your email address",
-        f"To confirm your email address, open this link:\n\n{link}\n\n"
-        f"The link expires in {_hours(hours)}. If you didn't sign up at {service_url}, you can ignore this email.",
-        send,
-        mail_id,
-    )
+    return _with_link(WORDS[language], WORDS[language].confirm, to, link, service_url, mail_id, send=send)
 
 
 def choose_password(
-    to: str, link: str, hours: float, service_url: str, *, mail_id: str = "", send: bool = True
+    language: Language, to: str, link: Link, service_url: str, *, mail_id: str = "", send: bool = True
 ) -> Email:
     """Create the email for several sign-ups with one address. The link lets its recipient choose the password."""
-    return Email(
-        to,
-        "Confirm your email address",
-        f"Someone signed up at {service_url} with this email address more than once. If this was you, open this link to"
-        f" choose a password and confirm your address:\n\n{link}\n\n"
-        f"The link expires in {_hours(hours)}. If this wasn't you, you can ignore this email.",
-        send,
-        mail_id,
-    )
+    return _with_link(WORDS[language], WORDS[language].choose_password, to, link, service_url, mail_id, send=send)
 
 
-def account_exists(to: str, service_url: str, *, mail_id: str = "") -> Email:
-    """Create the notice of a sign-up with an address that already has an account."""
-    return Email(
-        to,
-        "You already have an account",
-        f"Someone tried to sign up at {service_url} with this email address, but you already have an account.\n\n"
-        "If this was you, sign in instead. If you forgot your password, reset it on the sign-in page. If this wasn't"
-        " you, you can ignore this email.",
-        id=mail_id,
-    )
-
-
-def reset_password(to: str, link: str, hours: float, *, mail_id: str = "", send: bool = True) -> Email:
+def reset_password(
+    language: Language, to: str, link: Link, service_url: str, *, mail_id: str = "", send: bool = True
+) -> Email:
     """Create the email with the link that sets a new password."""
-    return Email(
-        to,
-        "Reset your password",
-        f"To set a new password, open this link:\n\n{link}\n\n"
-        f"The link expires in {_hours(hours)}. If you didn't request a new password, you can ignore this email. Your"
-        " password stays the same.",
-        send,
-        mail_id,
-    )
+    return _with_link(WORDS[language], WORDS[language].reset, to, link, service_url, mail_id, send=send)
 
 
-def password_changed(to: str, service_url: str, *, mail_id: str) -> Email:
+def account_exists(language: Language, to: str, service_url: str, *, mail_id: str = "") -> Email:
+    """Create the notice of a sign-up with an address that already has an account."""
+    subject, text = WORDS[language].account_exists
+    return Email(to, subject, text.format(service_url=service_url), id=mail_id, language=language)
+
+
+def password_changed(language: Language, to: str, service_url: str, *, mail_id: str = "") -> Email:
     """Create the notice of a changed password. It has no link, because links in emails never sign a user in."""
-    return Email(
-        to,
-        "Your password was changed",
-        f"The password of your account at {service_url} was changed, and all other browsers were signed out.\n\n"
-        "If you changed it, no action is needed. If you didn't, reset your password on the sign-in page immediately:"
-        " this ends all sessions. Then review your API keys.\n",
-        id=mail_id,
-    )
+    subject, text = WORDS[language].password_changed
+    return Email(to, subject, text.format(service_url=service_url), id=mail_id, language=language)
 
 
-def user_deleted(to: str, left: Sequence[str], tokens: Sequence[str], service_url: str, *, mail_id: str) -> Email:
+def user_deleted(
+    language: Language,
+    to: str,
+    left: Sequence[RemainingResource | str],
+    tokens: Sequence[str],
+    service_url: str,
+    *,
+    mail_id: str = "",
+) -> Email:
     """Create the last email to a deleted user, with the resources that remain in Cloudflare.
 
-    `left`: descriptions of the remaining resources. `tokens`: the remaining working tokens, each with its account.
+    `left`: the remaining resources, as sentences if an earlier version of the service queued the email. `tokens`: the
+    remaining working tokens, each with its account.
     """
-    text = f"Your account at {service_url} was deleted, including its sites, links, totals and API keys.\n"
+    words = WORDS[language]
+    parts = [words.deleted.text.format(service_url=service_url)]
     if tokens:
-        text += "\nThese tokens could not be deleted automatically. Delete them in the Cloudflare dashboard:\n\n"
-        text += "".join(f"- {_shown(token, _MAX_MESSAGE)}\n" for token in tokens)
+        parts += [words.deleted_tokens, _listed(tokens)]
     if left:
-        text += (
-            "\nThese resources could not be removed from Cloudflare. Delete them there if you no longer need them:\n\n"
-        )
-        text += "".join(f"- {_shown(thing, _MAX_MESSAGE)}\n" for thing in left)
-    text += "\nThis is our last email to you. We no longer store your email address."
-    return Email(to, "Your account was deleted", text, id=mail_id)
+        sentences = [one if isinstance(one, str) else one.sentence(words.remaining, words.fact) for one in left]
+        parts += [words.deleted_left, _listed(sentences)]
+    text = "\n\n".join([*parts, words.deleted_end])
+    return Email(to, words.deleted.subject, text, id=mail_id, language=language)
 
 
-def about_account(mail_id: str, to: str, name: str, notice: Mapping[str, Any], link: str) -> Email:
+def about_account(
+    language: Language, to: str, name: str, notice: Mapping[str, Any], link: str, *, mail_id: str = ""
+) -> Email:
     """Create the email about a problem of an account, or about its recovery.
 
-    `notice`: `well`, or `trouble` with the optional `code` and `message` of the error and the optional `suggest` of the
-    account's advice.
+    `notice`: `well`, or the problem as `trouble` with its facts (`problems_of` in actors/service/notifications.py).
+    Facts that an earlier version of the service did not store may be absent.
     """
-    shown = _shown(name, _MAX_NAME)
+    words, shown = WORDS[language], _shown(name, _MAX_NAME)
     if notice.get("well"):
-        text = f"The account {shown} is healthy again. No action is needed.\n\nView the account:\n\n{link}"
-        return Email(to, f"{shown} is healthy again", text, id=mail_id)
-    happened, known = _PROBLEMS.get(notice.get("trouble", ""), ("The account needs attention.", None))
-    meaning = CATALOGUE.get(notice.get("code") or known)  # type: ignore[arg-type]  # None for unknown codes
-    remedy = (meaning.remedy if meaning else None) or _SUGGESTED.get(notice.get("suggest") or "", _UPGRADE)
-    why = _shown(notice.get("message") or happened, _MAX_MESSAGE)
-    text = (
-        f"The account {shown} needs attention.\n\nWhat happened: {why}\nWhat to do: {remedy}\n\nView the account:"
-        f"\n\n{link}\n\nYou get one email per problem, and another when the account is healthy again. You can turn off"
-        " these emails in your settings, or with PATCH /v1/me."
-    )
-    return Email(to, f"{shown} needs attention: {happened}", text, id=mail_id)
+        subject, text = words.well
+        return Email(to, subject.format(name=shown), text.format(name=shown, link=link), id=mail_id, language=language)
+    kind: Any = notice.get("trouble")  # of this version or another
+    problem = words.problems.get(kind, words.other_problem)
+    details = [words.cause.format(cause=_shown(_cause(words, notice) or problem, _MAX_MESSAGE))]
+    remedy = _remedy(words, notice)
+    if remedy is not None:
+        details.append(words.remedy.format(remedy=remedy))
+    subject, text = words.needs_attention
+    text = text.format(name=shown, details="\n".join(details), link=link)
+    subject = subject.format(name=shown, problem=problem)
+    return Email(to, subject, f"{text}\n\n{words.about_notices}", id=mail_id, language=language)
 
 
-def _hours(hours: float) -> str:
-    return f"{hours:g} hour" if hours == 1 else f"{hours:g} hours"
+def _with_link(
+    words: Words, template: Text, to: str, link: Link, service_url: str, mail_id: str, *, send: bool
+) -> Email:
+    text = template.text.format(link=link.url, expiry=words.duration(link.hours), service_url=service_url)
+    return Email(to, template.subject, text, send, mail_id, words.language)
+
+
+def _cause(words: Words, notice: Mapping[str, Any]) -> str | None:
+    """Return what has happened, in a sentence; None if only the kind of the problem is known."""
+    if limit := notice.get("limit"):
+        return _limit(words, limit)
+    if notice.get("expires_at"):
+        return words.expires_on.format(day=words.day(day_of(notice["expires_at"])))
+    if notice.get("finding"):
+        found = finding.sentence(notice["finding"], words.findings, words.fact)
+        if found is not None:
+            return found
+    message: str | None = notice.get("message")
+    code: Any = notice.get("code")
+    if words.language == DEFAULT_LANGUAGE:  # messages are in this language
+        return message
+    error = words.errors.get(code)
+    if error is None:
+        return None
+    return f"{error.message} ({message})" if message and code in QUOTES else error.message
+
+
+def _limit(words: Words, limit: Mapping[str, Any]) -> str | None:
+    metric, used, most, day = limit["metric"], limit["used"], limit["limit"], limit["day"]
+    if metric == "size":
+        used, most = used // _MB, most // _MB
+    shown_day = "" if day is None else words.day(day)
+    template = words.limits.get(metric)
+    return template and template.format(used=words.number(used), limit=words.number(most), day=shown_day)
+
+
+def _remedy(words: Words, notice: Mapping[str, Any]) -> str | None:
+    problem: Any = notice.get("trouble")
+    suggestion: Any = notice.get("suggest")
+    if problem == "over":
+        return words.suggestions.get(suggestion, words.upgrade)
+    codes: tuple[Any, ...] = (notice.get("code"), _CODES.get(problem))
+    for code in codes:
+        error = words.errors.get(code)
+        if error is not None and error.remedy:
+            return error.remedy
+    return None
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {_shown(line, _MAX_MESSAGE)}" for line in lines)
 
 
 def _shown(text: str, most: int) -> str:

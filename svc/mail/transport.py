@@ -201,7 +201,8 @@ def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> Em
     message["Auto-Submitted"] = "auto-generated"
     encoding = "8bit" if policy.cte_type == "8bit" else None  # None means 7bit if possible
     message.set_content(as_plain(email.text), cte=encoding)
-    message.add_alternative(as_html(email.subject, email.text), subtype="html", cte=encoding)
+    message.add_alternative(as_html(email.subject, email.text, email.language), subtype="html", cte=encoding)
+    message["Content-Language"] = email.language  # last, because the first part would take over `Content-` headers
     return message
 
 

@@ -1,4 +1,4 @@
-"""Transactions on e-mail notifications about problems of accounts."""
+"""Transactions on the e-mail settings of users, and on notifications about problems of accounts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from svc.store import outbox
 from svc.store.locks import lock_account, lock_user
-from svc.store.tx import UNCHANGED, Tx, from_json, sql, to_json
+from svc.store.tx import Tx, from_json, sql, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from svc.model import JsonObject
+    from svc.model import JsonObject, Language
 
 
 def enqueue(
@@ -54,8 +54,8 @@ def enqueue(
     )
 
 
-def set_notify(user_id: int, *, notify: bool) -> Tx[None]:
-    """Turn a user's e-mails about problems on or off.
+def set_notify(user_id: int, *, notify: bool) -> Tx[bool]:
+    """Turn a user's e-mails about problems on or off. Returns False if nothing changed.
 
     Turning them off deletes queued e-mails, and the user is not notified when earlier problems are resolved. After
     turning them on, the service tries a refused address again.
@@ -64,12 +64,22 @@ def set_notify(user_id: int, *, notify: bool) -> Tx[None]:
     changed = yield sql(
         "update users set notify = $2 where id = $1 and notify <> $2 returning id", user_id, int(notify)
     )
-    if not changed:
-        yield UNCHANGED
     if notify:
         yield from address_works(user_id)
     else:
         yield from _forget(user_id)
+    return bool(changed)
+
+
+def set_language(user_id: int, language: Language | None) -> Tx[bool]:
+    """Change the language of e-mails to the user; None removes the choice. Returns False if nothing changed."""
+    rows = yield sql(
+        "update users set language = $2 where id = $1"
+        " and coalesce(language, '') <> coalesce(cast($2 as text), '') returning id",
+        user_id,
+        language,
+    )
+    return bool(rows)
 
 
 def address_refused(user_id: int, now: int) -> Tx[None]:

@@ -10,7 +10,7 @@ from svc.ids import new_id
 from svc.store.tx import POSTED, Row, Tx, from_json, sql, to_json
 
 if TYPE_CHECKING:
-    from svc.model import JsonObject, User
+    from svc.model import JsonObject, Language, User
 
 # `sign_up`: the link to confirm the address, or a note that the address already has a user. `choose_password`: the link
 # that is sent after a confirmation if the user has no password. `account`: an account has a problem, or the problem is
@@ -26,7 +26,11 @@ _BATCH = 1_000
 
 @dataclass(frozen=True)
 class Waiting:
-    """A queued e-mail as stored. Times are epoch ms. `unsure`: the number of attempts with an unknown outcome."""
+    """A queued e-mail as stored. Times are epoch ms.
+
+    `language`: the language of the request that caused the e-mail; None if no request did. `unsure`: the number of
+    attempts with an unknown outcome.
+    """
 
     id: str
     kind: MailKind
@@ -34,6 +38,7 @@ class Waiting:
     user_id: int | None
     account_id: str | None
     facts: dict[str, Any]
+    language: Language | None
     attempts: int
     unsure: int
     created_at: int
@@ -65,11 +70,15 @@ def post(
     user_id: int | None = None,
     account_id: str | None = None,
     facts: JsonObject | None = None,
+    language: Language | None = None,
 ) -> Tx[None]:
-    """Queue an e-mail in the transaction that causes it. `ends_at`: when to stop trying to send it (epoch ms)."""
+    """Queue an e-mail in the transaction that causes it. `ends_at`: when to stop trying to send it (epoch ms).
+
+    `language`: the language of the request, for recipients who have not chosen one; None if no request caused it.
+    """
     yield sql(
-        "insert into outbox (id, kind, address, user_id, account_id, facts, created_at, due_at, ends_at)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $7, $8)",
+        "insert into outbox (id, kind, address, user_id, account_id, facts, created_at, due_at, ends_at, language)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9)",
         new_id("mail"),
         kind,
         address,
@@ -78,11 +87,20 @@ def post(
         to_json(facts or {}),
         now,
         ends_at,
+        language,
     )
     yield POSTED
 
 
-def post_newest(kind: MailKind, address: str, now: int, ends_at: int, *, instead_of: tuple[MailKind, ...]) -> Tx[None]:
+def post_newest(
+    kind: MailKind,
+    address: str,
+    now: int,
+    ends_at: int,
+    *,
+    instead_of: tuple[MailKind, ...],
+    language: Language | None = None,
+) -> Tx[None]:
     """Queue an e-mail like `post`, and delete queued e-mails to the same address whose kind is in `instead_of`.
 
     Only the newest of these e-mails would be valid.
@@ -92,15 +110,15 @@ def post_newest(kind: MailKind, address: str, now: int, ends_at: int, *, instead
         address,
         instead_of,
     )
-    yield from post(kind, address, now, ends_at)
+    yield from post(kind, address, now, ends_at, language=language)
 
 
-def post_password_changed(user: User, now: int) -> Tx[None]:
+def post_password_changed(user: User, now: int, language: Language | None) -> Tx[None]:
     """Queue a notification that the user's password was changed.
 
     The user gave the old password or used a reset link.
     """
-    yield from post("password_changed", user.email, now, now + TOLD_WITHIN_MS, user_id=user.id)
+    yield from post("password_changed", user.email, now, now + TOLD_WITHIN_MS, user_id=user.id, language=language)
 
 
 def forget(user_id: int, address: str) -> Tx[None]:
@@ -215,6 +233,7 @@ def _waiting(row: Row) -> Waiting:
         user_id=row["user_id"],
         account_id=row["account_id"],
         facts=from_json(row["facts"]),
+        language=row["language"],
         attempts=row["attempts"],
         unsure=row["unsure"],
         created_at=row["created_at"],

@@ -20,8 +20,8 @@ MOST_SESSIONS = 50
 
 # Excludes sessions of users who are being deleted.
 _WITH_USER = (
-    "select s.id as session_id, u.id, u.email, u.email_confirmed, u.plan, u.notify, u.email_refused_at, u.created_at"
-    " from sessions s join users u on u.id = s.user_id and u.email is not null"
+    "select s.id as session_id, u.id, u.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at,"
+    " u.created_at from sessions s join users u on u.id = s.user_id and u.email is not null"
 )
 
 _ITS_TOKENS = "family_digest = $1 or access_digest = $2 or previous_access_digest = $2"
@@ -97,8 +97,8 @@ def session_of_access(access_digest: str, now: int) -> Tx[tuple[User, str] | Non
 def session_of_family(family: str, now: int) -> Tx[tuple[Session, User] | None]:
     """Return the session whose refresh tokens have this family, and its user; None if unknown, ended or expired."""
     rows = yield sql(
-        "select s.*, u.email, u.email_confirmed, u.plan, u.notify, u.email_refused_at, u.created_at as user_created_at"
-        " from sessions s join users u on u.id = s.user_id"
+        "select s.*, u.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at,"
+        " u.created_at as user_created_at from sessions s join users u on u.id = s.user_id"
         " where s.family_digest = $1 and s.refresh_expires_at > $2 and u.email is not null",
         family,
         now,

@@ -18,7 +18,7 @@ from svc.store.tx import sql
 from svc.store.users import forget_mail_tokens, get_user, is_being_deleted, still_has_password, user_of
 
 if TYPE_CHECKING:
-    from svc.model import FormerAccount, JsonObject, User
+    from svc.model import FormerAccount, JsonObject, Language, User
     from svc.store.tx import Tx
 
 # The most rows of a table that a transaction deletes: about 10 ms of the writer's time.
@@ -27,12 +27,12 @@ BATCH = 1_000
 _TARGETS = 50
 
 
-def begin(user_id: int, verified: str, access_digest: str, now: int) -> Tx[None]:
+def begin(user_id: int, verified: str, access_digest: str, now: int, language: Language | None = None) -> Tx[None]:
     """Begin the deletion of a user. Does nothing if it has already begun.
 
     `access_digest`: the digest of the access token of the session that requested it. `verified`: the stored hash that
-    the password was verified with. Raises Unauthorized if the user does not exist; Forbidden if the password was
-    changed after it was verified.
+    the password was verified with. `language`: that of the request, for the e-mail to a user who has not chosen one.
+    Raises Unauthorized if the user does not exist; Forbidden if the password was changed after it was verified.
     """
     yield from lock_user(user_id)
     user = yield from get_user(user_id)
@@ -57,7 +57,11 @@ def begin(user_id: int, verified: str, access_digest: str, now: int) -> Tx[None]
     yield from outbox.forget(user_id, user.email)
     yield from forget_mail_tokens(user_id)
     # Keep the password hash until the end, because a repeated request must give the password again.
-    yield sql("update users set email = null where id = $1", user_id)
+    yield sql(
+        "update users set email = null, language = coalesce(language, cast($2 as text)) where id = $1",
+        user_id,
+        language,
+    )
 
 
 def under_way() -> Tx[list[int]]:
@@ -69,7 +73,7 @@ def under_way() -> Tx[list[int]]:
 def asking_user(access_digest: str) -> Tx[User | None]:
     """Return the user whose deletion the session with this access token requested; None if there is none any more."""
     rows = yield sql(
-        "select u.id, d.email, u.email_confirmed, u.plan, u.notify, u.email_refused_at, u.created_at"
+        "select u.id, d.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at, u.created_at"
         " from departures d join users u on u.id = d.user_id where d.access_digest = $1",
         access_digest,
     )
@@ -139,7 +143,8 @@ def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
     if (yield from _has_more(user_id)):
         return None
     rows = yield sql(
-        "select d.email, u.email_confirmed from departures d join users u on u.id = d.user_id where d.user_id = $1",
+        "select d.email, u.email_confirmed, u.language from departures d join users u on u.id = d.user_id"
+        " where d.user_id = $1",
         user_id,
     )
     formers = yield sql(
@@ -148,9 +153,16 @@ def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
     farewell = DeletionResult(tuple(former_of(row) for row in formers))
     if rows[0]["email_confirmed"]:  # otherwise the address may belong to someone else
         tokens = [f"{one.title}: {one.revoke_token}" for one in farewell.accounts if one.revoke_token is not None]
-        facts: JsonObject = {"left": [thing.words for thing in farewell.left], "revoke_tokens": tokens}
+        facts: JsonObject = {"leftovers": farewell.left, "revoke_tokens": tokens}
         # Without a user id, because e-mails with one are deleted with the user. It keeps the address until it is sent.
-        yield from outbox.post("user_deleted", rows[0]["email"], now, now + outbox.TOLD_WITHIN_MS, facts=facts)
+        yield from outbox.post(
+            "user_deleted",
+            rows[0]["email"],
+            now,
+            now + outbox.TOLD_WITHIN_MS,
+            facts=facts,
+            language=rows[0]["language"],
+        )
     yield from forget_mail_tokens(user_id)
     yield sql("delete from users where id = $1", user_id)
     return farewell

@@ -12,7 +12,7 @@ from svc.store.notifications import address_works
 from svc.store.tx import Row, Tx, placeholders, sql
 
 if TYPE_CHECKING:
-    from svc.model import Plan
+    from svc.model import Language, Plan
 
 MailPurpose = Literal["confirm", "reset"]
 
@@ -28,20 +28,24 @@ def has_no_users() -> Tx[bool]:
     return not (yield sql("select id from users limit 1"))
 
 
-def add_user(email: str, password_hash: str, now: int, *, confirmed: bool = False) -> Tx[User | None]:
+def add_user(
+    email: str, password_hash: str, now: int, *, confirmed: bool = False, language: Language | None = None
+) -> Tx[User | None]:
     """Add a user on plan `free`. Returns None if another user has confirmed the address, ignoring case.
 
     An unconfirmed user is a sign-up; several sign-ups may have the same address.
     """
     rows = yield sql(
-        "insert into users (email, password_hash, email_confirmed, plan, created_at)"
-        " select cast($1 as text), cast($2 as text), cast($3 as bigint), 'free', cast($4 as bigint) where not exists"
+        "insert into users (email, password_hash, email_confirmed, plan, created_at, language)"
+        " select cast($1 as text), cast($2 as text), cast($3 as bigint), 'free', cast($4 as bigint), cast($5 as text)"
+        " where not exists"
         " (select id from users where lower(email) = lower(cast($1 as text)) and email_confirmed = 1)"
         " on conflict do nothing returning *",
         email,
         password_hash,
         int(confirmed),
         now,
+        language,
     )
     waiting = yield from _sign_ups(email)
     yield from begin_audit_log(int(rows[0]["id"]) if rows else UNKNOWN_USER)
@@ -226,6 +230,7 @@ def user_of(row: Row) -> User:
         email_confirmed=row["email_confirmed"] == 1,
         plan=row["plan"],
         notify=row["notify"] == 1,
+        language=row["language"],
         email_refused_at=row["email_refused_at"],
         created_at=row["created_at"],
     )

@@ -2,6 +2,7 @@
 
 - `wire.d.ts`: the API's types, so that the type checker checks the pages against the OpenAPI document.
 - `remedies.js`: the catalogue of errors, other codes of the API, and the link to Cloudflare's bootstrap token form.
+- `german.js`: the German texts of these codes, which e-mails use, too.
 - `import-columns.js`: the column names of other products' exports.
 
 An unknown schema keyword is an error, so that no type is silently incomplete. `make build` runs this.
@@ -15,9 +16,12 @@ import sys
 from pathlib import Path
 from typing import Any, get_args
 
+from svc import finding, remaining_resource
 from svc.api.openapi import document
-from svc.errors import CATALOGUE, IssueCode
+from svc.errors import CATALOGUE, QUOTES, IssueCode
 from svc.finding import FindingKind, fact_names
+from svc.german.errors import GERMAN_ERRORS
+from svc.german.findings import GERMAN_FINDINGS, GERMAN_REMAINING_RESOURCES
 from svc.imports.links import restrictions, table
 from svc.imports.reader import DELIMITERS
 from svc.remaining_resource import LeftKind, LeftWhy
@@ -28,7 +32,7 @@ Json = dict[str, Any]
 # Keywords that a TypeScript type cannot express, because they are descriptions or checked by the service.
 _UNTYPED = {
     "default", "description", "examples", "format", "maximum", "maxItems", "maxLength", "minimum", "minItems",
-    "minLength", "multipleOf", "not", "pattern", "propertyNames", "title", "uniqueItems", "writeOnly",
+    "minLength", "minProperties", "multipleOf", "not", "pattern", "propertyNames", "title", "uniqueItems", "writeOnly",
 }  # fmt: skip
 _TYPED = {"$ref", "additionalProperties", "anyOf", "const", "enum", "items", "prefixItems", "properties", "required"}
 _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
@@ -59,7 +63,8 @@ def remedies() -> str:
     """Return `remedies.js`.
 
     It has the link to the page for a bootstrap token, the codes of field issues, the kinds of findings with the names
-    of their facts, the codes of remaining resources with their reasons, and the catalogue of errors.
+    of their facts, the codes of remaining resources with their reasons, the codes whose message quotes Cloudflare, and
+    the catalogue of errors.
     """
     entries = {code: {"message": each.message, "remedy": each.remedy} for code, each in CATALOGUE.items()}
     kind = "/** @type {Record<string, {message: string, remedy: string | null} | undefined>} */"
@@ -69,8 +74,39 @@ def remedies() -> str:
     findings = f"/** @type {{Record<string, string[]>}} */\nexport const FINDINGS = {json.dumps(facts)};"
     left = f"export const LEFT = {json.dumps(get_args(LeftKind))};"
     whys = f"export const LEFT_WHY = {json.dumps(get_args(LeftWhy))};"
+    quotes = f"export const QUOTES = {json.dumps(QUOTES)};"
     catalogue = f"export const REMEDIES = {json.dumps(entries, ensure_ascii=False, indent=2)};"
-    return f"{_MADE}\n{page}\n{issues}\n{findings}\n{left}\n{whys}\n{kind}\n{catalogue}\n"
+    return f"{_MADE}\n{page}\n{issues}\n{findings}\n{left}\n{whys}\n{quotes}\n{kind}\n{catalogue}\n"
+
+
+def german() -> str:
+    """Return `german.js`: the German templates of errors, findings and remaining resources.
+
+    `MOMENTS`: the facts that are times. `FINDINGS`: the thing, the expected and the found state, and the found state
+    without an explanation (the variant `unexplained`), if it has another text.
+    """
+    errors = {code: [each.message, each.remedy] for code, each in GERMAN_ERRORS.items()}
+    findings = {
+        kind: [
+            GERMAN_FINDINGS.things[words.subject],
+            words.expected,
+            words.found,
+            words.variants.get("unexplained", words.found),
+        ]
+        for kind, words in GERMAN_FINDINGS.words.items()
+    }
+    values: list[tuple[str, str, object]] = [
+        ("MOMENTS", "string[]", (*finding.MOMENTS, *remaining_resource.MOMENTS)),
+        ("ERRORS", "Record<string, [message: string, remedy: string | null]>", errors),
+        (
+            "FINDINGS",
+            "Record<string, [thing: string, expected: string, found: string, unexplained: string]>",
+            findings,
+        ),
+        ("LEFT", "Record<string, string>", GERMAN_REMAINING_RESOURCES.kinds),
+        ("WHYS", "Record<string, string>", GERMAN_REMAINING_RESOURCES.whys),
+    ]
+    return "\n".join([_MADE, *(_constant(*each) for each in values), ""])
 
 
 def import_columns() -> str:
@@ -93,8 +129,12 @@ def import_columns() -> str:
         ("FALSE", "string[]", sorted(restrictions.FALSE)),
         ("LAST_EPOCH_S", "number", restrictions.LAST_EPOCH_S),
     ]
-    lines = [f"/** @type {{{kind}}} */\nexport const {name} = {json.dumps(value)};" for name, kind, value in values]
+    lines = [_constant(*each) for each in values]
     return "\n".join([_MADE, f"/** @typedef {{{kinds}}} Restriction */", *lines, ""])
+
+
+def _constant(name: str, kind: str, value: object) -> str:
+    return f"/** @type {{{kind}}} */\nexport const {name} = {json.dumps(value, ensure_ascii=False)};"
 
 
 def type_of(schema: Json, where: str) -> str:
@@ -170,9 +210,10 @@ def _comment(schema: Json) -> list[str]:
 
 
 def main(folder: Path) -> None:
-    """Write the three files."""
+    """Write the four files."""
     (folder / "wire.d.ts").write_text(types(document("")))
     (folder / "remedies.js").write_text(remedies())
+    (folder / "german.js").write_text(german())
     (folder / "import-columns.js").write_text(import_columns())
 
 

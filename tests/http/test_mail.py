@@ -19,6 +19,7 @@ from svc.mail import messages
 from svc.mail.messages import Email
 from svc.mail.smtp import ServerUnavailable
 from svc.mail.transport import check_mail, message_of, new_sender
+from svc.model import LANGUAGES
 
 LINK = "https://svc.example/confirm?token=" + "x" * 90
 EMAIL = Email("ann@example.com", "Grüße", f"Öffne diesen Link:\n\n{LINK}\n\nDanke.")
@@ -115,12 +116,13 @@ NASTY = (
 )
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", NASTY)
 @pytest.mark.parametrize("message", [None, *NASTY])
-def test_both_parts_have_the_same_text_and_external_text_is_escaped(name, message):
+def test_both_parts_have_the_same_text_and_external_text_is_escaped(name, message, language):
     link = "https://svc.example/accounts/acc_1?a=1&b=2"
-    notice = {"trouble": "revoked", "code": "revoked", "message": message}
-    one = messages.about_account("mail_1", "ann@example.com", name, notice, link)
+    notice = {"trouble": "resource_drift", "code": "cloudflare_error", "message": message}
+    one = messages.about_account(language, "ann@example.com", name, notice, link, mail_id="mail_1")
     plain, page = parts_of(one)
     assert page.text.split() == plain.split() == one.text.split()
     assert set(page.tags) <= {"html", "head", "meta", "title", "body", "p", "a", "br"}

@@ -18,6 +18,7 @@ from svc.store import (
     disconnects,
     imported_days,
     keys,
+    notifications,
     open_store,
     operations,
     outbox,
@@ -114,6 +115,25 @@ async def test_first_transaction_ends_all_access(store):
     assert await store.run(users.reset_password("digest", "hash", START_MS)) is None
     # The address is free.
     assert await store.run(users.add_user(user.email, "hash", START_MS)) is not None
+
+
+@pytest.mark.rule("C12")
+@pytest.mark.parametrize(
+    ("chosen", "asked", "written"),
+    [(None, "de", "de"), ("en", "de", "en"), ("de", "en", "de"), (None, None, None)],
+)
+async def test_last_email_has_the_language_of_the_user_otherwise_of_the_request(store, chosen, asked, written):
+    account_id = await store.run(an_account())
+    user_id = (await store.read(accounts.account_by_id(account_id))).user_id
+    await store.run(confirm(user_id))
+    await store.run(notifications.set_language(user_id, chosen))
+    await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS, asked))
+    assert (await store.read(user_deletions.asking_user("asking"))).language == written
+    await forget_all(store, user_id)
+    [row] = await store.read(outbox.due(START_MS, 10))
+    assert (row.kind, row.language) == ("user_deleted", written)
+    [left] = [RemainingResource(**each) for each in row.facts["leftovers"]]
+    assert (left.kind, left.why, left.facts["worker"]) == ("worker", "changed", "svc-edge")
 
 
 @pytest.mark.rule("C12")

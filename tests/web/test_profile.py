@@ -119,7 +119,7 @@ def test_new_password_ends_other_sessions_and_is_in_activity(tab, bea, browser):
     tab.goto(f"{bea.url}/events")
     tab.get_by_role("row", name="Password changed").first.wait_for()
     actions = tab.get_by_role("table").get_by_role("rowheader").all_inner_texts()
-    assert actions[:3] == ["Password changed", "Notifications changed", "Password changed"]
+    assert actions[:3] == ["Password changed", "Email settings changed", "Password changed"]
     assert actions[-2:] == ["Email address confirmed", "Signed up"]
 
 

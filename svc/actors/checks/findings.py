@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from svc import finding
 from svc.errors import CATALOGUE, EdgeRefused, ErrorNote
-from svc.finding import THINGS, WORDS, Words
+from svc.finding import ENGLISH, THINGS, WORDS, Words
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Finding:
     @property
     def subject(self) -> Subject:
         """The type of thing that the finding is about."""
-        return (self.free or WORDS[self.kind]).subject
+        return self._words.subject
 
     @property
     def about(self) -> About:
@@ -60,22 +60,18 @@ class Finding:
     @property
     def thing(self) -> str:
         """Name of the thing that the finding is about."""
-        return self._fill_template(THINGS[self.subject])
+        return finding.fill(THINGS[self.subject], self._all_facts)
 
     @property
     def expected(self) -> str:
         """The expected state, as a verb phrase."""
-        return self.free.expected if self.free else self._fill_template(WORDS[self.kind].expected)
+        return self.free.expected if self.free else finding.fill(WORDS[self.kind].expected, self._all_facts)
 
     @property
     def found(self) -> str:
         """The actual state, as a verb phrase."""
-        if self.free:
-            found = self.free.found
-        else:
-            words = WORDS[self.kind]
-            found = self._fill_template(words.variants[self.variant] if self.variant else words.found)
-        return f"{found}; the repair was refused: {self.refusal}" if self.refusal else found
+        found = self.free.found if self.free else finding.found_text(self._words, self.variant, self._all_facts)
+        return ENGLISH.refused.format(found=found, refusal=self.refusal) if self.refusal else found
 
     @property
     def is_repairable(self) -> bool:
@@ -91,13 +87,22 @@ class Finding:
 
     def to_note(self) -> ErrorNote:
         """Return the finding as the error that the account shows."""
-        return ErrorNote(self.code, f"{self.thing[0].upper()}{self.thing[1:]} {self.found}.", self.details)
+        message = f"{self.thing[0].upper()}{self.thing[1:]} {self.found}."
+        stored: dict[str, object] = {
+            "kind": self.kind,
+            "variant": self.variant,
+            "facts": self._all_facts,
+            "refusal": self.refusal,
+        }
+        return ErrorNote(self.code, message, self.details, None if self.free else stored)
 
-    def _fill_template(self, template: str) -> str:
-        # Cloudflare's message is a sentence. Remove its full stop, because the message becomes part of another
-        # sentence.
-        said = {"said": self.facts["said"].removesuffix(".")} if "said" in self.facts else {}
-        return template.format_map({**self.facts, **said, **_NAMES})
+    @property
+    def _words(self) -> Words:
+        return self.free or WORDS[self.kind]
+
+    @property
+    def _all_facts(self) -> dict[str, str]:
+        return {**self.facts, **_NAMES}
 
 
 def repair_by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:

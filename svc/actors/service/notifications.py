@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.clock import day_text
 from svc.store import notifications
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from svc.actors.context import Context
     from svc.actors.duty import Timers
+    from svc.errors import ErrorNote
     from svc.model import Account, Advice, JsonObject, Metric
 
 # States that need attention. Other states resolve automatically, or a user is already at work.
@@ -79,18 +79,18 @@ def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: i
 
 
 def problems_of(account: Account) -> dict[str, JsonObject]:
-    """Return the problems that need attention by name, with the code and message of the error if they have one."""
+    """Return the problems that need attention by name, with the facts for the e-mail (`mail/messages.py`)."""
     found: dict[str, JsonObject] = {}
     # Most refused tokens are accepted again within an hour; after that the account is `revoked`.
     transient = account.error is not None and account.error.code == "token_refused"
     if account.state in _STATES and not transient:
         error = account.error
-        found[account.state] = {} if error is None else {"code": error.code, "message": error.message}
+        found[account.state] = {} if error is None else _facts_of(error)
     if "token_expires_soon" in account.warnings and account.state != "revoked":
         found["token_expires_soon"] = {"expires_at": account.token_expires_at}
     if account.advice is not None and account.advice.metric is not None and account.advice.level == "over":
         found["over"] = {
-            "message": _limit_message(account.advice.metric, account.advice),
+            "limit": _limit_facts(account.advice.metric, account.advice),
             "suggest": account.suggestion,
         }
     elif account.advice is not None and account.advice.unavailable and "over" in _seen(account.told):
@@ -98,21 +98,13 @@ def problems_of(account: Account) -> dict[str, JsonObject]:
     return found
 
 
-# Texts about a reached limit, by metric.
-_LIMIT_MESSAGES = {
-    "requests": "The workers of the account had {used:,} requests on {day}; its plan allows {limit:,} a day.",
-    "writes": "The databases of the account wrote {used:,} rows on {day}; its plan allows {limit:,} a day.",
-    "reads": "The databases of the account read {used:,} rows on {day}; its plan allows {limit:,} a day.",
-    "size": "The worker's database holds {used_mb:,} MB of the {limit_mb:,} that the account's plan allows.",
-}
+def _facts_of(error: ErrorNote) -> JsonObject:
+    return {"code": error.code, "message": error.message, "finding": error.finding}
 
 
-def _limit_message(metric: Metric, advice: Advice) -> str:
+def _limit_facts(metric: Metric, advice: Advice) -> JsonObject:
     one = advice.metrics[metric]
-    day = "" if one.busiest_day is None else day_text(one.busiest_day)
-    return _LIMIT_MESSAGES[metric].format(
-        used=one.busiest, limit=one.limit, day=day, used_mb=one.busiest // 10**6, limit_mb=one.limit // 10**6
-    )
+    return {"metric": metric, "used": one.busiest, "limit": one.limit, "day": one.busiest_day}
 
 
 async def notify_when_due(context: Context, account: Account, timers: Timers) -> float:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from svc.actors.context import Commit, Context
-    from svc.model import Account, DeletionResult, FormerAccount
+    from svc.model import Account, DeletionResult, FormerAccount, Language
     from svc.store.tx import Tx
 
 log = logging.getLogger(__name__)
@@ -92,19 +92,19 @@ class UserDeletions:
         for user_id in await self._context.store.read(user_deletions.under_way()):
             self._start(user_id, partial(self._carry_out, user_id))
 
-    async def leave(self, user_id: int, verified: str, access_digest: str) -> DeletionResult:
+    async def leave(self, user_id: int, verified: str, access_digest: str, language: Language | None) -> DeletionResult:
         """Delete the user of the session with this access token. Further callers wait for the same deletion.
 
-        `verified`: the stored hash that the password was checked against. Cancelling the caller does not stop the
-        deletion. Raises Unauthorized if the user does not exist, and Forbidden invalid_password if the password was
-        changed since the check. After StoreUnavailable, nothing was begun. After Stopping, a deletion that has begun
-        continues at the next start.
+        `verified`: the stored hash that the password was checked against. `language`: the language of the request (see
+        `user_deletions.begin`). Cancelling the caller does not stop the deletion. Raises Unauthorized if the user does
+        not exist, and Forbidden invalid_password if the password was changed since the check. After StoreUnavailable,
+        nothing was begun. After Stopping, a deletion that has begun continues at the next start.
         """
         departure = self._going_on.get(user_id)
         if departure is None:
             if self._closed:
                 raise Stopping
-            departure = self._start(user_id, partial(self._begin, user_id, verified, access_digest))
+            departure = self._start(user_id, partial(self._begin, user_id, verified, access_digest, language))
         return await departure.farewell()
 
     def close(self) -> None:
@@ -139,8 +139,11 @@ class UserDeletions:
             departure.end(Stopping())  # after a cancellation, so that no caller waits forever
             del self._going_on[user_id]
 
-    async def _begin(self, user_id: int, verified: str, access_digest: str) -> DeletionResult:
-        await self._context.store.run(user_deletions.begin(user_id, verified, access_digest, self._context.clock()))
+    async def _begin(
+        self, user_id: int, verified: str, access_digest: str, language: Language | None
+    ) -> DeletionResult:
+        begun = user_deletions.begin(user_id, verified, access_digest, self._context.clock(), language)
+        await self._context.store.run(begun)
         return await self._carry_out(user_id)
 
     async def _carry_out(self, user_id: int) -> DeletionResult:

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Form, RequestInfo
-    from svc.model import User
+    from svc.model import Language, User
+    from svc.store.outbox import MailKind
     from svc.store.tx import Tx
 
 log = logging.getLogger(__name__)
@@ -119,7 +120,8 @@ class Auth:
         if not self._may_send("confirm", form.body.email):
             await self._store.run(users.invalidate_sign_ups(form.body.email))
         else:
-            made = _sign_up(form.body.email, password_hash, self._clock(), self._mail_expires_at())
+            language = form.request.language
+            made = _sign_up(form.body.email, password_hash, language, self._clock(), self._mail_expires_at())
             await self._store.run(
                 self._trail.with_events(made, "user.sign_up", "nobody", form.request.client, _own_event)
             )
@@ -128,16 +130,13 @@ class Auth:
     async def resend(self, form: Form[api.Address]) -> Ok:
         """Send the e-mail of the sign-up again."""
         if self._may_send("confirm", form.body.email):
-            now, useless_at = self._clock(), self._mail_expires_at()
-            await self._store.run(
-                outbox.post_newest("resend", form.body.email, now, useless_at, instead_of=("sign_up", "resend"))
-            )
+            await self._store.run(self._requested("resend", form, instead_of=("sign_up", "resend")))
         return Ok()
 
     async def confirm(self, form: Form[api.MailedToken]) -> Ok:
         """Confirm the address of the link's user. If the user has no valid password, send a link to choose one."""
         token = digest(form.body.token.get_secret_value())
-        confirmed = _confirm(token, self._clock(), self._mail_expires_at())
+        confirmed = _confirm(token, form.request.language, self._clock(), self._mail_expires_at())
         if (
             await self._store.run(
                 self._trail.with_events(confirmed, "user.confirm", "mail", form.request.client, _own_event)
@@ -231,11 +230,7 @@ class Auth:
     async def ask_reset(self, form: Form[api.Address]) -> Ok:
         """Send an e-mail with a link to set a new password, if the address belongs to a user."""
         if self._may_send("reset", form.body.email):
-            await self._store.run(
-                outbox.post_newest(
-                    "reset", form.body.email, self._clock(), self._mail_expires_at(), instead_of=("reset",)
-                )
-            )
+            await self._store.run(self._requested("reset", form, instead_of=("reset",)))
         return Ok()
 
     async def reset(self, form: Form[api.Reset]) -> Response:
@@ -243,7 +238,7 @@ class Auth:
         password_hash = await self._passwords.hash(form.body.password)
         token, device = digest(form.body.token.get_secret_value()), new_secret("svd_")
         chosen = form.body.password.get_secret_value()
-        reset = _reset_password(token, chosen, password_hash, digest(device), self._clock())
+        reset = _reset_password(token, chosen, password_hash, digest(device), form.request.language, self._clock())
         if (
             await self._store.run(
                 self._trail.with_events(reset, "password.reset", "mail", form.request.client, _own_event)
@@ -264,6 +259,11 @@ class Auth:
         Each purpose has a separate limit, so that requests that send nothing do not use up password reset e-mails.
         """
         return self._emails.count(f"{purpose} {digest(address)}", self._clock()).allowed
+
+    def _requested(self, kind: MailKind, form: Form[api.Address], *, instead_of: tuple[MailKind, ...]) -> Tx[None]:
+        """Queue an e-mail that was requested by address alone, in the language of the request."""
+        now, useless_at, language = self._clock(), self._mail_expires_at(), form.request.language
+        return outbox.post_newest(kind, form.body.email, now, useless_at, instead_of=instead_of, language=language)
 
     def _mail_expires_at(self) -> int:
         """Return the time (epoch ms) after which an e-mail requested now is useless, because its link has expired."""
@@ -322,20 +322,23 @@ def _begin_session(session: sessions.Session, password_hash: str, replaced: str)
     return True
 
 
-def _sign_up(address: str, password_hash: str, now: int, useless_at: int) -> Tx[User | None]:
-    user = yield from users.add_user(address, password_hash, now)
-    yield from outbox.post("sign_up", address, now, useless_at, user_id=None if user is None else user.id)
+def _sign_up(address: str, password_hash: str, language: Language | None, now: int, useless_at: int) -> Tx[User | None]:
+    user = yield from users.add_user(address, password_hash, now, language=language)
+    user_id = None if user is None else user.id
+    yield from outbox.post("sign_up", address, now, useless_at, user_id=user_id, language=language)
     return user
 
 
-def _confirm(token: str, now: int, useless_at: int) -> Tx[User | None]:
+def _confirm(token: str, language: Language | None, now: int, useless_at: int) -> Tx[User | None]:
     user = yield from users.confirm_user(token, now)
     if user is not None and (yield from users.lacks_password(user.id)):
-        yield from outbox.post("choose_password", user.email, now, useless_at, user_id=user.id)
+        yield from outbox.post("choose_password", user.email, now, useless_at, user_id=user.id, language=language)
     return user
 
 
-def _reset_password(token: str, chosen: str, password_hash: str, device: str, now: int) -> Tx[User | None]:
+def _reset_password(
+    token: str, chosen: str, password_hash: str, device: str, language: Language | None, now: int
+) -> Tx[User | None]:
     """Set a new password and send a notice of the change. Return None for an invalid link.
 
     Raises Invalid if the password is too similar to the address; the link then remains valid.
@@ -346,7 +349,7 @@ def _reset_password(token: str, chosen: str, password_hash: str, device: str, no
         if fault is not None:
             raise Invalid([Issue("password", fault, "weak_password")])
         yield from devices.remember_device(user.id, device, now)
-        yield from outbox.post_password_changed(user, now)
+        yield from outbox.post_password_changed(user, now, language)
     return user
 
 

@@ -12,6 +12,7 @@ from svc.http.serving.cookies import SIGNED_OUT
 from svc.http.serving.credentials import bearer
 from svc.ids import digest
 from svc.store import accounts, keys, links, notifications, sites, users
+from svc.store.tx import UNCHANGED
 
 if TYPE_CHECKING:
     from svc.api.shape import NoQuery
@@ -42,21 +43,22 @@ class Me:
         return self._shown(read.caller, read.caller.user, await self._store.read(_use(read.caller.user.id)))
 
     async def change(self, write: Write[api.ChangeMe]) -> StoredAnswer:
-        """Turn e-mails about the accounts on or off.
+        """Change the user's settings.
 
-        Only page sessions may do this, because it is a personal choice.
+        Only sign-in sessions may do this, because the settings are personal choices.
         """
 
         def render(found: tuple[User, api.Use]) -> api.Caller:
             return self._shown(write.caller, *found)
 
-        return await self._store.run(write.commit(render)(_change(write.caller.user.id, notify=write.body.notify)))
+        return await self._store.run(write.commit(render)(_change(write.caller.user.id, write.body)))
 
     async def leave(self, write: Write[api.Leave]) -> StoredAnswer:
         """Delete the user after checking the password. The deletion continues even if the client disconnects."""
         verified = await self._passwords.check(write.caller.user, write.body.password, write.request.client)
         session = digest(bearer(write.request.authorization))
-        farewell = await self._supervisor.departures.leave(write.caller.user.id, verified, session)
+        departures = self._supervisor.departures
+        farewell = await departures.leave(write.caller.user.id, verified, session, write.request.language)
         answer = stored(api.Left.from_model(farewell), api.LEAVE.status)
         return replace(answer, headers=SIGNED_OUT)
 
@@ -78,8 +80,14 @@ class Me:
         )
 
 
-def _change(user_id: int, *, notify: bool) -> Tx[tuple[User, api.Use]]:
-    yield from notifications.set_notify(user_id, notify=notify)
+def _change(user_id: int, change: api.ChangeMe) -> Tx[tuple[User, api.Use]]:
+    changed = False
+    if change.notify is not None:
+        changed = yield from notifications.set_notify(user_id, notify=change.notify)
+    if change.sets_language:
+        changed |= yield from notifications.set_language(user_id, change.language)
+    if not changed:
+        yield UNCHANGED
     user = yield from users.get_user(user_id)
     if user is None:
         raise Unauthorized

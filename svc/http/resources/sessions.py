@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read, Write
-    from svc.model import User
+    from svc.model import Language, User
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
@@ -80,7 +80,7 @@ class Sessions:
         now = self._clock()
         change = _change_password(user.id, session_id, verified, new_hash)
         if self._emails.count(str(user.id), now).allowed:
-            change = _with_notice(change, user, now)
+            change = _with_notice(change, user, now, write.request.language)
         return await self._store.run(write.commit(_ok)(change))
 
 
@@ -98,9 +98,9 @@ def _change_password(user_id: int, session_id: str, verified: str, new_hash: str
     yield from sessions.end_sessions(user_id, but=session_id)
 
 
-def _with_notice(change: Tx[None], user: User, now: int) -> Tx[None]:
+def _with_notice(change: Tx[None], user: User, now: int, language: Language | None) -> Tx[None]:
     yield from change
-    yield from outbox.post_password_changed(user, now)
+    yield from outbox.post_password_changed(user, now, language)
 
 
 def _signed_out(answer: StoredAnswer) -> StoredAnswer:

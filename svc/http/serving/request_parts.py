@@ -10,6 +10,7 @@ from quart import request
 from svc.api.endpoint import ID_PREFIXES
 from svc.api.shape import NoQuery, Query, parse_query
 from svc.errors import Invalid, Issue, NotFound
+from svc.http.serving.accept_language import preferred_language
 from svc.http.serving.direct import read_body
 from svc.http.serving.requests import RequestInfo
 from svc.ids import is_id
@@ -38,6 +39,7 @@ def request_info(credentials: Credentials) -> RequestInfo:
         user_agent=headers.get("User-Agent", ""),
         cookies=headers.get("Cookie", ""),
         accept=",".join(headers.getlist("Accept")),
+        language=preferred_language(",".join(headers.getlist("Accept-Language"))),
         headers=scope["headers"],
     )
 

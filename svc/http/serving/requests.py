@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from svc.api.shape import Answer
     from svc.http.serving.credentials import Caller, IpAddress
     from svc.http.serving.idempotency import Idempotency
-    from svc.model import Account, Action, FormerAccount
+    from svc.model import Account, Action, FormerAccount, Language
     from svc.store.idempotency import Claim, StoredAnswer
     from svc.store.tx import Tx
 
@@ -31,7 +31,8 @@ class RequestInfo:
     """The data of a request's head and connection.
 
     `client`: the client's address as seen by trusted proxies; None if unknown. `authorization`: the header; None if
-    absent. `user_agent`, `cookies` and `accept`: the headers; "" if absent. `headers`: all headers in ASGI form.
+    absent. `user_agent`, `cookies` and `accept`: the headers; "" if absent. `language`: the language that
+    Accept-Language prefers; None if it contains no supported language. `headers`: all headers in ASGI form.
     """
 
     method: str
@@ -40,6 +41,7 @@ class RequestInfo:
     user_agent: str
     cookies: str = field(repr=False)
     accept: str
+    language: Language | None
     headers: list[tuple[bytes, bytes]] = field(repr=False)
 
 

@@ -2,6 +2,8 @@
 
 import { signal } from "@preact/signals";
 
+import { textLanguage } from "./settings.js";
+
 /**
  * @typedef {{path: string, code?: string, message: string, limit?: number}} Issue a problem
  *   with one field of a body; path "" is the whole body
@@ -76,7 +78,9 @@ export async function send(
   const late = new AbortController();
   const timeout = within_ms && setTimeout(() => late.abort(), within_ms);
   /** @type {RequestInit} */
-  const init = { method, credentials, cache: "no-store", headers: { Accept: "application/json", ...headers } };
+  const init = { method, credentials, cache: "no-store" };
+  // The service writes e-mails in this language if the user's profile has none.
+  init.headers = { Accept: "application/json", "Accept-Language": textLanguage(), ...headers };
   init.signal = aborted ? AbortSignal.any([aborted, late.signal]) : late.signal;
   if (method !== "GET") {
     init.headers = { ...init.headers, "Content-Type": "application/json" };

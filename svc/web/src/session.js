@@ -6,6 +6,7 @@
 import { signal } from "@preact/signals";
 
 import { ApiError, READ_MS, send } from "./http.js";
+import { profileLanguage } from "./settings.js";
 
 /**
  * @typedef {import("./wire").User} User
@@ -49,8 +50,14 @@ function adopt(shared) {
   token = shared.token;
   ends_at_ms = performance.now() + shared.lasts_ms;
   ended.value = "";
-  last.value = shared.user;
-  user.value = shared.user;
+  show(shared.user);
+}
+
+/** @param {User} known */
+function show(known) {
+  last.value = known;
+  user.value = known;
+  profileLanguage.value = known.language;
 }
 
 /** @param {"here" | "elsewhere" | "expired" | ""} why */
@@ -59,6 +66,8 @@ function forget(why) {
   // Without a session in this tab, nothing has ended.
   if (user.value) ended.value = why;
   user.value = null;
+  // A page that waits for a new sign-in keeps its language.
+  if (why !== "expired") profileLanguage.value = null;
 }
 
 /** @param {string} [stale] a token that was rejected */
@@ -128,6 +137,13 @@ function oneTabAtATime(work) {
 /** @param {string} email @param {string} password @throws {ApiError} */
 export async function signIn(email, password) {
   await begin(await post("/auth/sign-in", { email, password }));
+}
+
+/** Show the changed user in all tabs. @param {User} changed */
+export function updateUser(changed) {
+  if (user.value?.id !== changed.id) return;
+  show(changed);
+  share();
 }
 
 /** Sign out in all tabs. @throws {ApiError} the service is unreachable, and the session continues */

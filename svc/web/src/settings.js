@@ -1,4 +1,7 @@
-/** Settings of this browser: theme, language, shortcuts. Nothing else is kept in localStorage. */
+/**
+ * Settings of this browser: theme, language, shortcuts. Nothing else is kept in localStorage. A browser without a
+ * chosen language uses that of the user's profile, which is also the language of e-mails.
+ */
 
 import { effect, signal } from "@preact/signals";
 
@@ -38,7 +41,8 @@ function store(name, value) {
 }
 
 export const theme = setting("theme", ["system", "light", "dark"]);
-export const language = setting("language", ["system", "en", "de"]);
+/** "": not chosen in this browser; `browser`: as set in the browser. */
+export const language = setting("language", ["", "browser", "en", "de"]);
 export const shortcuts = setting("shortcuts", ["on", "off"]);
 
 effect(() => {
@@ -46,9 +50,16 @@ effect(() => {
   else document.documentElement.dataset.theme = theme.value;
 });
 
+/** The language of the signed-in user's profile; null: not chosen, or no user is signed in. */
+export const profileLanguage = signal(/** @type {"en" | "de" | null} */ (null));
+
+/** @returns {"browser" | "en" | "de"} the choice of this browser, otherwise that of the profile */
+export const chosenLanguage = () => language.value || profileLanguage.value || "browser";
+
 /** @returns {"en" | "de"} the chosen language, otherwise the first supported language of the browser */
 export function textLanguage() {
-  if (language.value !== "system") return language.value;
+  const chosen = chosenLanguage();
+  if (chosen !== "browser") return chosen;
   const spoken = navigator.languages.map((tag) => tag.split("-")[0]);
   return spoken.find((tag) => tag === "en" || tag === "de") ?? "en";
 }

@@ -9,6 +9,8 @@ import trio
 
 from edge_worker.emulator.api.rights import group_named
 from edge_worker.harness.service import eventually
+from svc.finding import ENGLISH, sentence
+from svc.german.findings import GERMAN_FINDINGS
 from svc.store import accounts
 from svc.store.tx import sql
 
@@ -17,6 +19,10 @@ pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 RUNNING_WORKER = pytest.mark.usefixtures("running_worker")
 SCRIPT = "svc-edge"
 RIGHTS = ["Workers Scripts Write", "Workers Routes Write", "D1 Write", "Account API Tokens Write"]
+
+
+def as_is(_name: str, value: str) -> str:
+    return value
 
 
 class CustomerApi:
@@ -286,6 +292,14 @@ async def test_resources_changed_outside_are_reported_and_not_touched(service, z
     found = by_thing(await check(service))
     assert found[f"the worker {SCRIPT}"][0] == "was deleted outside the service"
     assert found[f"the database {SCRIPT}"][0] == "was deleted outside the service"
+    note = (await service.account()).error
+    assert (
+        sentence(note.finding, ENGLISH, as_is)
+        == note.message
+        == f"The worker {SCRIPT} was deleted outside the service."
+    )
+    assert sentence(note.finding, GERMAN_FINDINGS, as_is) == "Der Worker wurde außerhalb des Dienstes gelöscht."
+    assert (await service.shown())["error"].keys() == {"code", "message", "details"}
     assert "/install" in found[f"the database {SCRIPT}"][2]
     assert SCRIPT not in (await service.held())["scripts"]
 

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from edge_worker.harness.service import eventually
+from svc.actors.checks.findings import Finding
 from svc.actors.service.notifications import Seen, next_step
-from svc.clock import DAY_MS, day_number
-from svc.errors import CATALOGUE
+from svc.clock import DAY_MS, day_number, day_of
+from svc.errors import CATALOGUE, ErrorNote
+from svc.german.errors import GERMAN_ERRORS
+from svc.mail.english import ENGLISH
 from svc.model import Advice, Measured
-from svc.store import accounts
+from svc.store import accounts, states
 from svc.store.advice import keep_advice
 from svc.store.tx import sql
 from svc.worker.advice import LIMITS
@@ -56,7 +59,8 @@ async def run_duties(service):
 
 async def sent(service):
     """Return subject and text of the sent e-mails, oldest first."""
-    messages = [email.message_from_string(text, policy=email.policy.default) for text in await service.world.inbox()]
+    raws = [text.encode() for text in await service.world.inbox()]
+    messages = [email.message_from_bytes(raw, policy=email.policy.default) for raw in raws]
     # Undo the line wrapping, so that tests find whole sentences.
     plain: list[Any] = [one.get_body(("plain",)) for one in messages]
     return [(one["Subject"], " ".join(text.get_content().split())) for one, text in zip(messages, plain, strict=True)]
@@ -102,6 +106,29 @@ async def test_each_error_sends_one_email_when_it_begins_and_one_when_it_ends(qu
 
 
 @pytest.mark.rule("X13")
+async def test_email_is_in_the_language_of_the_user_and_names_the_finding(quiet):
+    assert (await quiet.call("PATCH", "/v1/me", {"language": "de"})).status == 200
+    account = await quiet.account()
+    finding = Finding("right_missing", "permission_error", {"right": "D1: Edit", "said": "No."}).to_note()
+    note = ErrorNote("permission_error", "The worker is broken.", None, finding.finding)
+    await quiet.store.run(states.move(account.id, ("ready",), "permission_error", note, quiet.clock()))
+    assert (await quiet.account()).error == note
+    await run_duties(quiet)
+    quiet.clock.advance_s(AFTER_S)
+    await run_duties(quiet)
+    [(subject, text)] = await sent(quiet)
+    assert (
+        subject
+        == f"{account.name} erfordert Ihre Aufmerksamkeit: Dem Arbeits-Token des Kontos fehlt eine Berechtigung."
+    )
+    assert "Das Arbeits-Token hat die Berechtigung D1: Edit nicht oder nicht für alle Ressourcen: No." in text
+    assert GERMAN_ERRORS["permission_error"].remedy in text
+    assert "The worker is broken" not in text
+    await set_state_and_run(quiet, "ready")
+    assert (await sent(quiet))[-1][0] == f"{account.name}: Alles wieder in Ordnung"
+
+
+@pytest.mark.rule("X13")
 async def test_silent_worker_is_reported_after_two_more_missed_pushes(quiet):
     await set_state_and_run(quiet, "no_connection")
     assert await sent(quiet) == []
@@ -118,6 +145,7 @@ async def test_token_that_expires_soon_is_reported_until_its_renewal(quiet):
     await set_state_and_run(quiet, "ready")
     [(subject, text)] = await sent(quiet)
     assert "expires soon" in subject
+    assert f"expires on {ENGLISH.day(day_of(account.token_expires_at))} (UTC)" in text
     assert CATALOGUE["revoked"].remedy in text
     await quiet.store.run(accounts.remove_warning(account.id, "token_expires_soon"))
     await set_state_and_run(quiet, "ready")
@@ -125,10 +153,10 @@ async def test_token_that_expires_soon_is_reported_until_its_renewal(quiet):
 
 
 AT_A_LIMIT: dict[Metric, tuple[int, str]] = {
-    "requests": (104_200, "had 104,200 requests on 2026-11-20; its plan allows 100,000 a day"),
-    "writes": (100_000, "wrote 100,000 rows on 2026-11-20; its plan allows 100,000 a day"),
-    "reads": (5_100_000, "read 5,100,000 rows on 2026-11-20; its plan allows 5,000,000 a day"),
-    "size": (412_900_000, "holds 412 MB of the 500 that the account's plan allows"),
+    "requests": (104_200, "had 104,200 requests on November 20, 2026; its plan allows 100,000 a day"),
+    "writes": (100_000, "wrote 100,000 rows on November 20, 2026; its plan allows 100,000 a day"),
+    "reads": (5_100_000, "read 5,100,000 rows on November 20, 2026; its plan allows 5,000,000 a day"),
+    "size": (412_900_000, "holds 412 MB of the 500 MB that the account's plan allows"),
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from svc.config import LimitsConfig
-from svc.store import users
+from svc.store import notifications, users
 from svc.store.tx import Statement
 from tests.http.conftest import config_of, open_world
 
@@ -93,6 +93,7 @@ async def test_link_of_the_email_confirms_a_sign_up_once(world):
         "email": EMAIL,
         "email_confirmed": False,
         "notify": True,
+        "language": None,
         "email_refused_at": None,
     }
     token = await token_of(world, "confirm")
@@ -506,19 +507,24 @@ def _recording(tx: Tx[T], seen: list[str]) -> Tx[T]:
             return result
 
 
+@pytest.mark.parametrize("language", [None, "de"])
 @pytest.mark.parametrize(
     ("path", "more"), [("password-reset", {}), ("confirm/resend", {}), ("sign-up", {"password": PASSWORD})]
 )
-async def test_store_does_the_same_work_for_known_and_unknown_addresses(store, clock, tmp_path, path, more):
+async def test_store_does_the_same_work_for_known_and_unknown_addresses(store, clock, tmp_path, path, more, language):
+    """The known user has chosen a language or none, and the requests ask for another one."""
     recording = RecordingStore(store)
     async with open_world(recording, clock, tmp_path) as world:
         await a_confirmed_user(world)
+        found = await store.read(users.find_user(EMAIL))
+        await store.run(notifications.set_language(found[0].id, language))
         work_by_address = []
         for address in (EMAIL, "nobody@example.com"):
             recording.by_request.clear()
             recording.by_email.clear()
             in_request = IN_REQUEST.set(True)
-            answer = await world.call("POST", f"/auth/{path}", {"email": address, **more})
+            asked = {"Accept-Language": "en"}
+            answer = await world.call("POST", f"/auth/{path}", {"email": address, **more}, headers=asked)
             IN_REQUEST.reset(in_request)
             assert answer.status == 202
             await world.outbox.settled()

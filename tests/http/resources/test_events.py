@@ -85,6 +85,7 @@ async def test_event_has_credential_address_action_and_outcome(world: World) -> 
 ALL: list[tuple[str, str, str, Any]] = [
     # action, method, path, body; placeholders in path and body are replaced by ids
     ("user.change", "PATCH", "/v1/me", {"notify": False}),
+    ("user.change", "PATCH", "/v1/me", {"notify": False, "language": "de"}),
     ("key.issue", "POST", "/v1/keys", {"scopes": ["links"]}),
     ("key.change", "PATCH", "/v1/keys/{key}", {"name": "Ours"}),
     ("key.revoke", "DELETE", "/v1/keys/{key}", None),
@@ -183,6 +184,7 @@ async def test_request_without_a_change_is_not_logged(world: World) -> None:
     before = await events_of(world, session)
     unchanged: list[tuple[str, str, JSON]] = [
         ("PATCH", "/v1/me", {"notify": True}),
+        ("PATCH", "/v1/me", {"language": None}),
         ("PATCH", f"/v1/accounts/{account.id}", {}),
         ("PATCH", f"/v1/accounts/{account.id}", {"plan": "free", "name": account.name, "days_kept": 35}),
         ("PUT", f"/v1/accounts/{account.id}/link-host", {"host": "go.example.com"}),

@@ -116,10 +116,12 @@ async def test_export_has_all_data(world):
     session = await world.session(user)
     paid = {"plan": "paid", "days_kept": 21}
     assert (await world.call("PATCH", f"/v1/accounts/{first.id}", headers=session, json=paid)).status == 200
+    assert (await world.call("PATCH", "/v1/me", headers=session, json={"language": "de"})).status == 200
     files = await export(world, session)
     assert user.email in files["README.txt"].decode()
     of_user = json.loads(files["user.json"])
     assert (of_user["id"], of_user["email"], of_user["exported_at"]) == (user.id, user.email, iso(START_MS))
+    assert of_user["language"] == "de"
     connected, former = json.loads(files["accounts.json"])
     assert (connected["id"], connected["edge_account_id"]) == (first.id, EDGE_ACCOUNT)
     assert (connected["state"], connected["plan"], connected["link_host"]) == ("ready", "paid", "go.example.com")

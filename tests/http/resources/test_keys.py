@@ -339,6 +339,7 @@ async def test_me_shows_user_limits_and_usage(world):
             "email_confirmed": False,
             "email_refused_at": None,
             "notify": True,
+            "language": None,
         },
         "plan": "free",
         "limits": {

@@ -23,7 +23,7 @@ from svc.store.engines.postgres import open_postgres
 from svc.store.engines.sqlite import connect, migrate, open_sqlite
 from svc.store.tx import sql
 from tests.databases import postgres_config, sqlite_config
-from tests.store.makers import a_user, an_account
+from tests.store.makers import a_user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +39,7 @@ DIGESTS = {
     "0002-kept-snippets.sql": "1404cd6b3bdd82269ef4ab104ae5a20899427f17c837d0fc403635bdfad72fdd",
     "0003-days-kept.sql": "4309a76cf1e72f5298b382939672817f67785b309b86f6953cd8cfc1399c3bb4",
     "0004-rollout-accounts.sql": "4ebb4dc5431149a722fcd00fc8d11ddc4142e4fd81843d3462fca239aad72edc",
+    "0005-user-language.sql": "011fca5a214605aba6d04bc7414cafc56f8f0f7c771491ba66c4e437559479ff",
 }
 
 # Tables of released schemas whose rows are in other tables now. Separate tests cover them.
@@ -319,6 +320,10 @@ async def test_released_store_is_migrated_with_every_row(store_config, tmp_path,
         # The workers keep their days, and have no configuration row for them.
         days = await store.read(_one("select distinct days_kept, days_kept_version from accounts"))
         assert [tuple(row.values()) for row in days] == [(35, 0)]
+        # Users have not chosen a language, and waiting e-mails have none.
+        for table in ("users", "outbox"):
+            languages = await store.read(_one(f"select distinct language from {table}"))
+            assert [row["language"] for row in languages] == [None], table
     async with open_store(store_config, as_is=True):
         pass
 
@@ -330,7 +335,7 @@ async def test_rollout_by_waves_continues_in_turns(store_config, tmp_path, wave,
     store_config = store_config.model_copy(update={"copies": tmp_path / "copies"})
 
     def by_waves() -> Tx[tuple[str, str]]:
-        updated, waiting = (yield from an_account()), (yield from an_account())
+        updated, waiting = (yield from _an_older_account("one")), (yield from _an_older_account("two"))
         yield sql(
             "insert into rollouts (bundle, state, reason, wave, wave_began_at, started_at, changed_at, looked_at)"
             " values ('new', 'halted', 'dropped', $1, $2, 1, 8, 9)",
@@ -365,6 +370,22 @@ async def test_store_whose_tables_are_not_those_of_its_number_is_refused(store_c
         with pytest.raises(ConfigError, match=r"schema \d+, but not its tables \(sites has no path, a column place\)"):
             async with open_store(store_config, serving=serving):
                 pass
+
+
+def _an_older_account(name: str) -> Tx[str]:
+    """Add an account and its user by the columns of schema 1. Returns the account's id."""
+    [user] = yield sql(
+        "insert into users (email, password_hash, email_confirmed, plan, created_at) values ($1, '', 1, 'free', 1)"
+        " returning id",
+        f"{name}@example.com",
+    )
+    yield sql(
+        "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version, created_at)"
+        " values ($1, $2, $1, 'Shop', 'ready', 0, 0, 1)",
+        name,
+        user["id"],
+    )
+    return name
 
 
 def _one(text: str) -> Tx[list[Row]]:

@@ -6,7 +6,8 @@ import { useId } from "preact/hooks";
 import { call } from "../api.js";
 import { moment, number } from "../format.js";
 import { changed, useResource } from "../resource.js";
-import { language, shortcuts, theme } from "../settings.js";
+import { updateUser } from "../session.js";
+import { chosenLanguage, language, profileLanguage, shortcuts, textLanguage, theme } from "../settings.js";
 import { Choice } from "../ui/choice.jsx";
 import { Export } from "../ui/export.jsx";
 import { DeleteUser, UserDeleted } from "../ui/leave.jsx";
@@ -41,7 +42,7 @@ export function Profile() {
               </>
             )}
           </Loaded>
-          <BrowserSettings />
+          <BrowserSettings take={me.put} />
           <ChangePassword />
           <Sessions />
           <Export />
@@ -154,9 +155,12 @@ function Notify({ caller: { user }, take }) {
   );
 }
 
-function BrowserSettings() {
+/** @param {{take: (caller: Caller) => void}} props */
+function BrowserSettings({ take }) {
   const words = t().profile;
   const themes = t().common.theme;
+  const { error, run } = useWrite();
+  const emails = profileLanguage.value;
   return (
     <section aria-labelledby="appearance">
       <h2 id="appearance">{words.look}</h2>
@@ -169,9 +173,13 @@ function BrowserSettings() {
         />
         <Choice
           label={words.language}
-          value={language.value}
-          choose={(chosen) => (language.value = chosen)}
-          options={{ system: words.asBrowser, en: "English", de: "Deutsch" }}
+          value={chosenLanguage()}
+          choose={(chosen) => {
+            language.value = chosen;
+            run(async () => take(await storeLanguage()));
+          }}
+          options={{ browser: words.asBrowser, en: "English", de: "Deutsch" }}
+          {...(emails && { hint: words.emails[emails] })}
         />
         <Choice
           label={words.shortcuts}
@@ -181,8 +189,20 @@ function BrowserSettings() {
           hint={words.shortcutsHint}
         />
       </div>
+      {error && <ErrorMessage error={error} />}
     </section>
   );
+}
+
+/** Store the language of the pages as that of e-mails to the user. @returns {Promise<Caller>} */
+async function storeLanguage() {
+  for (;;) {
+    const shown = textLanguage();
+    const caller = await call("PATCH /v1/me", { body: { language: shown } });
+    updateUser(caller.user);
+    // The user may have chosen another language in the meantime.
+    if (shown === textLanguage()) return caller;
+  }
 }
 
 function ChangePassword() {

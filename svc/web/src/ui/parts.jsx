@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { span } from "../format.js";
 import { unreachable } from "../http.js";
+import { QUOTES } from "../remedies.js";
 import { arrived } from "../router.js";
 import { t } from "../words.js";
 
@@ -110,9 +111,6 @@ export function useRetryAt(error) {
   }
   return error.retry_after_s ? at.current.ms : null;
 }
-
-/** Codes whose message quotes Cloudflare. The remedy refers to this quote. */
-const QUOTES = ["cloudflare_error", "edge_firewall"];
 
 /**
  * The message and remedy of an error in the reader's language.

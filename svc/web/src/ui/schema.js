@@ -33,6 +33,7 @@ export const FACTS = /** @type {const} */ ([
   "multipleOf",
   "minItems",
   "maxItems",
+  "minProperties",
   "propertyNames",
   "not",
   "pattern",

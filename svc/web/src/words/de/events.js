@@ -20,7 +20,7 @@ const events = {
   actions: {
     "user.sign_up": "Registriert",
     "user.confirm": "E-Mail-Adresse bestätigt",
-    "user.change": "Benachrichtigungen geändert",
+    "user.change": "E-Mail-Einstellungen geändert",
     "plan.change": "Tarif geändert",
     "password.reset": "Passwort per E-Mail zurückgesetzt",
     "password.change": "Passwort geändert",

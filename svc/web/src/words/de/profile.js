@@ -23,6 +23,7 @@ const profile = {
   theme: "Darstellung",
   language: "Sprache",
   asBrowser: "Wie im Browser",
+  emails: { en: "E-Mails an Sie sind auf Englisch.", de: "E-Mails an Sie sind auf Deutsch." },
   shortcuts: "Tastenkürzel",
   shortcutsHint: "Einzelne Tasten wie j, k oder n. Mit ? werden alle angezeigt.",
   on: "An",

@@ -61,6 +61,7 @@ const reference = {
       multipleOf: (value) => `ein Vielfaches von ${value}`,
       minItems: (count) => `mindestens ${count} Einträge`,
       maxItems: (count) => `höchstens ${count} Einträge`,
+      minProperties: (count) => (count === 1 ? "mindestens ein Feld" : `mindestens ${count} Felder`),
       propertyNames: (names) => `Schlüssel: ${names.enum.join(", ")}`,
       not: (values) => `keines von ${values.enum.join(", ")}`,
       pattern: (pattern) => pattern,

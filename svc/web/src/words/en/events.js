@@ -4,7 +4,7 @@
 const actions = {
   "user.sign_up": "Signed up",
   "user.confirm": "Email address confirmed",
-  "user.change": "Notifications changed",
+  "user.change": "Email settings changed",
   "plan.change": "Plan changed",
   "password.reset": "Password reset by email",
   "password.change": "Password changed",

@@ -22,6 +22,7 @@ export default {
   theme: "Theme",
   language: "Language",
   asBrowser: "Browser default",
+  emails: { en: "Emails to you are in English.", de: "Emails to you are in German." },
   shortcuts: "Keyboard shortcuts",
   shortcutsHint: "Single keys such as j, k or n. Press ? to see all of them.",
   on: "On",

@@ -60,6 +60,7 @@ export default {
       multipleOf: (/** @type {number} */ value) => `a multiple of ${value}`,
       minItems: (/** @type {number} */ count) => `at least ${count} items`,
       maxItems: (/** @type {number} */ count) => `at most ${count} items`,
+      minProperties: (/** @type {number} */ count) => (count === 1 ? "at least one field" : `at least ${count} fields`),
       propertyNames: (/** @type {{enum: string[]}} */ names) => `keys: ${names.enum.join(", ")}`,
       not: (/** @type {{enum: string[]}} */ values) => `none of ${values.enum.join(", ")}`,
       pattern: (/** @type {string} */ pattern) => pattern,

@@ -1,0 +1,204 @@
+"""The German texts of all error codes, for e-mails and the web application.
+
+The API answers in English (`svc.errors`). `svc/web/wire.py` exports these texts to the pages, so that an e-mail and the
+page of an account say the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from svc.errors import Code
+
+
+class GermanMeaning(NamedTuple):
+    """The texts of a code. `remedy` says what to do."""
+
+    message: str
+    remedy: str | None = None
+
+
+_CONTACT_OPERATOR = "Wenden Sie sich an den Betreiber."
+_TRY_AGAIN = "Versuchen Sie es erneut. Wenn das Problem bleibt, wenden Sie sich an den Betreiber."
+_RENEW = "Erneuern Sie es mit einem neuen Bootstrap-Token."
+
+GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
+    "invalid_request": GermanMeaning("Einige Eingaben sind ungültig."),
+    "unauthorized": GermanMeaning("Sie sind nicht mehr angemeldet.", "Melden Sie sich erneut an."),
+    "scope_required": GermanMeaning(
+        "Dem API-Schlüssel fehlt die Berechtigung.", "Erstellen Sie einen Schlüssel mit dieser Berechtigung."
+    ),
+    "session_required": GermanMeaning(
+        "Das geht nur in einer Sitzung, nicht mit einem API-Schlüssel.", "Melden Sie sich an."
+    ),
+    "email_unconfirmed": GermanMeaning(
+        "Ihre E-Mail-Adresse ist noch nicht bestätigt.",
+        "Öffnen Sie den Link in der E-Mail, oder fordern Sie eine neue an.",
+    ),
+    "invalid_password": GermanMeaning("Das Passwort ist falsch."),
+    "cross_origin": GermanMeaning(
+        "Diese Anfrage kam von einer fremden Website.", "Benutzen Sie die Seiten unter der Adresse des Dienstes."
+    ),
+    "limit_reached": GermanMeaning(
+        "Ein Limit Ihres Tarifs ist erreicht.",
+        "Löschen Sie, was Sie nicht mehr brauchen, oder bitten Sie den Betreiber um ein höheres Limit.",
+    ),
+    "not_found": GermanMeaning("Nicht gefunden, oder Sie haben keinen Zugriff."),
+    "method_not_allowed": GermanMeaning("Diese Methode ist für den Pfad nicht zulässig."),
+    "idempotency_conflict": GermanMeaning(
+        "Diese Anfrage wurde schon mit anderem Inhalt gesendet.", "Senden Sie das Formular erneut."
+    ),
+    "operation_in_progress": GermanMeaning(
+        "In diesem Konto läuft gerade ein anderer Vorgang.",
+        "Warten Sie, bis er abgeschlossen ist, und versuchen Sie es dann erneut.",
+    ),
+    "key_already_issued": GermanMeaning(
+        "Dieser API-Schlüssel wurde schon angezeigt. Das geschieht nur einmal.",
+        "Widerrufen Sie ihn und erstellen Sie einen neuen.",
+    ),
+    "account_taken": GermanMeaning(
+        "Ein anderer Benutzer hat dieses Cloudflare-Konto verbunden.",
+        "Bitten Sie ihn oder den Betreiber, es freizugeben.",
+    ),
+    "already_connected": GermanMeaning("Sie haben dieses Cloudflare-Konto schon verbunden."),
+    "account_not_ready": GermanMeaning(
+        "Das Konto ist dafür noch nicht bereit.", "Der Grund steht auf der Seite des Kontos."
+    ),
+    "site_exists": GermanMeaning("Das Konto hat schon eine Website mit diesem Host."),
+    "site_on_link_host": GermanMeaning(
+        "Dieser Host ist der Link-Host des Kontos. Er liefert nur Links aus.",
+        "Geben Sie den Host Ihrer Seiten an, oder legen Sie zuerst einen anderen Link-Host fest.",
+    ),
+    "link_exists": GermanMeaning("Das Konto hat schon einen Link mit diesem Code.", "Wählen Sie einen anderen Code."),
+    "link_host_required": GermanMeaning(
+        "Das Konto hat noch keinen Link-Host.", "Legen Sie ihn auf der Seite des Kontos fest."
+    ),
+    "link_host_is_website": GermanMeaning(
+        "Dieser Host liefert schon eine Website aus, die dann nicht mehr erreichbar wäre.",
+        "Wählen Sie einen unbenutzten Host, etwa go.example.com mit dem Proxy-Eintrag AAAA 100::.",
+    ),
+    "link_host_without_certificate": GermanMeaning(
+        "Der Host liegt mehr als eine Ebene unter seiner Zone. Das kostenlose Zertifikat von Cloudflare deckt ihn"
+        " nicht ab.",
+        "Wählen Sie einen Host direkt unter der Zone, oder bestellen Sie bei Cloudflare ein Zertifikat für diesen.",
+    ),
+    "route_conflict": GermanMeaning(
+        "Ein anderer Worker verwendet diese Route schon.",
+        "Löschen Sie die andere Route im Cloudflare-Dashboard. Der Dienst legt seine dann automatisch an.",
+    ),
+    "site_not_active": GermanMeaning("Die Website ist gelöscht."),
+    "route_not_ours": GermanMeaning(
+        "Eine Route der Website wurde außerhalb des Dienstes geändert und bleibt deshalb bestehen.",
+        "Löschen Sie sie im Cloudflare-Dashboard, wenn Sie sie nicht brauchen.",
+    ),
+    "payload_too_large": GermanMeaning("Die Anfrage ist zu groß."),
+    "invalid_bootstrap": GermanMeaning(
+        "Cloudflare hat das Bootstrap-Token für dieses Konto abgelehnt.",
+        "Prüfen Sie die Konto-ID und erstellen Sie ein neues Bootstrap-Token für dieses Konto.",
+    ),
+    "bootstrap_permission_error": GermanMeaning(
+        "Dem Bootstrap-Token fehlt eine Berechtigung.",
+        "Erstellen Sie eines mit „Account Settings: Read“, „Account API Tokens: Edit“ und den als fehlend markierten"
+        " Berechtigungen.",
+    ),
+    "zone_not_found": GermanMeaning(
+        "Der Host liegt in keiner Zone des Kontos.",
+        "Fügen Sie die Domain dem Konto als Zone hinzu, oder wählen Sie einen Host in einer vorhandenen Zone.",
+    ),
+    "zone_not_active": GermanMeaning(
+        "Die Zone des Hosts ist nicht aktiv.",
+        "Tragen Sie beim Registrar der Domain die Nameserver ein, die das Cloudflare-Dashboard für die Zone anzeigt.",
+    ),
+    "dns_not_proxied": GermanMeaning(
+        "Der Host hat keinen DNS-Eintrag über den Proxy.",
+        "Legen Sie den Eintrag im Cloudflare-Dashboard an, oder schalten Sie beim vorhandenen den Proxy ein (orange"
+        " Wolke).",
+    ),
+    "rate_limited": GermanMeaning("Zu viele Versuche."),
+    "internal": GermanMeaning("Im Dienst ist ein Fehler aufgetreten.", "Nennen Sie dem Betreiber die Fehler-ID."),
+    "permission_catalog": GermanMeaning(
+        "In Cloudflares Liste der Berechtigungen fehlt eine, die der Dienst braucht.",
+        "Wenden Sie sich an den Betreiber: Der Dienst muss aktualisiert werden.",
+    ),
+    "token_rights_mismatch": GermanMeaning(
+        "Cloudflare hat das Arbeits-Token mit anderen Berechtigungen erstellt als angefordert.", _TRY_AGAIN
+    ),
+    "token_check_failed": GermanMeaning("Das Arbeits-Token funktioniert nicht.", _TRY_AGAIN),
+    "orphan_not_deleted": GermanMeaning(
+        "Ein Token aus einem früheren Versuch konnte nicht gelöscht werden.",
+        "Löschen Sie die hier genannten Tokens im Cloudflare-Dashboard und versuchen Sie es dann erneut.",
+    ),
+    "renew_lost": GermanMeaning(
+        "Es ist nicht bekannt, ob die Erneuerung gelungen ist.",
+        "Löschen Sie das hier genannte Token im Cloudflare-Dashboard und erneuern Sie dann erneut.",
+    ),
+    "cloudflare_unavailable": GermanMeaning(
+        "Cloudflare ist gestört oder nicht erreichbar.",
+        "Versuchen Sie es in einer Minute erneut. Nichts wird doppelt ausgeführt.",
+    ),
+    "service_full": GermanMeaning("Der Dienst nimmt keine weiteren Konten an.", _CONTACT_OPERATOR),
+    "not_configured": GermanMeaning("Der Betreiber hat diese Funktion nicht eingerichtet.", _CONTACT_OPERATOR),
+    "busy": GermanMeaning("Der Dienst ist ausgelastet."),
+    "revoked": GermanMeaning("Das Arbeits-Token wurde gelöscht oder deaktiviert oder ist abgelaufen.", _RENEW),
+    "token_refused": GermanMeaning(
+        "Cloudflare lehnt das Arbeits-Token ab.",
+        "Warten Sie: Der Dienst versucht es alle zehn Minuten erneut. Wurde das Token gelöscht, erneuern Sie es.",
+    ),
+    "permission_error": GermanMeaning(
+        "Dem Arbeits-Token fehlt eine Berechtigung, mit der es erstellt wurde.",
+        "Erteilen Sie ihm die Berechtigung im Cloudflare-Dashboard wieder, oder erneuern Sie es.",
+    ),
+    "resource_drift": GermanMeaning(
+        "Der installierte Worker oder seine Datenbank wurde außerhalb des Dienstes geändert oder gelöscht.",
+        "Installieren Sie den Worker neu. Einen geänderten Worker löschen Sie zuvor im Cloudflare-Dashboard.",
+    ),
+    "credentials_missing": GermanMeaning("Das Konto hat kein Arbeits-Token.", _RENEW),
+    "credentials_unreadable": GermanMeaning(
+        "Das gespeicherte Token lässt sich mit der Schlüsseldatei des Dienstes nicht entschlüsseln.",
+        "Bitten Sie den Betreiber, die richtige Schlüsseldatei wiederherzustellen, oder erneuern Sie das Token.",
+    ),
+    "bootstrap_lost": GermanMeaning(
+        "Das Verbinden wurde unterbrochen.",
+        "Löschen Sie die hier genannten Tokens im Cloudflare-Dashboard, falls es sie noch gibt, und verbinden Sie das"
+        " Konto neu.",
+    ),
+    "name_taken": GermanMeaning(
+        "Das Konto hat schon einen Worker oder eine Datenbank mit dem Namen, den der Dienst verwendet.",
+        "Benennen Sie sie im Cloudflare-Dashboard um, oder löschen Sie sie. Installieren Sie dann den Worker neu.",
+    ),
+    "schema_newer": GermanMeaning(
+        "Die Datenbank des Workers stammt von einer neueren Version des Dienstes. Es wurde nichts geändert.",
+        "Bitten Sie den Betreiber, diese Version einzusetzen. Der Worker zählt weiter.",
+    ),
+    "cron_limit": GermanMeaning(
+        "Im Cloudflare-Konto ist kein Cron-Trigger mehr frei.",
+        "Löschen Sie den Cron-Trigger eines anderen Workers und installieren Sie dann den Worker neu.",
+    ),
+    "subdomain_required": GermanMeaning(
+        "Das Konto hat keine Subdomain auf workers.dev.",
+        "Öffnen Sie Workers im Cloudflare-Dashboard, wählen Sie eine Subdomain und installieren Sie dann den Worker"
+        " neu.",
+    ),
+    "self_check_timeout": GermanMeaning(
+        "Der Worker hat sich seit der Installation nicht gemeldet.",
+        "Cloudflare braucht bis zu 15 Minuten, um einen neuen Cron-Trigger zu starten. Kommt nach 30 Minuten kein"
+        " Bericht, installieren Sie den Worker neu.",
+    ),
+    "worker_silent": GermanMeaning(
+        "Der Worker hat sich seit Stunden nicht gemeldet.",
+        "Installieren Sie ihn neu. Meldet er sich dann immer noch nicht, wenden Sie sich an den Betreiber.",
+    ),
+    "edge_firewall": GermanMeaning(
+        "Cloudflares Firewall hat die gesendeten Daten als Angriff eingestuft.",
+        "Wählen Sie eine andere Adresse oder einen anderen Pfad. Stammt nichts davon von Ihnen, nennen Sie dem"
+        " Betreiber die Ray-ID.",
+    ),
+    "cloudflare_error": GermanMeaning(
+        "Cloudflare hat den Aufruf abgelehnt.",
+        "Versuchen Sie es in einer Minute erneut. Nennt die Meldung ein Tageslimit, warten Sie bis nach Mitternacht"
+        " UTC.",
+    ),
+}

@@ -1,0 +1,135 @@
+"""The German texts of health check findings and remaining resources, for e-mails and the web application.
+
+`svc/web/wire.py` exports them to the pages. Templates name facts, as in `svc.finding` and `svc.remaining_resource`.
+"""
+
+from __future__ import annotations
+
+from svc import finding, remaining_resource
+from svc.finding import Words
+
+_INSTALLED = "ist installiert"
+_AS_UPLOADED = "ist in der Version installiert, die der Dienst hochgeladen hat"
+_AS_STORED = "entspricht dem Stand des Dienstes"
+_HOURLY = "kommen jede Stunde"
+_FINISHED = "ist abgeschlossen"
+_TO_WORKER = "führt zum Worker"
+_DELETED = "wurde außerhalb des Dienstes gelöscht"
+_NOT_REPORTED = "hat nicht mehr alle Daten von {tables}: Dort gezählte, noch nicht gemeldete Ereignisse sind verloren"
+
+GERMAN_FINDINGS = finding.Phrases(
+    things={
+        "token": "Das Arbeits-Token",
+        "script": "Der Worker",
+        "workers_dev": "Die Adresse des Workers auf workers.dev",
+        "cron": "Der Cron-Trigger des Workers",
+        "database": "Die Datenbank des Workers",
+        "configuration": "Die Konfiguration des Workers",
+        "reports": "Die Berichte des Workers",
+        "route": "Die Route {route}",
+        "routes": "Die Routen",
+        "record": "Der DNS-Eintrag von {host}",
+        "records": "Die DNS-Einträge",
+        "zone": "Die Zone {zone}",
+        "some_zone": "Die Zone",
+        "connect": "Das Verbinden",
+        "operation": "Der Vorgang „{operation}“",
+    },
+    words={
+        "script_deleted": Words("script", _INSTALLED, _DELETED),
+        "script_replaced": Words(
+            "script",
+            _AS_UPLOADED,
+            "trägt nicht die Kennzeichnung des Dienstes: Er wurde ersetzt oder hat seine Tags verloren",
+        ),
+        "script_changed": Words("script", _AS_UPLOADED, "wurde außerhalb des Dienstes geändert"),
+        "script_not_known": Words(
+            "script",
+            _AS_UPLOADED,
+            "wurde vom Dienst zu einem Zeitpunkt hochgeladen, zu dem sein Speicher keine Daten hat",
+        ),
+        "script_not_installed": Words("script", _INSTALLED, "ist nicht installiert: {said}"),
+        "bindings_differ": Words(
+            "script", "hat die Bindings, mit denen er hochgeladen wurde", "hat andere Bindings: {bindings}"
+        ),
+        "cron_changed": Words("cron", "steht auf {cron}", "steht auf {found}"),
+        "cron_deleted": Words("cron", "steht auf {cron}", _DELETED),
+        "workers_dev_on": Words("workers_dev", "ist deaktiviert", "wurde außerhalb des Dienstes aktiviert"),
+        "database_deleted": Words("database", "ist vorhanden", _DELETED),
+        "tables_deleted": Words(
+            "database", "hat die Tabellen des Schemas {schema}", _NOT_REPORTED, {"rows": _NOT_REPORTED}
+        ),
+        "configuration_newer": Words(
+            "configuration",
+            _AS_STORED,
+            "ist neuer als der Speicher des Dienstes, in dem Änderungen verloren gingen",
+        ),
+        "configuration_older": Words(
+            "configuration",
+            _AS_STORED,
+            "ist wieder auf Version {version} von {given}: Die Datenbank wurde außerhalb des Dienstes auf einen"
+            " früheren Stand zurückgesetzt; seither gezählte, noch nicht gemeldete Ereignisse sind verloren",
+        ),
+        "configuration_differs": Words(
+            "configuration",
+            _AS_STORED,
+            "hat abweichende Zeilen ({rows} von {given}): Einige wurden außerhalb des Dienstes gelöscht oder geändert",
+        ),
+        "reports_stopped": Words(
+            "reports", _HOURLY, "bleiben aus: Cloudflare hat den Cron-Trigger seit {since} nicht ausgelöst"
+        ),
+        "reports_lost": Words("reports", _HOURLY, "kommen seit {since} nicht an, obwohl sein Cron-Trigger läuft"),
+        "route_not_made": Words(
+            "route", "ist angelegt", "ist nicht angelegt: {said}", {"unexplained": "ist noch nicht angelegt"}
+        ),
+        "route_deleted": Words("route", _TO_WORKER, _DELETED),
+        "route_taken": Words("route", _TO_WORKER, "ist belegt: {holder}"),
+        "route_gone": Words("route", _TO_WORKER, "wurde mit ihrer Zone entfernt, die nicht mehr zum Konto gehört"),
+        "record_not_proxied": Words(
+            "record", "läuft über den Proxy", "fehlt oder läuft nicht über den Proxy (graue Wolke)"
+        ),
+        "zone_inactive": Words("zone", "ist aktiv", "hat den Status {status}"),
+        "token_missing": Words("token", "ist vorhanden", "fehlt"),
+        "token_expired": Words("token", "ist gültig", "ist abgelaufen: {at}"),
+        "token_inactive": Words("token", "ist gültig", "hat den Status {status}"),
+        "right_missing": Words(
+            "token",
+            "hat die Berechtigung {right}",
+            "hat die Berechtigung {right} nicht oder nicht für alle Ressourcen: {said}",
+        ),
+        "connect_cut_short": Words("connect", _FINISHED, "wurde unterbrochen"),
+        "connect_waits": Words("connect", _FINISHED, "wartet darauf, dass dieselbe Anfrage erneut kommt"),
+        "operation_running": Words("operation", _FINISHED, "ist beim Schritt „{step}“"),
+    },
+    refused="{found}; die Reparatur wurde abgelehnt: {refusal}",
+)
+
+GERMAN_REMAINING_RESOURCES = remaining_resource.Phrases(
+    kinds={
+        "route": "Route {route} in der Zone von {host}: {why}.",
+        "worker": "Worker {worker}: {why}.",
+        "database": "D1-Datenbank {database}: {why}.",
+        "uncounted_database": "D1-Datenbank {database}: Ihre letzten Zahlen waren nicht lesbar ({why}), darum wurde sie"
+        " nicht gelöscht.",
+        "token": "API-Token {token}: {why}.",
+        "bootstrap_token": "Bootstrap-Token vom Verbinden: {why}.",
+    },
+    whys={
+        "too_slow": "Cloudflare hat nicht rechtzeitig geantwortet",
+        "unreachable": "Cloudflare war gestört oder nicht erreichbar",
+        "daily_limit": "die kostenlosen Datenbankzeilen des Kontos sind für heute verbraucht",
+        "refused": "Cloudflare hat abgelehnt: {said}",
+        "right_missing": "dem Arbeits-Token fehlt die Berechtigung",
+        "token_dead": "das Arbeits-Token ist nicht mehr gültig",
+        "token_missing": "der Dienst hat kein Arbeits-Token des Kontos",
+        "token_unreadable": "der Dienst kann das gespeicherte Arbeits-Token nicht entschlüsseln",
+        "not_ours": "nicht vom Dienst angelegt",
+        "changed": "außerhalb des Dienstes geändert",
+        "leads_elsewhere": "sie führt zum Worker {holder}",
+        "leads_nowhere": "sie führt zu keinem Worker",
+        "leads_to_not_ours": "sie führt zum Worker {holder}, wurde aber nicht vom Dienst angelegt",
+        "may_be_alive": "stammt aus einem unterbrochenen Versuch und ist möglicherweise noch gültig; der Dienst darf"
+        " keine Tokens löschen",
+        "alive_until": "ist möglicherweise noch bis {until} gültig",
+    },
+)

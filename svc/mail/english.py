@@ -1,0 +1,97 @@
+"""The English texts of all e-mails."""
+
+from __future__ import annotations
+
+from svc import finding, remaining_resource
+from svc.errors import CATALOGUE
+from svc.mail.words import Formats, Text, Words
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+
+ENGLISH = Words(
+    language="en",
+    formats=Formats(
+        thousands=",",
+        decimal=".",
+        months=_MONTHS,
+        date="{month} {day}, {year}",
+        moment="{date}, {time} UTC",
+    ),
+    hour="{hours} hour",
+    hours="{hours} hours",
+    confirm=Text(
+        "Confirm your email address",
+        "To confirm your email address, open this link:\n\n{link}\n\n"
+        "The link expires in {expiry}. If you didn't sign up at {service_url}, you can ignore this email.",
+    ),
+    choose_password=Text(
+        "Confirm your email address",
+        "Someone signed up at {service_url} with this email address more than once. If this was you, open this link to"
+        " choose a password and confirm your address:\n\n{link}\n\n"
+        "The link expires in {expiry}. If this wasn't you, you can ignore this email.",
+    ),
+    account_exists=Text(
+        "You already have an account",
+        "Someone tried to sign up at {service_url} with this email address, but you already have an account.\n\n"
+        "If this was you, sign in instead. If you forgot your password, reset it on the sign-in page. If this wasn't"
+        " you, you can ignore this email.",
+    ),
+    reset=Text(
+        "Reset your password",
+        "To set a new password, open this link:\n\n{link}\n\n"
+        "The link expires in {expiry}. If you didn't request a new password, you can ignore this email. Your password"
+        " stays the same.",
+    ),
+    password_changed=Text(
+        "Your password was changed",
+        "The password of your account at {service_url} was changed, and all other browsers were signed out.\n\n"
+        "If you changed it, no action is needed. If you didn't, reset your password on the sign-in page immediately:"
+        " this ends all sessions. Then review your API keys.",
+    ),
+    deleted=Text(
+        "Your account was deleted",
+        "Your account at {service_url} was deleted, including its sites, links, totals and API keys.",
+    ),
+    deleted_tokens="These tokens could not be deleted automatically. Delete them in the Cloudflare dashboard:",
+    deleted_left="These resources could not be removed from Cloudflare. Delete them there if you no longer need them:",
+    deleted_end="This is our last email to you. We no longer store your email address.",
+    well=Text(
+        "{name} is healthy again",
+        "The account {name} is healthy again. No action is needed.\n\nView the account:\n\n{link}",
+    ),
+    needs_attention=Text(
+        "{name} needs attention: {problem}",
+        "The account {name} needs attention.\n\n{details}\n\nView the account:\n\n{link}",
+    ),
+    cause="What happened: {cause}",
+    remedy="What to do: {remedy}",
+    about_notices="You get one email per problem, and another when the account is healthy again. You can turn off these"
+    " emails in your profile, or with PATCH /v1/me.",
+    problems={
+        "revoked": "The account's working token was deleted or disabled in Cloudflare, or has expired.",
+        "permission_error": "The account's working token lacks a permission.",
+        "resource_drift": "Resources of the service in Cloudflare were changed or deleted outside the service.",
+        "no_connection": "The account's worker has not reported for a day.",
+        "token_expires_soon": "The account's working token expires soon.",
+        "over": "The account has reached a limit of its Cloudflare plan.",
+    },
+    other_problem="The account needs attention.",
+    expires_on="The account's working token expires on {day} (UTC).",
+    limits={
+        "requests": "The workers of the account had {used} requests on {day}; its plan allows {limit} a day.",
+        "writes": "The databases of the account wrote {used} rows on {day}; its plan allows {limit} a day.",
+        "reads": "The databases of the account read {used} rows on {day}; its plan allows {limit} a day.",
+        "size": "The worker's database holds {used} MB of the {limit} MB that the account's plan allows.",
+    },
+    suggestions={
+        "shorter_hourly_retention": "Keep breakdowns for fewer days, which you can set on the account's page, or"
+        " upgrade your Cloudflare plan.",
+    },
+    upgrade="Upgrade your Cloudflare plan, or count fewer sites with this account.",
+    errors=CATALOGUE,
+    findings=finding.ENGLISH,
+    remaining=remaining_resource.ENGLISH,
+)

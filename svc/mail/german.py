@@ -1,0 +1,103 @@
+"""The German texts of all e-mails."""
+
+from __future__ import annotations
+
+from svc.german.errors import GERMAN_ERRORS
+from svc.german.findings import GERMAN_FINDINGS, GERMAN_REMAINING_RESOURCES
+from svc.mail.words import Formats, Text, Words
+
+_MONTHS = (
+    "Januar", "Februar", "März", "April", "Mai", "Juni",
+    "Juli", "August", "September", "Oktober", "November", "Dezember",
+)  # fmt: skip
+
+GERMAN = Words(
+    language="de",
+    formats=Formats(
+        thousands=".",
+        decimal=",",
+        months=_MONTHS,
+        date="{day}. {month} {year}",
+        moment="{date}, {time} Uhr (UTC)",
+    ),
+    hour="{hours} Stunde",
+    hours="{hours} Stunden",
+    confirm=Text(
+        "Bestätigen Sie Ihre E-Mail-Adresse",
+        "Öffnen Sie diesen Link, um Ihre E-Mail-Adresse zu bestätigen:\n\n{link}\n\n"
+        "Der Link ist {expiry} gültig. Wenn Sie sich nicht bei {service_url} registriert haben, können Sie diese E-Mail"
+        " ignorieren.",
+    ),
+    choose_password=Text(
+        "Bestätigen Sie Ihre E-Mail-Adresse",
+        "Mit dieser E-Mail-Adresse hat sich jemand mehrmals bei {service_url} registriert. Wenn Sie das waren, öffnen"
+        " Sie diesen Link, um ein Passwort zu wählen und Ihre Adresse zu bestätigen:\n\n{link}\n\n"
+        "Der Link ist {expiry} gültig. Wenn Sie das nicht waren, können Sie diese E-Mail ignorieren.",
+    ),
+    account_exists=Text(
+        "Sie haben bereits ein Benutzerkonto",
+        "Jemand wollte sich mit dieser E-Mail-Adresse bei {service_url} registrieren. Sie haben dort aber bereits ein"
+        " Benutzerkonto.\n\n"
+        "Wenn Sie das waren, melden Sie sich stattdessen an. Falls Sie Ihr Passwort vergessen haben, können Sie es auf"
+        " der Anmeldeseite zurücksetzen. Wenn Sie das nicht waren, können Sie diese E-Mail ignorieren.",
+    ),
+    reset=Text(
+        "Setzen Sie Ihr Passwort zurück",
+        "Öffnen Sie diesen Link, um ein neues Passwort festzulegen:\n\n{link}\n\n"
+        "Der Link ist {expiry} gültig. Wenn Sie kein neues Passwort angefordert haben, können Sie diese E-Mail"
+        " ignorieren. Ihr Passwort bleibt unverändert.",
+    ),
+    password_changed=Text(
+        "Ihr Passwort wurde geändert",
+        "Das Passwort Ihres Benutzerkontos bei {service_url} wurde geändert, und alle anderen Browser wurden"
+        " abgemeldet.\n\n"
+        "Wenn Sie es selbst geändert haben, müssen Sie nichts tun. Andernfalls setzen Sie Ihr Passwort sofort auf der"
+        " Anmeldeseite zurück. Damit werden alle Sitzungen beendet. Prüfen Sie danach Ihre API-Schlüssel.",
+    ),
+    deleted=Text(
+        "Ihr Benutzerkonto wurde gelöscht",
+        "Ihr Benutzerkonto bei {service_url} wurde gelöscht, einschließlich aller Websites, Links, Summen und"
+        " API-Schlüssel.",
+    ),
+    deleted_tokens="Diese Tokens ließen sich nicht automatisch löschen. Löschen Sie sie im Cloudflare-Dashboard:",
+    deleted_left="Diese Ressourcen ließen sich nicht aus Cloudflare entfernen. Löschen Sie sie dort, wenn Sie sie nicht"
+    " mehr brauchen:",
+    deleted_end="Dies ist unsere letzte E-Mail an Sie. Ihre E-Mail-Adresse ist bei uns nicht mehr gespeichert.",
+    well=Text(
+        "{name}: Alles wieder in Ordnung",
+        "Mit dem Konto {name} ist alles wieder in Ordnung. Sie müssen nichts tun.\n\nKonto ansehen:\n\n{link}",
+    ),
+    needs_attention=Text(
+        "{name} erfordert Ihre Aufmerksamkeit: {problem}",
+        "Das Konto {name} erfordert Ihre Aufmerksamkeit.\n\n{details}\n\nKonto ansehen:\n\n{link}",
+    ),
+    cause="Was ist passiert? {cause}",
+    remedy="Was ist zu tun? {remedy}",
+    about_notices="Sie erhalten eine E-Mail pro Problem und eine weitere, wenn das Konto wieder in Ordnung ist. In"
+    " Ihrem Profil oder mit PATCH /v1/me können Sie diese E-Mails abschalten.",
+    problems={
+        "revoked": "Das Arbeits-Token des Kontos wurde in Cloudflare gelöscht oder deaktiviert oder ist abgelaufen.",
+        "permission_error": "Dem Arbeits-Token des Kontos fehlt eine Berechtigung.",
+        "resource_drift": "Ressourcen des Dienstes in Cloudflare wurden außerhalb des Dienstes geändert oder gelöscht.",
+        "no_connection": "Der Worker des Kontos hat sich seit einem Tag nicht gemeldet.",
+        "token_expires_soon": "Das Arbeits-Token des Kontos läuft bald ab.",
+        "over": "Das Konto hat ein Limit seines Cloudflare-Tarifs erreicht.",
+    },
+    other_problem="Das Konto erfordert Ihre Aufmerksamkeit.",
+    expires_on="Das Arbeits-Token des Kontos läuft am {day} (UTC) ab.",
+    limits={
+        "requests": "Am {day} hatten die Worker des Kontos {used} Anfragen; der Tarif erlaubt {limit} pro Tag.",
+        "writes": "Am {day} haben die Datenbanken des Kontos {used} Zeilen geschrieben; der Tarif erlaubt {limit} pro"
+        " Tag.",
+        "reads": "Am {day} haben die Datenbanken des Kontos {used} Zeilen gelesen; der Tarif erlaubt {limit} pro Tag.",
+        "size": "Die Datenbank des Workers belegt {used} MB von {limit} MB, die der Tarif des Kontos erlaubt.",
+    },
+    suggestions={
+        "shorter_hourly_retention": "Bewahren Sie Aufschlüsselungen kürzer auf (einstellbar auf der Seite des Kontos),"
+        " oder wechseln Sie zu einem größeren Cloudflare-Tarif.",
+    },
+    upgrade="Wechseln Sie zu einem größeren Cloudflare-Tarif, oder zählen Sie mit diesem Konto weniger Websites.",
+    errors=GERMAN_ERRORS,
+    findings=GERMAN_FINDINGS,
+    remaining=GERMAN_REMAINING_RESOURCES,
+)
