@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import sys
+import termios
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 import pytest
 import trio
 from pydantic import SecretStr
 
+from edge_worker.harness.service import eventually
 from svc import cli
 from svc.clock import DAY_MS, system_clock
 from svc.commands import check
@@ -504,11 +510,22 @@ def test_interrupted_command_prints_message(tmp_path):
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (
         subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.PIPE, text=True) as process,
-        (tmp_path / "links.csv").open("w"),  # blocks until the command opens the file
+        (tmp_path / "links.csv").open("wb", buffering=0) as pipe,  # blocks until the command opens the file
     ):
+        pipe.write(b"url")
+        # Python handles a signal that arrives just before a blocking read only after that read.
+        trio.run(eventually, partial(is_waiting_for_more, process.pid, pipe))
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)
     assert (process.returncode, stderr) == (1, "svc: interrupted\n")
+
+
+async def is_waiting_for_more(pid: int, pipe: IO[bytes]) -> bool | None:
+    """Return True if a process has read everything from a pipe, and its main thread is waiting; otherwise None."""
+    await trio.lowlevel.checkpoint()
+    [unread] = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
+    state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return True if unread == 0 and state == "S" else None
 
 
 def test_user_add_applies_rules_of_api(tmp_path):
