@@ -1,1 +1,1 @@
-"""Benchmarks of all documented figures, run on one machine."""
+"""Benchmarks that measure all documented figures on one machine."""

@@ -1,11 +1,15 @@
-"""A thousand accounts: all of their workers are updated while the service is read.
+"""Update the workers of a thousand accounts while clients read from the service.
 
-The accounts are connected through the API, on the emulated platform, which stores uploads without running them. This
-program sends the pushes that confirm an upload, with the key in the upload, and again as after an hour. Then the
-service is restarted with a newer worker, which also changes the tables. The first one never pushes except in the canary
-accounts and has to halt the rollout; the second one is fixed. Both are checked with the operator's own command. The
-service polls once a second, fifteen times as often as by default; the canaries settle for 5 seconds, and the hour of
-the other accounts takes 20 seconds. The platform shares the cores with the service and gets the remaining CPU time.
+The accounts are connected through the API on the emulated platform, which stores uploads without running them. In place
+of the workers, this program sends the pushes that confirm an upload, with the key in the upload.
+
+The service is then restarted twice with a newer worker, which also changes the tables. The first newer worker pushes
+only in the canary accounts, so the service must halt the rollout. The second newer worker is fixed. Both outcomes are
+checked with `svc rollout status`.
+
+The service polls once a second, which is fifteen times the default rate. The wait after the canaries takes 5 seconds,
+and the updates of the other accounts are spread over 20 seconds instead of an hour. The platform runs on the same cores
+as the service, at a lower priority.
 """
 
 from __future__ import annotations
@@ -55,9 +59,9 @@ _ACCOUNTS, _ACCOUNTS_PER_USER = 1_000, 10
 _CONNECTED_AT_ONCE = 8
 _LOOK_EVERY_S = 1.0
 _CANARIES, _CANARY_WAIT_S, _SPREAD_S = 3, 5.0, 20.0
-# For the broken worker, so that its failures are detected soon.
+# Used with the broken worker, so that its failures are detected soon.
 _SELF_CHECK_S = 10.0
-# Updates that may wait for a report: four times the number of concurrent updates.
+# The number of updates that may be waiting for a push: four times the number of concurrent updates.
 _UNCONFIRMED = 32
 _HALTS_WITHIN_S = 600.0
 _READS_PER_SECOND, _CONNECTIONS = 50, 10
@@ -75,9 +79,9 @@ _SETTINGS = {
 
 
 class Workers:
-    """All workers of the platform. Each pushes after its upload, as its first cron would.
+    """The platform's workers. Each worker pushes after its upload, as it would in its first cron run.
 
-    `broken`: the bundle whose workers do not push, except for its first `sound` uploads.
+    `broken`: the hash of the bundle that does not push, except after its first `sound` uploads.
     """
 
     def __init__(self, emulator: Emulator) -> None:
@@ -88,7 +92,7 @@ class Workers:
         self.sound = _CANARIES
 
     async def push_until(self, wanted: int) -> None:
-        """Push for every upload until this number is reached."""
+        """Push for every upload until this number of uploads has been processed."""
         async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
             while self.pushed < wanted:
                 uploads = await self._emulator.uploads(self._seen)
@@ -118,14 +122,14 @@ class Workers:
 
 @dataclass(frozen=True)
 class Connected:
-    """An account, and an API key of its user."""
+    """An account and its user's API key."""
 
     account_id: str
     key: str
 
 
 async def update_round() -> AsyncIterator[Row]:
-    """Update all workers of a thousand accounts."""
+    """Measure the rollout of a broken worker and of a fixed worker to a thousand accounts."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as name:
         folder = Path(name)
         next_bundle, broken = folder / "bundle", folder / "broken"
@@ -190,7 +194,7 @@ async def update_round() -> AsyncIterator[Row]:
 
 
 async def _add_users(store: Store) -> list[str]:
-    """Add a user for every ten accounts and return their keys."""
+    """Add a user for every ten accounts. Return the users' API keys."""
     values = []
     for number in range(-(-_ACCOUNTS // _ACCOUNTS_PER_USER)):
         now = system_clock()
@@ -207,13 +211,13 @@ async def _add_users(store: Store) -> list[str]:
 async def _connect_all(
     service: Service, emulator: Emulator, workers: Workers, values: Sequence[str]
 ) -> list[Connected]:
-    """Connect all accounts, several at a time, and return once every worker has confirmed."""
+    """Connect all accounts, several at a time. Return them once every account is ready."""
     connected: list[Connected] = []
     todo = iter(range(_ACCOUNTS))
 
     async def some() -> None:
         for number in todo:
-            # Consecutive accounts belong to different users, who may make six concurrent calls each.
+            # Consecutive accounts belong to different users, because each user may have only six concurrent calls.
             key = values[number % len(values)]
             customer = await emulator.create_account(subdomain=f"customer-{number}")
             own = replace(service, headers={"Authorization": f"Bearer {key}"})
@@ -240,7 +244,7 @@ async def _read(service: Service, connected: Sequence[Connected], seconds: float
 
 
 def _copy_as_broken(bundle: Path, into: Path) -> None:
-    """Copy the bundle with another digest. Its workers are only broken in what they report."""
+    """Copy the bundle with another hash. The code works; `Workers` does not push for it."""
     shutil.copytree(bundle, into)
     manifest = json.loads((into / "manifest.json").read_text())
     module = (into / manifest["main_module"]).read_bytes() + b"\n// broken"
@@ -250,20 +254,20 @@ def _copy_as_broken(bundle: Path, into: Path) -> None:
 
 
 async def _halted(workers: Workers, settings: dict[str, str]) -> tuple[float, int]:
-    """Wait for the halt and return the seconds that it took and the number of accounts updated by then."""
+    """Wait until the rollout halts. Return the number of seconds and the number of updated accounts."""
     before, began = workers.pushed, time.perf_counter()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(workers.push_until, before + _ACCOUNTS)
         with trio.fail_after(_HALTS_WITHIN_S):
             await _rollout(settings, "state   halted: too many updates failed")
         took_s = time.perf_counter() - began
-        await trio.sleep(5 * _LOOK_EVERY_S)  # running updates end, and none is started
+        await trio.sleep(5 * _LOOK_EVERY_S)  # running updates end, and no others may start
         nursery.cancel_scope.cancel()
     return took_s, workers.pushed - before
 
 
 async def _rollout(settings: dict[str, str], wanted: str) -> None:
-    """Wait until `svc rollout status` prints this."""
+    """Wait until `svc rollout status` prints `wanted`."""
     environ = {**os.environ, **settings}
     while True:
         told = await trio.run_process(
@@ -275,9 +279,9 @@ async def _rollout(settings: dict[str, str], wanted: str) -> None:
 
 
 def _updates(bundle: str) -> Tx[list[StoredRow]]:
-    """Return the accounts' updates in the order of their start.
+    """Return the accounts' updates in the order in which they started.
 
-    Raises AssertionError if one has failed or some are missing.
+    Raises AssertionError if an update failed or is missing.
     """
     rows = yield sql(
         "select o.state, o.created_at, o.updated_at from rollout_accounts m join operations o"
@@ -291,7 +295,10 @@ def _updates(bundle: str) -> Tx[list[StoredRow]]:
 
 
 def _durations(updates: Sequence[StoredRow]) -> str:
-    """Return the seconds of the canaries and of the others. Raises AssertionError if the others started too early."""
+    """Return the durations, in seconds, of the canaries' and the other accounts' updates.
+
+    Raises AssertionError if the others started too early.
+    """
     canaries, others = updates[:_CANARIES], updates[_CANARIES:]
     if others[0]["created_at"] < max(one["updated_at"] for one in canaries) + _CANARY_WAIT_S * 1000:
         raise AssertionError("the others started too early")
@@ -302,7 +309,7 @@ def _durations(updates: Sequence[StoredRow]) -> str:
 
 
 def _most_in_window(calls: Sequence[dict[str, object]]) -> int:
-    """Return the maximum number of calls of one token in any five minutes."""
+    """Return the maximum number of calls that any token made in any five minutes."""
     times: dict[object, list[int]] = {}
     for call in calls:
         times.setdefault(call["token_id"], []).append(int(str(call["at"])))

@@ -1,4 +1,4 @@
-"""An idle service with the accounts of a store: `python -m bench.at_rest URL` prints its cost as JSON."""
+"""`python -m bench.at_rest URL` starts the supervisor on a store and prints its start time and memory as JSON."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from svc.config import Config, StoreConfig
 from svc.store import open_store
 from svc.worker.bundle import load_bundle
 
-_NOTHING = cast("Any", None)  # the platform is not called: nothing is due yet
+_NOTHING = cast("Any", None)  # not used, because no account has anything due
 
 
 async def main(url: str) -> None:
-    """Start the supervisor and measure."""
+    """Start the supervisor, and print its start time, its memory, and the number of accounts that it found."""
     config = Config(store=StoreConfig(url=SecretStr(url)))
     async with open_store(config.store) as store:
         context = Context(store, _NOTHING, _NOTHING, config, system_clock, load_bundle(), "")

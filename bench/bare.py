@@ -1,4 +1,4 @@
-"""The simplest endpoint of the stack, as a process: `python -m bench.bare` prints its URL and serves until killed."""
+"""The simplest endpoint on the same stack. `python -m bench.bare` prints its URL and serves it until killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def bare() -> dict[str, bool]:
 
 
 async def main() -> None:
-    """Serve with the library's default server, except that connections are not closed after 1,000 requests."""
+    """Run the library's default server. Connections are not closed after 1,000 requests, unlike by default."""
     config = Config()
     config.keep_alive_max_requests = 10**9
     config.bind = ["127.0.0.1:0"]

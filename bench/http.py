@@ -1,4 +1,4 @@
-"""The service over HTTP: `svc serve` as a process, with a load generator beside it."""
+"""Measure the service over HTTP: `svc serve` runs as a process beside a load generator."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from svc.config import StoreConfig
 
 _TARGETS = 50
-# Accounts whose workers push in turn. Pushes of a single account would all change the same rows.
+# The number of accounts whose workers push in turn. A single account's pushes would all change the same rows.
 _ACCOUNTS = 100
 _LINKS = 1_000
 _ROUNDS = 3
-# The two sides of a ratio are measured alternately for short times, so that noise affects both.
+# The two sides of a ratio are measured alternately in short rounds, so that noise affects both.
 _READ_ROUNDS = 8
 _SHORT_S = 1.5
 _SECONDS = 3.0
-# These limits are so high that the load does not reach them.
+# Limits that are too high for the load to reach.
 _UNLIMITED = {
     f"SVC_LIMITS_{name}_PER_MINUTE": "1000000000" for name in ("REQUESTS", "REPORT_READS", "SIGN_INS", "PUSHES")
 }
@@ -67,7 +67,7 @@ class Place:
         self.site_ids = site_ids
 
     async def load(self, requests: Iterator[bytes], *, connections: int, seconds: float | None = None) -> Load:
-        """Run `bench.load.load` on this service."""
+        """Run `bench.load.load` against this service."""
         return await load(self.port, self.pid, lambda: requests, connections=connections, seconds=seconds or _SECONDS)
 
     def get(self, path: str) -> Iterator[bytes]:
@@ -75,7 +75,7 @@ class Place:
         return itertools.repeat(request("GET", path, Authorization=f"Bearer {self.key}"))
 
     def pushes(self, accounts: int) -> Iterator[bytes]:
-        """Yield pushes for these accounts in turn. Each has an hour and a day for 50 targets, and counts grow."""
+        """Yield pushes for these accounts in turn. Each push has an hour and a day for 50 targets. Counts increase."""
         day = NOW // DAY_MS - 3
         for number in itertools.count():
             worker_key, link_ids = self.workers[number % accounts]
@@ -98,7 +98,7 @@ class Place:
 
 @asynccontextmanager
 async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
-    """Run a service on this store."""
+    """Run a service on this store, with an account and its links."""
     async with open_store(config) as store:
         await store.run(users.add_user(_EMAIL, hash_password(_PASSWORD), NOW))
         user_id = await add_user(store)
@@ -120,7 +120,7 @@ async def open_place(config: StoreConfig, folder: Path) -> AsyncIterator[Place]:
 
 @asynccontextmanager
 async def on(engine: Engine) -> AsyncIterator[Place]:
-    """Run a service on this engine. With PostgreSQL, the database server runs on the same cores."""
+    """Run a service on this database engine. PostgreSQL's server runs on the same cores."""
     with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
         async with new_config(engine) as config, open_place(config, Path(folder)) as place:
             yield place
@@ -148,7 +148,7 @@ def _nothing() -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Results relative to the bare stack, as medians of short rounds: ratios of time and CPU, and our own figures."""
+    """Medians of short rounds: our time and CPU relative to the bare stack, and our own figures."""
 
     by_time: float
     by_cpu: float
@@ -172,7 +172,7 @@ async def compared(place: Place, bare: tuple[int, int], path: str, *, connection
 
 
 async def reads() -> AsyncIterator[Row]:
-    """Measure an authenticated read with 50 connections, and lists with clicks and views of seven days."""
+    """Measure an authenticated read over 50 connections, and lists with the clicks and views of seven days."""
     for engine in ENGINES:
         async with open_bare() as bare, on(engine) as place:
             one = await compared(place, bare, f"/v1/links/{place.link_ids[0]}", connections=50, rounds=_READ_ROUNDS)
@@ -195,9 +195,11 @@ def _second(found: Compared) -> str:
 
 
 async def pushes() -> AsyncIterator[Row]:
-    """Measure pushes of 50 targets, an hour and a day each, on 16 connections; committed before the response.
+    """Measure pushes over 16 connections. Each push has an hour and a day for 50 targets.
 
-    With a hundred accounts in turn, each row is on a separate page. With one account, all pushes change the same rows.
+    Pushes are committed before the response.
+    If a hundred accounts push in turn, each row is on a separate page. With one account, all pushes change the same
+    rows.
     """
     for engine in ENGINES:
         async with open_bare() as bare, on(engine) as place:
@@ -218,7 +220,7 @@ async def pushes() -> AsyncIterator[Row]:
 
 
 async def live_reports() -> AsyncIterator[Row]:
-    """Measure reports that read the account's own database on the emulated platform, without caching."""
+    """Measure reports that read the account's own database on the emulated platform. They are not cached."""
     for engine in ENGINES:
         async with (
             open_emulator(no_runtime=True, **LENIENT) as emulator,
@@ -268,7 +270,7 @@ async def _connected(service: Service, emulator: Emulator) -> str:
 
 
 async def sign_ins() -> AsyncIterator[Row]:
-    """Measure sign-ins, whose time is dominated by the password hash."""
+    """Measure sign-ins. The password hash takes most of the time."""
     body = json.dumps({"email": _EMAIL, "password": _PASSWORD}).encode()
     for engine in ENGINES:
         async with on(engine) as place:

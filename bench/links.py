@@ -1,7 +1,8 @@
-"""Ten thousand links of one account: created and listed over HTTP, written to the worker's database, and clicked.
+"""Measure an account with ten thousand links: creating, listing, writing to the worker's database, and clicking.
 
-The account is connected to the emulated platform by the running service. Clicks are compared with those of a second
-account with one link: in the bare runtime by CPU, as in bench.worker, and for a new isolate by the time at the edge.
+The running service connects the account to the emulated platform. Clicks are compared with those in a second account,
+which has only one link. For warm isolates, the CPU time in the bare runtime is compared, as in bench.worker. For new
+isolates, the time at the emulated edge is compared.
 """
 
 from __future__ import annotations
@@ -64,14 +65,17 @@ class Connected:
 
 
 class Place:
-    """The service, the platform, and the accounts with many links, with one, and with some created one by one."""
+    """The service, the platform and three accounts.
+
+    `many` has many links, `one` has one link, and `some` has links that were created one by one.
+    """
 
     def __init__(self, service: Service, emulator: Emulator, many: Connected, one: Connected, some: Connected) -> None:
         self.service, self.emulator = service, emulator
         self.many, self.one, self.some = many, one, some
 
     async def rows(self, what: str, of: Connected) -> int:
-        """Return the account's total of `rows_read` or `rows_written`."""
+        """Return the account's total number of rows read or written (`what`: `rows_read` or `rows_written`)."""
         days = (await self.emulator.state())["accounts"][of.customer.account_id]["usage"]
         return sum(day[what] for day in days.values())
 
@@ -129,7 +133,7 @@ async def _connect(service: Service, emulator: Emulator, zone: str) -> Connected
 
 
 async def one_account() -> AsyncIterator[Row]:
-    """Measure creating, syncing, listing and first clicks."""
+    """Measure creating, syncing and listing links, and the first click in a new isolate."""
     async with open_place() as place:
         async for row in _made(place):
             yield row
@@ -189,7 +193,7 @@ async def _one_by_one(place: Place, of: Connected, first: int) -> float:
 
 
 async def _sync_cost(place: Place, written: int) -> str:
-    """Return the account's calls in the log, and the rows written beyond `written`."""
+    """Return the number of the account's API calls, and the number of rows written beyond `written`."""
     account = f"/accounts/{place.many.customer.account_id}/"
     calls = [call for call in await place.emulator.requests() if call["path"].startswith(account)]
     return f"{len(calls)} {await place.rows('rows_written', place.many) - written:,}"
@@ -233,7 +237,7 @@ async def _listed(place: Place) -> AsyncIterator[Row]:
 
 
 async def _first_clicks(place: Place) -> AsyncIterator[Row]:
-    """Measure the first click of a new isolate, with many links and with one, alternately."""
+    """Measure the first click in a new isolate. Accounts with many links and with one link alternate."""
     both = (place.many, place.one)
     took: dict[str, list[float]] = {of.host: [] for of in both}
     read = {of.host: 0 for of in both}
@@ -253,7 +257,7 @@ async def _first_clicks(place: Place) -> AsyncIterator[Row]:
 
 
 async def _click(place: Place, host: str, code: str) -> float:
-    """Return the seconds of one click."""
+    """Return the duration of one click in seconds."""
     port = int(place.emulator.edge.rpartition(":")[2])
     began = time.perf_counter()
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
@@ -262,7 +266,7 @@ async def _click(place: Place, host: str, code: str) -> float:
 
 
 async def warm_clicks() -> AsyncIterator[Row]:
-    """Measure redirects of a running isolate, with many links and with one, alternately, by CPU of its process."""
+    """Measure the CPU time of redirects in a running isolate. Databases with many links and one link alternate."""
     chance = random.Random(1)
     async with open_bare() as many, open_bare() as one:
         for bare, links in ((many, _LINKS), (one, 1)):

@@ -1,4 +1,4 @@
-"""The figures of long lists: a hundred thousand links of one account, with clicks on half of their days."""
+"""Measure long lists: a hundred thousand links in one account, with clicks on half of their days."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TODAY = day_of(NOW)
 
 
 async def lists() -> AsyncIterator[Row]:
-    """Measure pages of each order, a search that finds one link, and the order by clicks."""
+    """Measure pages in each order, including the order by clicks, and a search that finds one link."""
     async with new_store() as store:
         async for row in _lists(store, "SQLite"):
             yield row

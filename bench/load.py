@@ -1,4 +1,4 @@
-"""A load generator for one process: prepared requests over persistent connections, as fast as they are answered."""
+"""A load generator in one process. It sends prepared requests over persistent connections, without pauses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Load:
-    """The cost of a load: requests per second, and CPU of the server's process per request, in microseconds."""
+    """The result of a load: requests per second, and the server process's CPU time per request in microseconds."""
 
     per_second: float
     cpu_us: float
@@ -82,10 +82,10 @@ async def paced(
     connections: int,
     seconds: float = math.inf,
 ) -> None:
-    """Send requests at a fixed rate for `seconds`. `took_ms` collects the duration of each.
+    """Send requests at a fixed rate for `seconds`. Add each duration to `took_ms`.
 
-    The duration includes the wait since the scheduled time, so that a slow request also delays the ones after it.
-    Raises AssertionError if a response is not 200.
+    A duration includes the wait since the scheduled time, so that the delay of requests behind a slow request counts.
+    Raises AssertionError if the status of a response is not 200.
     """
     began = trio.current_time()
 
@@ -127,7 +127,7 @@ class _Kept:
 
 
 async def exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> bool:
-    """Send a request and read its response; return True if the connection stays open.
+    """Send a request and read its response. Return True if the connection stays open.
 
     Raises AssertionError if the response has another status.
     """

@@ -1,6 +1,7 @@
-"""Waiting times of visitors while the worker's database is slow, silent or failing, in the real runtime.
+"""Measure how long visitors wait while the worker's database is slow, silent or failing, in the real runtime.
 
-20,000 requests, one in 25 of which disconnects. A known target is one for which the isolate has already responded.
+There are 20,000 requests, and the client disconnects in 1 of 25. A target is known to an isolate once the isolate has
+responded for it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _EXPECTED = {302, 204, 503}
 
 
 async def outage() -> AsyncIterator[Row]:
-    """Measure errors, waits and counts in one storm."""
+    """Measure errors, waiting times and counts in one run."""
     async with open_installed_worker(BUNDLE) as worker:
         storm = await run_storm(worker, REQUESTS, random.Random(SEED))
         counted = await views_counted(worker, await worker.clock(12 * HOUR_MS / 1000))

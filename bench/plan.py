@@ -1,4 +1,4 @@
-"""Daily rows used by a worker on the free plan, as counted by the emulated platform."""
+"""Measure the daily database rows that a worker uses on the free plan, as counted by the emulated platform."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
 SITES, LINKS = 10, 500
-# An isolate serves this number of requests and is gone when the next one starts.
+# In each period of five minutes, a new isolate serves this number of requests.
 ISOLATE_MINUTES, REQUESTS = 5, 20
 HOUR_MINUTES, DAY_HOURS = 60, 24
 IMPORTED, A_VERSION = 10_000, 100
@@ -25,13 +25,13 @@ MAX_READ, MAX_WRITTEN = 5_000_000, 100_000
 
 
 class Usage(NamedTuple):
-    """Rows of one or several days."""
+    """The number of rows read and written in one or more days."""
 
     read: int
     written: int
 
     def since(self, before: Usage) -> Usage:
-        """Return the difference to `before`."""
+        """Return the usage since `before`."""
         return Usage(self.read - before.read, self.written - before.written)
 
     def __str__(self) -> str:
@@ -39,7 +39,7 @@ class Usage(NamedTuple):
 
 
 async def usage(worker: InstalledWorker) -> Usage:
-    """Return the account's total usage so far."""
+    """Return the account's usage so far."""
     days = (await worker.emulator.state())["accounts"][worker.customer.account_id]["usage"].values()
     return Usage(sum(day["rows_read"] for day in days), sum(day["rows_written"] for day in days))
 
@@ -94,7 +94,7 @@ async def _first_answer(worker: InstalledWorker, ask: Callable[[], Awaitable[Non
 
 
 async def import_usage() -> AsyncIterator[Row]:
-    """Measure an import of links, written as the service writes them, while an isolate serves others."""
+    """Measure an import of links while an isolate serves other links. Rows are written as the service writes them."""
     async with open_installed_worker(BUNDLE) as worker:
         await worker.configure({"host": {"host": LINK_HOST}})
         before = await usage(worker)

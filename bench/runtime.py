@@ -1,7 +1,7 @@
-"""The worker in the bare runtime, without the emulated edge, so that only the worker's own cost is measured.
+"""Run the worker in the bare runtime, without the emulated edge, so that only the worker's own cost is measured.
 
-Two workerd processes: one with the worker and a no-op worker on separate ports, the other with the database, to
-separate its cost as far as possible.
+There are two workerd processes. One has the worker and, on another port, a worker that does nothing. The other has the
+database, so that its cost is separate as far as possible.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BUNDLE = Path(__file__).parents[1] / "svc" / "bundle"
 NOTHING = """export default { fetch: () =>
   new Response(null, { status: 302, headers: { location: "https://a.example/" } }) }"""
-# The worker's D1 binding calls this service, which adds the database's name for the databases' process.
+# The worker's D1 binding calls this service, which adds the database's name and forwards the call to the other process.
 BINDING = """export default { fetch: async (request, env) => env.D1.fetch(
   `http://d1/query?db=bench&resultsFormat=${new URL(request.url).searchParams.get("resultsFormat")}`,
   { method: "POST", body: await request.arrayBuffer() }) }"""
@@ -33,19 +33,22 @@ SETTINGS = {"INSTALL": "i", "PUSH_SECOND": "420", "PUSH_URL": "http://127.0.0.1:
 
 
 class Bare:
-    """The running processes: `worker_port`, `nothing_port`, and the CPU usage of the worker's process."""
+    """The running processes.
+
+    `worker_port` is the port of the worker, and `nothing_port` that of the worker that does nothing.
+    """
 
     def __init__(self, worker_port: int, nothing_port: int, pid: int, databases: httpx.AsyncClient) -> None:
         self.worker_port, self.nothing_port = worker_port, nothing_port
         self._pid, self._databases = pid, databases
 
     def cpu_us(self) -> float:
-        """Return the CPU time of the worker's process so far (Linux: schedstat's first figure, ns)."""
+        """Return the CPU time of the worker's process so far in microseconds (Linux: first field of schedstat)."""
         stats = Path(f"/proc/{self._pid}/task").glob("*/schedstat")
         return sum(int(stat.read_text().split()[0]) for stat in stats) / 1_000
 
     async def sql(self, sql: str, *params: Any) -> list[dict[str, Any]]:
-        """Return the rows of one statement."""
+        """Run a statement and return its rows."""
         body = [{"sql": sql, "params": list(params)}]
         answer = (await self._databases.post("/query", params={"db": "bench"}, json=body)).json()
         assert isinstance(answer, list), answer
@@ -53,11 +56,11 @@ class Bare:
         return rows
 
     async def configure(self, rows: Mapping[str, object]) -> None:
-        """Create the schema and write configuration as the service does."""
+        """Create the schema, and write the configuration as the service does."""
         for migration in json.loads((BUNDLE / "manifest.json").read_text())["migrations"]:
             for statement in migration:
                 await self.sql(statement)
-        # In one parameter, because a call per link would be ten thousand calls.
+        # Send all rows in one parameter, because one call per link would be ten thousand calls.
         await self.sql(
             "insert into config(key, version, body) select key, 1, value from json_each(?)", json.dumps(dict(rows))
         )

@@ -1,10 +1,15 @@
-"""A hundred thousand accounts in one process: start, idle time, one hour of pushes, health checks, queued calls.
+"""Measure a hundred thousand accounts in one process: start, idle time, pushes, health checks and queued calls.
 
-Two things are sampled. Of the hour of pushes, one minute is run with all the workers that push in it, each over its own
-connection at its own second; then the same workers push all at the same time, as before seconds were assigned. They
-have ten links each, the other accounts none. Of the health checks, those of twenty accounts on the emulated platform
-are run repeatedly, all thorough like the daily ones. The load generator shares the machine with the service, so CPU
-figures are more reliable than durations. SVC_BENCH_ACCOUNTS=10000 reduces the number of accounts.
+Pushes and health checks are sampled:
+
+- Of the hourly pushes, one minute is run. Each worker that pushes in this minute uses its own connection and pushes at
+  its own second. The same workers then push all at the same time. They have ten links each; the other accounts have
+  none.
+- The health checks of twenty accounts on the emulated platform are run repeatedly. All of them are thorough, like the
+  daily ones.
+
+The load generator runs on the same machine as the service, so CPU figures are more reliable than durations.
+SVC_BENCH_ACCOUNTS=10000 reduces the number of accounts.
 """
 
 from __future__ import annotations
@@ -57,7 +62,7 @@ if TYPE_CHECKING:
 
 _ACCOUNTS = int(os.environ.get("SVC_BENCH_ACCOUNTS", "100000"))
 _TARGETS = 10
-_MINUTE = 17  # minute of the hour; any of 3 to 52
+_MINUTE = 17  # the minute of the hour that is run; any minute from 3 to 52 is possible
 _BATCH = 5_000
 _CHECKED_ACCOUNTS = 20
 _CHECKS_S = 20.0
@@ -68,7 +73,7 @@ _REST_S = 60.0
 
 @asynccontextmanager
 async def _stored(config: StoreConfig, user_id: int) -> AsyncIterator[None]:
-    """Store the accounts in an idle state: healthy, just pushed, checked within the last day."""
+    """Store idle accounts, which are healthy, have just pushed, and were checked within the last day."""
     async with open_store(config) as store:
         for first in range(0, _ACCOUNTS, _BATCH):
             await store.run(_accounts(user_id, range(first, min(first + _BATCH, _ACCOUNTS))))
@@ -79,7 +84,7 @@ async def _stored(config: StoreConfig, user_id: int) -> AsyncIterator[None]:
 
 
 def _edge_id(number: int) -> str:
-    """Return an id like the platform's, the same in each run."""
+    """Return an id in the platform's format. It is the same in each run."""
     return digest(f"edge {number}")[:32]
 
 
@@ -123,7 +128,7 @@ def _links(user_id: int, numbers: Sequence[int]) -> Tx[None]:
 
 
 def _push(number: int, hour: int) -> bytes:
-    """Return the push of the hour before `hour` (epoch ms) and its day so far."""
+    """Return the push with the counts of the hour before `hour` (epoch ms), and of its day so far."""
     at = hour - HOUR_MS
     day = day_of(at)
     rows = [[target, 10, 1, 5] for target in _link_ids(number)]
@@ -140,9 +145,10 @@ def _push(number: int, hour: int) -> bytes:
 
 
 async def _send_all(port: int, pushes: Sequence[tuple[float, bytes]]) -> list[float]:
-    """Send each push after its delay in seconds, over its own connection; return sorted durations of accepted ones, ms.
+    """Send each push after its delay in seconds, over its own connection.
 
-    Above its connection limit, the service closes the connections that wait longest. A worker would retry.
+    Return the sorted durations of the accepted pushes in ms. Beyond its connection limit, the service closes the
+    connections that have been waiting longest. A real worker would retry.
     """
     began = trio.current_time()
     took_ms: list[float] = []
@@ -169,7 +175,7 @@ def _memory_mb(pid: int) -> float:
 
 
 async def hour() -> AsyncIterator[Row]:
-    """Measure the start, an idle minute, and one minute of the hour's pushes."""
+    """Measure the start, an idle minute, and one minute of the hourly pushes."""
     numbers = _pushing(_MINUTE)
     for engine in ENGINES:
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
@@ -218,7 +224,7 @@ async def _at_work(engine: str, service: Service, numbers: Sequence[int], starte
 
 
 async def health_checks() -> AsyncIterator[Row]:
-    """Measure the calls and CPU of a health check."""
+    """Measure the number of calls and the CPU time of a health check."""
     async with (
         open_emulator(no_runtime=True, **LENIENT) as emulator,
         new_config("SQLite") as config,
@@ -235,7 +241,7 @@ async def health_checks() -> AsyncIterator[Row]:
             "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
             "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
             "SVC_LIMITS_ACCOUNTS": str(_CHECKED_ACCOUNTS),
-            "SVC_TIMING_HEALTH_EVERY_S": "0.1",  # one in six is thorough; daily ones always are
+            "SVC_TIMING_HEALTH_EVERY_S": "0.1",  # a thorough check is due after six of these intervals
             "SVC_TIMING_HEALTH_WELL_EVERY_S": "1",
         }
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
@@ -265,7 +271,7 @@ async def health_checks() -> AsyncIterator[Row]:
 
 
 class _SlowPlatform(Edge):
-    """A client of a platform that responds to each call after 0.3 s, and never to calls of the account `silent`."""
+    """A client for a platform that responds to each call after 0.3 s, but never for the account `silent`."""
 
     async def _send_and_receive(self, token: SecretStr, exchange: Exchange) -> HttpAnswer:
         del token
@@ -284,7 +290,7 @@ class _Asking:
     waits_ms: list[float] = field(default_factory=list)  # of the occasional callers
 
     async def continuously(self, account: str, user_id: int) -> None:
-        """Call continuously."""
+        """Make calls without pauses."""
         access = self.edge.access(account, "token", user_id)
         while True:
             with suppress(EdgeUnavailable):
@@ -292,7 +298,7 @@ class _Asking:
                 self.done += 1
 
     async def occasionally(self, account: str, user_id: int) -> None:
-        """Call once a second."""
+        """Make a call once a second."""
         access = self.edge.access(account, "token", user_id)
         while True:
             asked_at = trio.current_time()
@@ -302,7 +308,10 @@ class _Asking:
 
 
 async def _asked(concurrency: int) -> tuple[float, list[float]]:
-    """Return calls per second at full load, and the waits of occasional callers beside a user at their limit, ms."""
+    """Return the number of calls per second at full load, and the waits of occasional callers in ms.
+
+    Beside the occasional callers, another user makes as many calls as the user's limit allows.
+    """
     config = EdgeConfig(concurrency=concurrency, calls_per_token=1_000_000)
     none = cast("Any", None)
     asking = _Asking(_SlowPlatform(config, none, 1, Metrics()))
@@ -321,7 +330,7 @@ async def _asked(concurrency: int) -> tuple[float, list[float]]:
 
 
 async def calls() -> AsyncIterator[Row]:
-    """Measure calls to the platform with concurrency 16 and 64, in simulated time: only the scheduling is measured."""
+    """Measure calls to the platform, 16 and 64 at a time. Time is simulated, so only the scheduling is measured."""
     for concurrency in (16, 64):
         run = partial(trio.run, _asked, concurrency, clock=trio.testing.MockClock(autojump_threshold=0))
         rate, waits_ms = await trio.to_thread.run_sync(run)

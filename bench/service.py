@@ -1,4 +1,4 @@
-"""Figures of the service's parts: pushes in the store, and idle accounts."""
+"""Measure parts of the service: pushes in the store, and idle accounts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOW = system_clock() // HOUR_MS * HOUR_MS
 
 @asynccontextmanager
 async def new_config(engine: Engine) -> AsyncIterator[StoreConfig]:
-    """Create the configuration of an empty store. PostgreSQL's server is started here, with durable commits."""
+    """Create the configuration for an empty store. For PostgreSQL, this starts a server with durable commits."""
     if engine == "SQLite":
         with tempfile.TemporaryDirectory(prefix="svc-bench-") as folder:
             yield StoreConfig(url=SecretStr(f"sqlite:///{folder}/svc.db"))
@@ -62,7 +62,7 @@ async def new_store() -> AsyncIterator[Store]:
 
 
 async def add_account(store: Store, user_id: int, targets: int) -> tuple[str, list[str]]:
-    """Add a ready account with a link host and `targets` links; return the ids of the account and the links."""
+    """Add a ready account with a link host and `targets` links. Return the account's id and the links' ids."""
     account_id = new_id("acc")
     await store.run(
         accounts.add_account(
@@ -79,13 +79,13 @@ async def add_account(store: Store, user_id: int, targets: int) -> tuple[str, li
 
 
 def _at_work(account_id: str) -> Tx[None]:
-    """Mark the account so that nothing is due. Otherwise its actor would run, or crash, during the measurement."""
+    """Mark the account so that nothing is due. Otherwise, its actor would run, or crash, during the measurement."""
     yield sql("update accounts set state = 'ready', heard_at = $2 where id = $1", account_id, NOW)
     yield sql("update link_hosts set state = 'active' where account_id = $1", account_id)
 
 
 async def add_links(store: Store, user_id: int, account_id: str, count: int) -> list[str]:
-    """Add this number of links and return their ids."""
+    """Add `count` links and return their ids."""
     ids = [new_id("lnk") for _ in range(count)]
     await store.run(_links(user_id, account_id, ids))
     return ids
@@ -103,7 +103,7 @@ def _links(user_id: int, account_id: str, ids: list[str]) -> Tx[None]:
 
 
 def add_counted(user_id: int, account_id: str, link_ids: Sequence[str], sites: int) -> Tx[list[str]]:
-    """Add sites, and 30 days of views for them and for these links; return the sites' ids."""
+    """Add sites, and 30 days of views for these sites and for the given links. Return the sites' ids."""
     site_ids = [new_id("site") for _ in range(sites)]
     yield many(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
@@ -126,7 +126,7 @@ def add_counted(user_id: int, account_id: str, link_ids: Sequence[str], sites: i
 
 
 async def add_user(store: Store) -> int:
-    """Add a user and return the id."""
+    """Add a user and return the user's id."""
     user = await store.run(users.add_user(f"{new_id('user')}@example.com", "no password", NOW, confirmed=True))
     if user is None:
         raise AssertionError("the address is already in use")
@@ -134,7 +134,7 @@ async def add_user(store: Store) -> int:
 
 
 async def pushes() -> AsyncIterator[Row]:
-    """Measure pushes of 50 targets, an hour and a day each, committed before the response."""
+    """Measure pushes with an hour and a day for 50 targets. Each push is committed before the response."""
     async with new_store() as store:
         account_id, ids = await add_account(store, await add_user(store), _TARGETS)
         counts = [(target, 10, 1, 5) for target in ids]
@@ -160,7 +160,7 @@ async def pushes() -> AsyncIterator[Row]:
 
 
 async def at_rest() -> AsyncIterator[Row]:
-    """Measure startup time and memory with many accounts, in a separate process."""
+    """Measure the startup time and memory of a separate process with many accounts."""
     for engine in ENGINES:
         for count, to_reach_s in ((10_000, "2"), (100_000, "")):
             async with new_config(engine) as config:

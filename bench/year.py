@@ -1,12 +1,13 @@
-"""A year of many accounts in a few minutes: their workers push to the real application, whose clock is moved.
+"""Simulate a year with many accounts. Their workers push to the real application, with a simulated clock.
 
-A worker's counts are a function of its account and the day, so the whole year is recounted at the end without using any
-data of the service. Workers are away for days and catch up, pushes arrive twice and late, and housekeeping runs once a
-day. At the end every day of each target, the hours within retention, and the reports must equal the second count.
+A worker's counts are a function of its account and the day, so the whole year can be counted again at the end without
+the service's data. Workers are offline for days and catch up, pushes arrive twice or late, and housekeeping runs once a
+day. At the end, each target's days, the hours within retention, and the reports must equal the second count.
 
-A real year of 200 accounts has 1.75 million pushes. Here a worker pushes its day in three parts after midnight, as
-after an absence, and a target has views in a few hours per day: the same number of day rows and a third of the hour
-rows. `SVC_BENCH_WHOLE_YEAR=1` runs all of it: a push for each hour, and each target in each hour.
+A real year with 200 accounts has 1.75 million pushes. In the short simulation, a worker pushes each day in three parts
+after midnight, as after an absence. A target has views in only a few hours per day. This yields the same number of day
+rows and a third of the hour rows. With `SVC_BENCH_WHOLE_YEAR=1`, workers push every hour, and every target has views in
+every hour.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
     from bench.service import Engine
     from svc.store.tx import Store, Tx
 
-_NOTHING = cast("Any", None)  # neither the platform nor an actor is used
+_NOTHING = cast("Any", None)  # not used, because there is no platform and no actor runs
 _FIRST_DAY = day_of(system_clock()) - 400
-# A push arrives a few minutes after the day has ended. Housekeeping deletes expired rows once a day.
+# Pushes arrive a few minutes after the end of the day. Housekeeping deletes expired rows once a day.
 _PUSHED_AT_MS = 11 * 60_000
 _PARTS_A_PUSH = 20
 _SEED = 1
@@ -57,9 +58,10 @@ _REPORTS = 300
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a simulation. `cuts`: the hours of a day at which the counts so far become a part.
+    """The size of a simulation.
 
-    `at_once`: the parts of a day are in one push; otherwise each has its own. `hours`: hours with views per day.
+    `cuts`: the hours of the day at which the counts so far become a part. `at_once`: True if one push contains all of a
+    day's parts, False if each part has its own push. `hours`: the number of hours per day with views.
     """
 
     accounts: int
@@ -70,12 +72,12 @@ class Shape:
     hours: int = 6
 
     def whole(self) -> Shape:
-        """Return the same shape with a push for every hour."""
+        """Return a copy of the shape with a push for every hour."""
         return Shape(self.accounts, self.targets, self.days, tuple(range(1, 25)), at_once=False, hours=24)
 
 
 def counted(account: int, targets: Sequence[str], day: int, hours: int) -> dict[int, dict[str, Counts]]:
-    """Return a worker's counts of a day, by hour and target. They depend on the arguments only."""
+    """Return a worker's counts for a day, by hour and target. They depend only on the arguments."""
     chance = random.Random(f"{_SEED} {account} {day}")
     found: dict[int, dict[str, Counts]] = {}
     for target in targets:
@@ -88,7 +90,7 @@ def counted(account: int, targets: Sequence[str], day: int, hours: int) -> dict[
 
 
 def day_sums(hours: dict[int, dict[str, Counts]], until: int = 24) -> dict[str, Counts]:
-    """Return the totals of a day up to an hour. Half of the visitors are assumed to return in another hour."""
+    """Return a day's totals up to an hour. Half of the visitors are assumed to return in another hour."""
     sums: dict[str, Counts] = {}
     for hour in sorted(hours):
         if hour < until:
@@ -98,7 +100,7 @@ def day_sums(hours: dict[int, dict[str, Counts]], until: int = 24) -> dict[str, 
 
 
 class Worker:
-    """One account's worker: its outbox and its absences."""
+    """One account's worker, with its outbox and its absences."""
 
     def __init__(self, number: int, shape: Shape) -> None:
         self.number = number
@@ -115,7 +117,7 @@ class Worker:
         self._chance = random.Random(f"{_SEED} worker {number}")
 
     def count(self, day: int) -> Iterator[list[bytes]]:
-        """Count a day and yield the pushes at each of its cuts (only at its end if `at_once`)."""
+        """Count a day. Yield the pushes at each cut, or only at the end of the day if `at_once`."""
         hours = counted(self.number, self.targets, day, self.shape.hours)
         began = 0
         for cut in self.shape.cuts:
@@ -142,7 +144,7 @@ class Worker:
                 yield self._pushes(day)
 
     def back(self) -> list[bytes]:
-        """End any absence and return the remaining pushes."""
+        """End the worker's absence, if any, and return the pushes that it has not sent yet."""
         self._away_until = 0
         return self._pushes(1)
 
@@ -156,7 +158,7 @@ class Worker:
             parts, self._outbox = self._outbox[:_PARTS_A_PUSH], self._outbox[_PARTS_A_PUSH:]
             head = {"v": 1, "install": "op_bench", "bundle": "bench", "schema": 1, "sent_at": 0, "queue": len(parts)}
             sent.append(json.dumps({**head, "error": None, "dropped": {}, "parts": parts}).encode())
-        if self._chance.random() < 0.1:  # a lost response, or a duplicate on the way
+        if self._chance.random() < 0.1:  # a response is lost, or a request arrives twice
             sent += self._chance.sample(sent, len(sent))
         return sent
 
@@ -166,7 +168,7 @@ def _rows(counts: dict[str, Counts]) -> list[list[Any]]:
 
 
 class Simulation:
-    """The service with a moved clock, the accounts' workers, and the second count."""
+    """The service with a simulated clock, the accounts' workers, and the second count."""
 
     def __init__(self, store: Store, shape: Shape) -> None:
         self.store = store
@@ -183,7 +185,7 @@ class Simulation:
         self._app: QuartTrio = create_app(Deps(self._context, _NOTHING, "https://svc.example"))
 
     def clock(self) -> int:
-        """Return the service's time."""
+        """Return the simulated time in epoch ms."""
         return self.now
 
     async def begin(self) -> None:
@@ -200,7 +202,7 @@ class Simulation:
             await self.store.run(_account(user.id, worker, self.now))
 
     async def run(self) -> None:
-        """Run all days, and let every worker return at the end."""
+        """Run all days. At the end, every worker sends its remaining pushes."""
         for day in range(_FIRST_DAY, _FIRST_DAY + self.shape.days):
             await self._day(day)
         async with trio.open_nursery() as nursery:
@@ -220,7 +222,8 @@ class Simulation:
     async def _push(self, worker: Worker, bodies: Sequence[bytes]) -> None:
         headers = {"Authorization": f"Bearer {worker.key}", "Content-Type": "application/json"}
         for body in bodies:
-            while (answer := await self._send(body, headers)).status_code == 503:  # all push at the same time: retry
+            # All workers push at the same time, so the service may be busy.
+            while (answer := await self._send(body, headers)).status_code == 503:
                 self.refused += 1
                 await trio.sleep(int(answer.headers["Retry-After"]))
             said = await answer.get_json()
@@ -240,21 +243,21 @@ class Simulation:
                 began = time.perf_counter()
 
     async def report(self, site_id: str) -> Any:
-        """Return a site's report of 30 days, over HTTP."""
+        """Read a site's report for 30 days over HTTP, and return it."""
         answer = await self._app.test_client().get(f"/v1/sites/{site_id}/report?period=30d", headers=self._headers)
         if answer.status_code != 200:
             raise AssertionError(f"a report got the response {answer.status_code} {await answer.get_data()!r}")
         return (await answer.get_json())["report"]
 
     async def report_ms(self) -> float:
-        """Return the duration of a random site's report in ms."""
+        """Read a random site's report and return the duration in ms."""
         site_id = random.choice(random.choice(self.workers).sites)  # not a secret
         began = time.perf_counter()
         await self.report(site_id)
         return (time.perf_counter() - began) * 1000
 
     async def check(self) -> int:
-        """Compare everything stored and reported with the second count. Return the number of day rows.
+        """Compare all stored and reported counts with the second count. Return the number of day rows.
 
         Raises AssertionError if something is missing, duplicated or wrong.
         """
@@ -293,7 +296,7 @@ class Simulation:
 
     async def _check_report(self, site_id: str, wanted: dict[int, Counts], last: int) -> None:
         report = await self.report(site_id)
-        expected = [wanted.get(day, Counts()) for day in range(last - 28, last + 2)]  # the clock is on the next day
+        expected = [wanted.get(day, Counts()) for day in range(last - 28, last + 2)]  # the clock shows the next day
         series = [(point["views"], point["bots"], point["visitors"]) for point in report["series"]]
         if series != [(each.views, each.bots, each.visitors) for each in expected]:
             raise AssertionError(f"the report of {site_id} differs from the second count: {report}")
@@ -323,7 +326,7 @@ def _account(user_id: int, worker: Worker, now: int) -> Tx[None]:
 
 
 async def _simulated(engine: Engine, shape: Shape, new: Shape) -> AsyncIterator[Row]:
-    """Run and check a simulation; measure reports of it and of a new store with as many accounts, alternately."""
+    """Run and check a simulation. Measure its reports, alternating with those of a new store with as many accounts."""
     shape = shape.whole() if os.environ.get("SVC_BENCH_WHOLE_YEAR") else shape
     async with (
         new_config(engine) as config,
@@ -354,20 +357,23 @@ async def _simulated(engine: Engine, shape: Shape, new: Shape) -> AsyncIterator[
 
 
 async def year() -> AsyncIterator[Row]:
-    """Simulate a year of 200 accounts."""
+    """Simulate a year with 200 accounts."""
     async for row in _simulated("SQLite", Shape(200, 20, 365), Shape(200, 20, 31)):
         yield row
 
 
 async def month() -> AsyncIterator[Row]:
-    """Simulate a month of a thousand accounts on both engines."""
+    """Simulate a month with a thousand accounts on both database engines."""
     for engine in ENGINES:
         async for row in _simulated(engine, Shape(1_000, 20, 31), Shape(1_000, 20, 2)):
             yield row
 
 
 async def size() -> AsyncIterator[Row]:
-    """Measure the size of a thousand sites with visitors in every hour: a year of days and 40 days of hours."""
+    """Measure the store's size with a thousand sites that have visitors in every hour.
+
+    It contains the daily counts of a year and the hourly counts of 40 days.
+    """
     async with new_config("SQLite") as config, open_store(config) as store:
         for _ in range(1_000):
             await store.run(_whole_year(new_id("site")))

@@ -1,7 +1,7 @@
 """`make demo`: run the whole product on this machine, from sign-up to reports.
 
 Only the platform is emulated. The service runs as in production, the worker runs in the real runtime, and a real
-browser opens a page with the snippet. Every number of the reports is checked against an independent count of the visits
+browser opens a page with the snippet. Every number in the reports is checked against an independent count of the visits
 that were sent.
 """
 
@@ -101,7 +101,7 @@ class Journey:
 
     async def run(self) -> list[str]:
         """Run all steps in order and return the numbers that differ from the visits sent."""
-        # Start the platform's clock weeks ago, so that the reports have history.
+        # Set the platform's clock back by weeks, so that the reports have history.
         await self._go_to(VISITS[0][0] + _HOUR_S)
         await self.connect()
         await self.add_site_and_link()

@@ -23,7 +23,7 @@ export default [
     files: ["src/*.js"],
     languageOptions: { globals: { ...globals.serviceworker, ...globals.worker, scheduler: "readonly" } },
     rules: {
-      // Mutable state outlives its request. Declared with keep(), it is type-checked.
+      // Module-level state outlives its request. The type check covers it only if it is declared with keep().
       "no-restricted-syntax": [
         "error",
         ...[

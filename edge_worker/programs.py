@@ -1,8 +1,8 @@
 """Start the emulator and the service, either as new processes or as forks of a prepared one.
 
-Loading either program takes a second of CPU, more than most tests need them for. Within `forking`, a process that has
-loaded both stays ready, and every program is a fork of it: a separate process with its own arguments, environment and
-output. `python -m edge_worker.programs` is the forking process; the code that only runs there is at the end.
+Loading either program takes a second of CPU time, which is longer than most tests use it. Within `forking`, a process
+that has loaded both is kept ready. Every program is then a fork of this process, with its own arguments, environment
+and output. `python -m edge_worker.programs` is the forking process; the code that only runs there is at the end.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Fork:
         self._ending = ending
 
     def poll(self) -> int | None:
-        """Return its exit status, or None while it runs."""
+        """Return its exit status, or None while it is running."""
         if self.returncode is None:
             with suppress(BlockingIOError):
                 self.returncode = _number(os.read(self._ending, _NUMBER_BYTES))
@@ -81,7 +81,7 @@ async def open_program(
 ) -> trio.Process | Fork:
     """Start `python <arguments>` (`-m module …` or `-c source …`) with a pipe as its standard output.
 
-    `stdin`, `stderr`: a file descriptor, or for `stderr` subprocess.STDOUT. `folder`: its working directory
+    `stdin`, `stderr`: a file descriptor; `stderr` can also be subprocess.STDOUT. `folder`: its working directory
     (default: ours).
     Without `environ` it inherits our environment.
     """
@@ -123,7 +123,7 @@ async def run_program(
 
 @contextmanager
 def forking(*modules: str) -> Iterator[None]:
-    """Start programs as forks of a process that has loaded `modules`. It starts with the first program."""
+    """Start programs as forks of a process that has loaded `modules`, which starts when it is first needed."""
     _READY.append(_Ready(modules))
     try:
         yield
@@ -182,7 +182,7 @@ def _number(read: bytes) -> int:
 
 
 def _ordered(control: socket.socket) -> list[str]:
-    """Fork for each request until there are no more. In the forks, return the arguments to run."""
+    """Fork for each request until there are no more. In a fork, return the arguments of its program."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the parent, which ends the programs
     while True:
         order, descriptors, _, _ = socket.recv_fds(control, _MAX_BYTES, 4)

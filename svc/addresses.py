@@ -1,6 +1,6 @@
 """Parsing of bind addresses and e-mail addresses. No I/O.
 
-Imports nothing large, because `svc health` runs frequently.
+This module imports nothing large, because `svc health` runs frequently.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _NAME_BYTES = 107
 LONGEST_EMAIL = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
 _LONGEST_LOCAL_PART = 64
 
-# RFC 5321: a dot-string without quotes and comments, then @, then a host name with letters, digits and hyphens. Not
-# email-validator: it accepts `=?utf-8?q?…?=@host`, which Python's own e-mail package decodes.
+# RFC 5321: a dot-string without quotes or comments, then @, then a host name of letters, digits and hyphens. The
+# email-validator package is not used: it accepts `=?utf-8?q?…?=@host`, which Python's own e-mail package decodes.
 _ATOM = r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _ADDRESS = re.compile(rf"(?P<local>{_ATOM}(\.{_ATOM})*)@(?P<host>{_LABEL}(\.{_LABEL})*)")
@@ -26,7 +26,7 @@ _ENCODED_WORD = "=?"
 
 
 def parse_bind(bind: str) -> tuple[str, int]:
-    """Return host and port; an IPv6 address keeps its brackets. Raises ValueError."""
+    """Return the host and the port. An IPv6 address keeps its brackets. Raises ValueError."""
     match = re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})", bind)
     if match is None or int(match[2]) > _LAST_PORT:
         raise ValueError("must be an address and a port, e.g. 127.0.0.1:8080 or [::]:8080")
@@ -39,7 +39,7 @@ def standby_name(bind: str) -> str:
 
 
 def local_url(bind: str) -> str:
-    """Return the local URL of a service with this bind address. Raises ValueError, for example for port 0."""
+    """Return the local URL of a service with this bind address. Raises ValueError, for example if the port is 0."""
     host, port = parse_bind(bind)
     if not port:
         raise ValueError("port 0 selects a free port, whose number is not known here")
@@ -47,7 +47,7 @@ def local_url(bind: str) -> str:
 
 
 def parse_email(text: str) -> str:
-    """Return an e-mail address that any mail server accepts, in lower case. Raises ValueError."""
+    """Return the e-mail address in lower case. Raises ValueError unless it is valid for every mail server."""
     address = parse_sender(text)
     host = address.rpartition("@")[2]
     if "." not in host or host.rpartition(".")[2].isdigit():
@@ -56,7 +56,7 @@ def parse_email(text: str) -> str:
 
 
 def parse_sender(text: str) -> str:
-    """Return an e-mail address whose host may be a single label, such as svc@localhost. Raises ValueError."""
+    """Return the e-mail address in lower case. Its host may be a single label (svc@localhost). Raises ValueError."""
     address = text.lower()
     match = _ADDRESS.fullmatch(address) if len(text) <= LONGEST_EMAIL and text.isascii() else None
     if match is None or len(match["local"]) > _LONGEST_LOCAL_PART or _ENCODED_WORD in match["local"]:

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def put(path: Path, content: bytes, *, owner: os.stat_result, mode: int = 0o600) -> None:
-    """Replace the file's content atomically: after a crash the file has the old or the new content. Raises OSError.
+    """Replace the file's content atomically: after a crash, the file has either its old or its new content.
 
-    `owner`: the file's owner, set only by root. `mode`: its permissions, if the file system supports them.
+    `owner`: a stat result with the file's future owner, which only root can set. `mode`: the file's permissions, if the
+    file system supports them. Raises OSError.
     """
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
@@ -38,7 +39,7 @@ def check_creatable(path: Path) -> None:
 
 def check_writable(folder: Path) -> None:
     """Check that files can be created in the folder, without creating any. Raises OSError."""
-    # Uses the effective user, because `svc init` validates answers as the user who will own the data.
+    # Check for the effective user, because `svc init` validates its answers as the user who will own the data.
     effective = os.access in os.supports_effective_ids
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK, effective_ids=effective):
         raise OSError(f"{folder} is not a writable folder")
@@ -57,7 +58,7 @@ def sync(path: Path) -> None:
 def locked_file(folder: Path, *, wait: bool) -> Iterator[None]:
     """Hold an exclusive lock on the folder. The kernel releases the lock if the process dies.
 
-    Raises OSError; BlockingIOError if another process holds the lock and `wait` is false.
+    Raises OSError, or BlockingIOError if another process holds the lock and `wait` is false.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:

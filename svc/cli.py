@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run one command and exit with status 0 for success, 1 for failure, or 2 for wrong usage."""
+    """Run one command. Exit with status 0 on success, 1 on failure, or 2 if the arguments are not valid."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # characters that the terminal cannot show must not raise
         sys.stdout.reconfigure(errors="replace")
     given = sys.argv[1:] if argv is None else argv
-    # `svc health` runs all day long. Without loading the other commands, it uses a sixth of the CPU. It reads no
-    # secrets.
+    # `svc health` runs all day long. It needs only a sixth of the CPU time if the other commands are not loaded. Core
+    # dumps need not be disabled for it, because it reads no secrets.
     if given[:1] == ["health"]:
         parser = _parser(health)
     else:
@@ -62,7 +62,7 @@ def _run(arguments: argparse.Namespace) -> NoReturn:
 
 
 def _config_path(given: str | None) -> Path | None:
-    """Return the given file, or config.toml if it exists in the current folder, or None for the defaults."""
+    """Return the given path, or config.toml if that exists in the current folder, or None to use the defaults."""
     if given is not None:
         return Path(given)
     return Path("config.toml") if Path("config.toml").exists() else None

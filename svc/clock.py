@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 
-# A wall clock that returns epoch milliseconds (UTC). Passed as an argument, so that tests can control time.
+# A wall clock that returns epoch milliseconds (UTC). It is passed as an argument so that tests can control the time.
 Clock = Callable[[], int]
 
 HOUR_MS = 3_600_000
 DAY_MS = 86_400_000
-# 9999-12-31 as a day number. Later days cannot be formatted, so they are ignored in external data.
+# 9999-12-31 as a day number. Later days cannot be formatted, so the service ignores them in external data.
 LAST_DAY = 2_932_896
 
 
@@ -26,7 +26,7 @@ def iso(at_ms: int) -> str:
 
 
 def day_of(at_ms: int) -> int:
-    """Return the UTC day number: days since 1970-01-01."""
+    """Return the UTC day number: the number of days since 1970-01-01."""
     return at_ms // DAY_MS
 
 
@@ -36,7 +36,7 @@ def day_text(day: int) -> str:
 
 
 def day_number(text: str) -> int:
-    """Parse YYYY-MM-DD to a day number. Raises ValueError."""
+    """Return the day number of a date in the format YYYY-MM-DD. Raises ValueError."""
     return date.fromisoformat(text).toordinal() - date(1970, 1, 1).toordinal()
 
 

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 # Larger values are almost certainly typos, and could exceed the range of dates and 64-bit integers.
 _MOST_DAYS = 3_650
 _LARGEST = 10**12
-# Names that are not in public DNS (RFC 6761, RFC 8375, and conventions of private networks).
+# Names that do not exist in public DNS (RFC 6761, RFC 8375, and conventions of private networks).
 _PRIVATE_NAME = re.compile(
     r"^[^.]+$|\.(localhost|local|internal|intranet|private|lan|home|corp|home\.arpa|invalid|test)$"
 )
-# Settings of earlier versions, by section, which may still be in operators' files.
+# Settings of earlier versions, by section. They may still be in operators' configuration files.
 _REMOVED = {
     "limits": {"exports_per_hour"},
     "timing": {
@@ -60,7 +60,7 @@ _IN_PASSWORDS = "in a user name or password, write / as %2F, ? as %3F, # as %23,
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
 Seconds = Annotated[PositiveFloat, Field(le=_MOST_DAYS * 86_400)]
 Days = Annotated[PositiveFloat, Field(le=_MOST_DAYS)]
-# Reports show the hours of today (UTC). One more day allows for clock differences.
+# Reports show the hours of the current UTC day. The second day allows for clock differences.
 HourDays = Annotated[float, Field(ge=2, le=_MOST_DAYS)]
 
 
@@ -69,7 +69,10 @@ class ConfigError(Exception):
 
 
 def _split_url(url: str) -> SplitResult:
-    """Split a URL. Raises ValueError, without quoting the URL: an invalid port may be part of a password."""
+    """Split a URL. Raises ValueError if the port is not valid.
+
+    The message does not quote the URL, because the invalid port may be part of a password.
+    """
     parts = urlsplit(url)
     for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL accepts several hosts
         port = re.sub(r"^(\[.*\]|[^:]*)", "", host)
@@ -139,7 +142,7 @@ class HttpConfig(_Section):
 
 
 class StoreConfig(_Section):
-    """Settings of the store. The URL may contain a password, so it is a secret."""
+    """Settings of the store. The URL is handled as a secret, because it may contain a password."""
 
     url: Annotated[SecretStr, AfterValidator(_store_url)] = SecretStr("sqlite:///var/svc.db")
     pool_size: Number = 10
@@ -147,7 +150,7 @@ class StoreConfig(_Section):
 
     @property
     def engine(self) -> Literal["sqlite", "postgres"]:
-        """The engine of the store. Raises ConfigError if the URL names neither."""
+        """The store's database engine. Raises ConfigError if the URL has neither engine's scheme."""
         url = self.url.get_secret_value()
         if url.startswith("sqlite:///"):
             return "sqlite"
@@ -157,7 +160,7 @@ class StoreConfig(_Section):
 
     @property
     def path(self) -> Path:
-        """The file of an SQLite store, with symlinks resolved, because its log files are next to the real file."""
+        """The file of an SQLite store. Symlinks are resolved, because SQLite's log files are next to the real file."""
         return Path(self.url.get_secret_value().removeprefix("sqlite:///")).resolve()
 
 
@@ -179,7 +182,7 @@ class EdgeConfig(_Section):
 
 
 class WorkerConfig(_Section):
-    """Settings of installed workers and their rollouts."""
+    """Settings for installed workers and for rollouts of new versions."""
 
     push_url: HttpUrl = ""
     allow_local_push: bool = False
@@ -191,7 +194,7 @@ class WorkerConfig(_Section):
 
 
 class VaultConfig(_Section):
-    """Settings of the key file that encrypts working tokens."""
+    """Settings for the key file, whose keys encrypt working tokens."""
 
     key_file: Path = Path("var/vault.key")
     lost_tokens: Literal["refuse", "accept"] = "refuse"
@@ -290,13 +293,16 @@ class Config(_Section):
         return self
 
     def push_url(self, base_url: str) -> str:
-        """Return the URL that workers push to: [worker] push_url, or else below `base_url`, or "" if both are empty."""
+        """Return the URL that workers push to.
+
+        This is [worker] push_url if set, otherwise a path below `base_url`. It is "" if both are empty.
+        """
         return self.worker.push_url or (base_url and f"{base_url}/edge/push")
 
     def push_url_problem(self, push_url: str) -> str | None:
-        """Return why workers cannot push to `push_url`, or None if no reason is known.
+        """Return the reason why workers cannot push to `push_url`, or None if no problem is known.
 
-        Workers can fetch only names in public DNS, not IP addresses
+        Workers can fetch only from host names in public DNS, not from IP addresses
         (developers.cloudflare.com/workers/platform/known-issues).
         """
         if self.worker.allow_local_push:
@@ -322,10 +328,10 @@ def _url_problem(url: str) -> str | None:
 
 
 def load(path: Path | None, environ: Mapping[str, str]) -> Config:
-    """Read the configuration from `path` (None: defaults only) and from the variables SVC_<SECTION>_<KEY>.
+    """Read the configuration from the file `path` and from the environment variables SVC_<SECTION>_<KEY>.
 
-    Variables take precedence. Raises ConfigError if the file cannot be read, or if settings are unknown or invalid; the
-    message lists all of these.
+    The variables take precedence over the file. If `path` is None, no file is read. Raises ConfigError if the file
+    cannot be read, or if settings are unknown or invalid. In the latter case, the message lists all problems.
     """
     settings = _read(path) if path is not None else {}
     unknown: list[str] = []
@@ -344,12 +350,15 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
 
 
 def made(settings: Mapping[str, object]) -> Config:
-    """Return the configuration for these settings, given by section. Raises ConfigError, which lists all problems."""
+    """Return the configuration with these settings, given by section. Raises ConfigError, which lists all problems."""
     return _validated(settings, [], {})
 
 
 def _validated(settings: Mapping[str, object], problems: list[str], variables: Mapping[tuple[str, str], str]) -> Config:
-    """Validate settings. `problems`: the problems found so far. `variables`: (section, key) → environment variable."""
+    """Return the validated configuration. Raises ConfigError.
+
+    `problems`: the problems found so far. `variables`: (section, key) → environment variable.
+    """
     try:
         config = Config.model_validate(settings)
     except ValidationError as error:
@@ -359,7 +368,7 @@ def _validated(settings: Mapping[str, object], problems: list[str], variables: M
     return config
 
 
-# Prefix of pydantic's error type → our message. {…} comes from the error's context.
+# Prefix of pydantic's error type → our message. The values in {…} come from the error's context.
 _MESSAGES = {
     "int_": "must be a whole number",
     "float_": "must be a number",
@@ -377,7 +386,7 @@ _MESSAGES = {
 
 
 def _problem(issue: ErrorDetails, variables: Mapping[tuple[str, str], str]) -> str:
-    """Return the setting and its problem in the configuration file's terms, not pydantic's."""
+    """Return the problem of a setting, in the terms of the configuration file instead of pydantic's."""
     location = [str(part) for part in issue["loc"]]
     kind = issue["type"]
     if kind == "extra_forbidden":
@@ -392,7 +401,7 @@ def _problem(issue: ErrorDetails, variables: Mapping[tuple[str, str], str]) -> s
 
 
 def _place(location: list[str]) -> str:
-    """Return a prefix such as `[http] bind: ` or `[http] trusted_proxies.1: `; "" if several sections are involved."""
+    """Return a prefix such as `[http] bind: ` or `[http] trusted_proxies.1: `, or "" if several sections disagree."""
     if not location:
         return ""
     section, *rest = location
@@ -400,7 +409,7 @@ def _place(location: list[str]) -> str:
 
 
 def _unknown(section: str, key: str | None = None) -> str:
-    """Return the message for an unknown section or setting, with a suggestion."""
+    """Return the message for an unknown section or setting. It includes a suggestion."""
     if key is None:
         homes = [f"[{name}]" for name in Config.model_fields if section in _names(name)]
         if homes:
@@ -425,7 +434,7 @@ def _no_section(section: str) -> str:
 
 
 def _names(section: str) -> list[str]:
-    """Return the names of a section's settings as in the file."""
+    """Return the names of a section's settings, as written in the configuration file."""
     fields = type(getattr(Config(), section)).model_fields
     return [field.alias or name for name, field in fields.items()]
 
@@ -442,9 +451,10 @@ def _read(path: Path) -> dict[str, dict[str, object]]:
 
 
 def _setting(name: str) -> tuple[str, str]:
-    """Return section and key: SVC_HTTP_BASE_URL → ("http", "base_url"), and ("", "") for other variables.
+    """Return a variable's section and key: ("http", "base_url") for SVC_HTTP_BASE_URL; ("", "") if it is not a setting.
 
-    SVC_TEST_… belongs to the tests. All other SVC_ variables are treated as settings, so that typos are reported.
+    Variables that begin with SVC_TEST_ belong to the tests. All other SVC_ variables are treated as settings, so that
+    typos are reported.
     """
     prefix, _, rest = name.partition("_")
     section, _, key = rest.lower().partition("_")

@@ -10,10 +10,10 @@
       EdgeError                       a call to Cloudflare's API
         EdgeRefused                   refused; a retry will also fail
         EdgeUnavailable               failed or unreachable: nothing was changed, or the call can be repeated
-          EdgeUnknown                 no answer: the change may have happened; check before repeating
+          EdgeUnknown                 no response: the change may have happened; check before repeating
       CannotUnseal                    a stored token cannot be decrypted
 
-Any other exception is a bug: it is logged with its traceback and answered as `internal`.
+Any other exception is a bug. The service logs it with its traceback and responds with the code `internal`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# All error codes. Responses carry the codes of the first group. The codes of the second group are stored with an
-# account, an operation, a site or a link host. A response to a request carries the code in `shown_as` of CATALOGUE
-# instead.
+# All error codes. Error responses use the codes in the first group. The codes in the second group are stored with an
+# account, an operation, a site or a link host. An error response replaces a stored code with its `shown_as` in
+# CATALOGUE.
 Code = Literal[
     "invalid_request",
     "unauthorized",
@@ -89,7 +89,7 @@ Code = Literal[
 ]
 
 
-# Machine-readable reasons why a field is invalid. `other`: see the message.
+# Machine-readable reasons why a field is invalid. For `other`, only the message gives the reason.
 IssueCode = Literal[
     "required",
     "unknown",
@@ -125,7 +125,7 @@ IssueCode = Literal[
 
 
 class Issue(NamedTuple):
-    """A validation problem. `path` is the field, or "" for the whole body; `limit` is the number in the message."""
+    """A validation problem. `path` is the field, or "" for the whole body. `limit` is the limit in the message."""
 
     path: str
     message: str
@@ -140,7 +140,7 @@ class Issue(NamedTuple):
 
 @dataclass(frozen=True)
 class Meaning:
-    """Status and texts of a code. `remedy` says what to do. `shown_as` is the code in responses, if it differs."""
+    """The status and texts of an error code. `remedy` says what to do. `shown_as` replaces the code in responses."""
 
     status: int
     message: str
@@ -149,7 +149,7 @@ class Meaning:
 
 
 def _not_ready(message: str, remedy: str) -> Meaning:
-    """An account problem, which responses show as `account_not_ready` with the code in `details.reason`."""
+    """Return the meaning of an account problem. Responses use `account_not_ready`; `details.reason` has the code."""
     return Meaning(409, message, remedy, "account_not_ready")
 
 
@@ -378,8 +378,8 @@ CATALOGUE: dict[Code, Meaning] = {
 class ErrorNote:
     """An error as stored with an account, operation, site or link host. `details` is JSON.
 
-    `finding`: the finding of a health check that the message describes, as JSON, from which e-mails in other languages
-    are written (`finding.sentence`). Responses do not contain it.
+    `finding`: the health check finding that the message describes, as JSON. E-mails in other languages are written from
+    it (`finding.sentence`). Responses do not contain it.
     """
 
     code: Code
@@ -388,15 +388,16 @@ class ErrorNote:
     finding: dict[str, object] | None = None
 
 
-# Codes whose message quotes Cloudflare, to which the remedy refers. Other languages show the message after their own.
+# Codes whose message quotes Cloudflare. The remedy refers to this quotation, so texts in other languages include the
+# original message after their own.
 QUOTES: tuple[Code, ...] = ("cloudflare_error", "edge_firewall")
 
 
 class ServiceError(Exception):
     """An error that a response can show. `code` is stable and meant for programs; `message` is meant for people.
 
-    `status` is the status of the response; `details` is JSON. `had_effect`: the request changed something before it
-    failed permanently, so a repeat must not run again (see `svc.http.serving.idempotency`).
+    `status` is the response's HTTP status; `details` is JSON. `had_effect`: the request changed something before it
+    failed permanently, so a repeated request must not run again (see `svc.http.serving.idempotency`).
     """
 
     def __init__(
@@ -420,7 +421,7 @@ class ServiceError(Exception):
     def body(self) -> dict[str, object]:
         """Return the response body `{error: {code, message, details?}}`, with the remedy in the details.
 
-        If responses do not carry the code, its `shown_as` replaces it, and the code moves to `details.reason`.
+        If the code has a `shown_as`, that code replaces it, and the original code moves to `details.reason`.
         """
         shown = with_remedy(self.to_note())
         shown_as = CATALOGUE[self.code].shown_as
@@ -434,7 +435,7 @@ class ServiceError(Exception):
 
 
 def with_remedy(note: ErrorNote) -> dict[str, Any]:
-    """Return a stored error as `{code, message, details?}`, with `details.remedy` if the user can do something.
+    """Return a stored error as `{code, message, details?}`. If there is a remedy, it is in `details.remedy`.
 
     A remedy in the error's own details takes precedence over the catalogue's.
     """
@@ -476,7 +477,7 @@ class NotFound(ServiceError):
 
 
 class Conflict(ServiceError):
-    """The current state does not allow the request: any 409 of the catalogue."""
+    """The current state does not allow the request. Used for every code with status 409 in the catalogue."""
 
 
 class Busy(ServiceError):
@@ -487,14 +488,14 @@ class Busy(ServiceError):
 
 
 class Stopping(ServiceError):
-    """The service is shutting down; the request may or may not have been started."""
+    """The service is shutting down. The request may already have been started."""
 
     def __init__(self) -> None:
         super().__init__("busy", "The service is restarting; try again.", retry_after_s=5)
 
 
 class StoreUnavailable(ServiceError):
-    """The store cannot run the transaction now: unreachable, full, read-only, or in conflict with another change.
+    """The store cannot run the transaction now: it is unreachable, full or read-only, or another change conflicts.
 
     Nothing was changed, unless the message says that the outcome is unknown. The account did not cause the problem.
     """
@@ -506,7 +507,7 @@ class StoreUnavailable(ServiceError):
 
 
 class EdgeError(ServiceError):
-    """A call to Cloudflare failed. `remote_status` and `remote_code` come from the answer; 0 if none."""
+    """A call to Cloudflare failed. `remote_status` and `remote_code` come from its response; 0 if there was none."""
 
     def __init__(self, code: Code, message: str, *, remote_status: int = 0, remote_code: int = 0) -> None:
         details: dict[str, object] = {}
@@ -545,7 +546,7 @@ class EdgeUnavailable(EdgeError):
 
 
 class EdgeUnknown(EdgeUnavailable):
-    """A change was sent but not answered, so it may have happened. Check before repeating it."""
+    """Cloudflare did not respond to a change, so the change may have happened. Check before repeating it."""
 
 
 class CannotUnseal(ServiceError):

@@ -1,7 +1,7 @@
-"""Fault isolation: log an exception once and stop it, so that it does not reach the enclosing nursery.
+"""Fault isolation: log an exception once and suppress it, so that it does not reach the enclosing nursery.
 
 Each connection, e-mail, account and housekeeping run is isolated. Cancellation and process exit (KeyboardInterrupt,
-SystemExit) propagate.
+SystemExit) still propagate.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class contained:  # noqa: N801  # used like a function: `with contained(log, "actor crashed"):`
-    """Log an exception in the block as `what`, with its type (`kind=KeyError`), its traceback and `about`.
+    """Suppress an exception raised in the block, and log it as `what` with its type, its traceback and `about`.
 
     If an exception occurs while the block is being cancelled, Trio raises both in one group. In that case, only the
-    cancellation is raised again. `failed` is True if an exception was logged.
+    cancellation is raised again. The attribute `failed` is True if an exception was logged.
     """
 
     def __init__(self, log: logging.Logger, what: str, *, level: int = logging.ERROR, **about: object) -> None:
@@ -52,7 +52,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def first_of(error: BaseException) -> BaseException:
-    """Return the exception; for a group, its first leaf."""
+    """Return the exception, or the first leaf of an exception group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# `other`: any other finding. The check that finds it writes the text, and the finding has no facts.
+# `other`: a finding of any other kind. The check that finds it also writes the text, and the finding has no facts.
 FindingKind = Literal[
     "script_deleted",
     "script_replaced",
@@ -62,12 +62,12 @@ Subject = Literal[
     "connect",
     "operation",
 ]
-# Alternative texts for `found`. unexplained: the cause is not known. rows: the tables exist, but rows are missing.
+# Alternative texts for `found`. `unexplained`: the cause is not known. `rows`: the tables exist, but rows are missing.
 Variant = Literal["", "unexplained", "rows"]
 
 
 class Words(NamedTuple):
-    """The text templates of a kind. `expected` and `found` are predicates of the subject: "is active"."""
+    """The text templates of a kind. `expected` and `found` are predicates for the subject, such as "is active"."""
 
     subject: Subject
     expected: str
@@ -76,7 +76,7 @@ class Words(NamedTuple):
 
 
 class Phrases(NamedTuple):
-    """The texts of all findings in one language. `refused`: `found` with the reason why the repair was refused."""
+    """The texts of all findings in one language. `refused` adds to `found` the reason why the repair was refused."""
 
     things: Mapping[Subject, str]
     words: Mapping[FindingKind, Words]
@@ -100,7 +100,7 @@ THINGS: Mapping[Subject, str] = {
     "connect": "the connect operation",
     "operation": "the operation {operation}",
 }
-# Names in templates that are not facts, because they are the same for all accounts.
+# Placeholders in templates that are not facts, because their values are the same for all accounts.
 _NOT_FACTS = frozenset({"worker", "database"})
 # Facts that are times (ISO 8601).
 MOMENTS = ("since", "at")
@@ -182,8 +182,8 @@ ENGLISH = Phrases(THINGS, WORDS, "{found}; the repair was refused: {refusal}")
 
 
 def fill(template: str, facts: Mapping[str, str]) -> str:
-    """Return a template with the facts filled in. Raises KeyError if one is missing."""
-    # Cloudflare's message is a sentence; it loses its full stop inside another sentence.
+    """Return a template with the facts filled in. Raises KeyError if a fact is missing."""
+    # Cloudflare's message ends with a full stop, which must not appear in the middle of our sentence.
     said = {"said": facts["said"].removesuffix(".")} if "said" in facts else {}
     return template.format_map({**facts, **said})
 
@@ -194,9 +194,9 @@ def found_text(words: Words, variant: Variant, facts: Mapping[str, str]) -> str:
 
 
 def sentence(stored: Mapping[str, Any], phrases: Phrases, shown: Callable[[str, str], str]) -> str | None:
-    """Return a stored finding (see `ErrorNote`) as a sentence; None if another version of the service wrote it.
+    """Return a stored finding (see `ErrorNote`) as a sentence, or None if this version does not know its kind or facts.
 
-    `shown`: the text of a fact in this language, by name and value.
+    `shown` takes the name and value of a fact, and returns its text in this language.
     """
     try:
         words = phrases.words[stored["kind"]]
@@ -215,7 +215,7 @@ def names_in(template: str) -> frozenset[str]:
 
 
 def fact_names(kind: FindingKind) -> list[str]:
-    """Return the names of the facts in the texts of a kind, sorted; none for `other`."""
+    """Return the sorted names of the facts that a kind's texts contain. The list is empty for `other`."""
     words = WORDS.get(kind)
     if words is None:
         return []

@@ -19,22 +19,22 @@ def new_id(prefix: str) -> str:
 
 
 def is_id(prefix: str, text: str) -> bool:
-    """Return True if `text` has the form of an id with this prefix."""
+    """Return True if `text` is formatted as an id with this prefix."""
     return re.fullmatch(f"{prefix}_{ID_PATTERN}", text) is not None
 
 
 def random_base32(chars: int) -> str:
-    """Return random characters of a-z2-7, all equally likely."""
+    """Return this many random characters from a-z and 2-7, all equally likely."""
     return base64.b32encode(secrets.token_bytes(-(-chars * 5 // 8))).decode().lower()[:chars]
 
 
 def in_base32(number: int, chars: int) -> str:
-    """Encode a number below 32^chars as `chars` characters of a-z2-7."""
+    """Encode a number below 32^chars as `chars` characters from a-z and 2-7."""
     return "".join(_BASE32[number >> 5 * place & 31] for place in reversed(range(chars)))
 
 
 def number_of_base32(text: str) -> int:
-    """Decode characters of a-z2-7 to a number."""
+    """Return the number that `in_base32` encoded."""
     number = 0
     for char in text:
         number = number << 5 | _BASE32.index(char)
@@ -44,8 +44,8 @@ def number_of_base32(text: str) -> int:
 def new_site_path() -> str:
     """Return a path of one or two random segments for a site's counter.
 
-    The site's route covers all paths with this prefix, so the path must be too long to be the prefix of a page. It must
-    be short as well, because it is part of the snippet.
+    The site's route matches every path that begins with this one. The path is therefore long enough that no page is
+    likely to begin with it. It is not longer than that, because it is part of the snippet.
     """
     if secrets.randbelow(2):
         return f"/{random_base32(8)}"
@@ -58,10 +58,10 @@ def new_subdomain() -> str:
 
 
 def new_secret(prefix: str = "") -> str:
-    """Return a secret of 256 random bits in URL-safe characters, after `prefix`."""
+    """Return `prefix` followed by a secret of 256 random bits in URL-safe characters."""
     return prefix + secrets.token_urlsafe(32)
 
 
 def digest(secret: str) -> str:
-    """Return the SHA-256 of a random secret in hex, for storage. (Passwords are not random, so they use argon2id.)"""
+    """Return a random secret's SHA-256 hash in hex, for storage. (Passwords are not random, so they use argon2id.)"""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -9,14 +9,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of counting a request: allowed or not, remaining quota, and seconds until the next slot is free."""
+    """The result of counting a request.
+
+    `allowed`: the request is within the limit. `remaining`: the quota that is left. `reset_s`: the seconds until the
+    next slot becomes free.
+    """
 
     allowed: bool
     remaining: int
     reset_s: int
 
 
-# Maximum number of names in memory, 150 to 1,000 bytes each. To evict a name, a client needs this many other names.
+# Maximum number of names in memory; each needs 150 to 1,000 bytes. A client can evict a name only by using this many
+# other names.
 MOST_NAMES = 20_000
 
 
@@ -30,7 +35,10 @@ class SlidingLimit:
         self._counted: OrderedDict[str, list[int]] = OrderedDict()  # least recently used first
 
     def count(self, name: str, now: int, keep: int = 0) -> Verdict:
-        """Count a request of `name` at `now` (epoch ms), if more than `keep` reserved slots are free."""
+        """Count a request from `name` at `now` (epoch ms), but only if more than `keep` slots are free.
+
+        These `keep` slots stay reserved for other requests from the same name.
+        """
         self._forget_idle(now)
         times = self._counted.setdefault(name, [])
         self._counted.move_to_end(name)
@@ -43,12 +51,12 @@ class SlidingLimit:
         allowed = len(times) < quota
         if allowed:
             times.append(now)
-        first = times[max(0, len(times) - quota)]  # a slot becomes free when this one leaves the window
+        first = times[max(0, len(times) - quota)]  # a slot becomes free when this request leaves the window
         wait_ms = first + self.window_s * 1000 - now
         return Verdict(allowed, max(0, quota - len(times)), -(-wait_ms // 1000))
 
     def give_back(self, name: str) -> None:
-        """Uncount the last request of `name`."""
+        """Undo the counting of the last request from `name`."""
         if self._counted.get(name):
             self._counted[name].pop()
 
@@ -57,7 +65,7 @@ class SlidingLimit:
         return len(self._counted)
 
     def _forget_idle(self, now: int) -> None:
-        """Remove up to two idle names; each call adds at most one."""
+        """Remove up to two idle names. This is enough, because each call of `count` adds at most one name."""
         for name in list(self._first_two()):
             if not self._counted[name] or self._counted[name][-1] <= now - self.window_s * 1000:
                 del self._counted[name]

@@ -1,7 +1,7 @@
-"""Logging: one JSON object per line on standard error, with the fields of the task's context.
+"""Logging: one JSON object per line on standard error, with the task's context fields.
 
-The context (request, account, operation) is in a context variable. Child tasks inherit it, so that each of their lines
-has these fields.
+The context (request, account, operation) is stored in a context variable. Child tasks inherit this variable, so their
+log lines have the same fields.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-# Priorities of the systemd journal (sd-daemon(3)). A level between two of these gets the priority of the lower level.
+# Priorities of the systemd journal (sd-daemon(3)). A level between two of these levels gets the lower level's priority.
 _PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 _DEBUG = 7
 _PLAIN = (str, int, float, bool, type(None))
@@ -41,7 +41,7 @@ def reset_log_context(**fields: str) -> None:
 
 
 def add_log_context(**fields: str) -> None:
-    """Add fields to the current context, for values that become known later."""
+    """Add fields to the current context. Use this for values that become known only after the context was set."""
     found = _about.get()
     if found is not None:
         found.update(fields)
@@ -49,7 +49,7 @@ def add_log_context(**fields: str) -> None:
 
 @contextmanager
 def log_context(**fields: str) -> Iterator[None]:
-    """Add context fields while the block runs. Fields added inside the block end with it."""
+    """Add context fields while the block runs. Fields that are added inside the block are removed at its end."""
     token = _about.set({**about(), **fields})
     try:
         yield
@@ -58,9 +58,9 @@ def log_context(**fields: str) -> Iterator[None]:
 
 
 class JsonFormatter(logging.Formatter):
-    """A formatter for JSON lines: time (UTC), level, logger, message, context fields, extras, traceback.
+    """A formatter for JSON lines with time (UTC), level, logger, message, context fields, extras and traceback.
 
-    `priorities`: prefix each line with its level for the systemd journal, such as `<3>`. Never raises.
+    `priorities`: prefix each line with its priority in the systemd journal, such as `<3>`. Formatting never raises.
     """
 
     def __init__(self, *, priorities: bool = False) -> None:
@@ -85,9 +85,9 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up_logging(journal: str = "") -> None:
-    """Log to stderr as JSON lines. `journal` is the value of JOURNAL_STREAM.
+    """Log to stderr as JSON lines. `journal` is the value of the environment variable JOURNAL_STREAM.
 
-    Only warnings from httpx are logged, because it logs every URL at INFO.
+    From the HTTP libraries, only warnings and errors are logged, because httpx logs every URL at level INFO.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(priorities=is_journal(sys.stderr, journal)))
@@ -97,9 +97,9 @@ def set_up_logging(journal: str = "") -> None:
 
 
 def is_journal(stream: TextIO, journal: str) -> bool:
-    """Return True if `stream` is the systemd journal, whose device and inode are in JOURNAL_STREAM.
+    """Return True if `stream` is the systemd journal. `journal` is JOURNAL_STREAM: the journal's device and inode.
 
-    The variable alone is not enough, because child processes inherit it even if their output is redirected.
+    It is not enough that the variable is set, because child processes inherit it even if their output is redirected.
     """
     try:
         found = os.fstat(stream.fileno())
@@ -113,7 +113,7 @@ def _priority(level: int) -> int:
 
 
 def _plain(value: object) -> object:
-    """Return `value` as JSON types. Never raises, because an incomplete line is better than none."""
+    """Return `value` converted to JSON types. Never raises, because an incomplete log line is better than none."""
     if type(value) in _PLAIN:
         return value
     try:

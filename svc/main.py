@@ -1,7 +1,7 @@
-"""Start-up and shutdown: open store, Cloudflare client, supervisor and HTTP server as nested context managers.
+"""Startup and shutdown: open the store, Cloudflare client, supervisor and HTTP server as nested context managers.
 
-SIGTERM or SIGINT starts a graceful shutdown. The service stops accepting connections. Running requests have
-`graceful_s` to finish, and running operations have `drain_s`. If shutdown takes longer, a thread kills the process.
+SIGTERM, SIGINT or SIGHUP starts a graceful shutdown. The service stops accepting connections. Running requests have
+`graceful_s` to finish, and running operations have `drain_s`. If the shutdown takes longer, a thread ends the process.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Time to close the store and connections after the graceful and drain times.
+# The time to close the store and connections, after `graceful_s` and `drain_s` have passed.
 _CLOSING_S = 5.0
 
 
@@ -59,8 +59,8 @@ class Started:
 
     url: str  # local URL
     base_url: str  # public URL
-    web: bool  # the web application is served
-    first: bool  # there are no users yet
+    web: bool  # True if the web application is served
+    first: bool  # True if there are no users yet
 
 
 async def run(
@@ -71,15 +71,15 @@ async def run(
     systemd: Systemd = Systemd(),  # noqa: B008  # frozen and empty
     greet: Callable[[Started], None] = lambda _: None,
 ) -> None:
-    """Serve until SIGTERM, SIGINT or SIGHUP.
+    """Serve until SIGTERM, SIGINT or SIGHUP arrives.
 
     `announce`: called with the local URL when the service is ready.
-    `bundle`: the worker to install; by default the worker in the package.
-    `systemd`: its sockets, if any, replace `[http] bind`.
+    `bundle`: the worker to install. The default is the worker in the package.
+    `systemd`: the sockets passed by systemd. If there are any, they replace `[http] bind`.
     `greet`: called after `announce`.
 
-    Raises Served if another service uses the store; ConfigError if the key file, bundle or store cannot be used, or
-    another service has taken over the store.
+    Raises Served if another service is using the store. Raises ConfigError if the key file, bundle or store cannot be
+    used, or if another service has taken over the store.
     """
     bundle = bundle or load_bundle()
     metrics = Metrics()
@@ -88,7 +88,7 @@ async def run(
         open_edge(config.edge, metrics=metrics) as edge,
     ):
         vault = open_vault(config.vault, await store.read(sealed_tokens()))
-        # Listen only after the store has been acquired. With port 0, the URL is known only after binding.
+        # Listen only after the store has been acquired. If the port is 0, the URL is known only after binding.
         listeners, host, port = _systemd_listeners(systemd) or await _listen("http", config.http.bind)
         base_url = config.http.base_url or f"http://{host}:{port}"
         push_url = config.push_url(base_url)
@@ -133,13 +133,16 @@ async def run(
 
 
 def _shutdown_signals() -> list[signal.Signals]:
-    """Return the signals that end the service. SIGHUP, sent when a terminal closes, is left out under `nohup`."""
+    """Return the signals that end the service.
+
+    SIGHUP, which is sent when a terminal closes, is not one of them if `nohup` started the service.
+    """
     hung_up = [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
     return [signal.SIGTERM, signal.SIGINT, *hung_up]
 
 
 def _web(base_url: str) -> Web | None:
-    """Return the web application, or None if it is missing; the API is served without it."""
+    """Return the web application, or None if it is missing. The API is served in both cases."""
     try:
         return load_web(base_url)
     except ConfigError as error:
@@ -172,7 +175,10 @@ async def _metrics_page(
 
 
 def _systemd_listeners(systemd: Systemd) -> tuple[list[trio.SocketListener], str, int] | None:
-    """Return listeners for the sockets passed by systemd, with host and port of the first, or None without sockets."""
+    """Return listeners for the sockets passed by systemd, and the first socket's host and port.
+
+    Returns None if systemd passed no sockets.
+    """
     if not systemd.sockets:
         return None
     listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(each)) for each in systemd.sockets]
@@ -184,9 +190,9 @@ def _systemd_listeners(systemd: Systemd) -> tuple[list[trio.SocketListener], str
 
 
 async def _listen(section: str, bind: str) -> tuple[list[trio.SocketListener], str, int]:
-    """Listen on a section's `bind` address; return the listeners, the host as configured, and the port.
+    """Listen on a section's `bind` address. Return the listeners, the host as configured, and the port.
 
-    With port 0 only one socket is opened, because each would get a different port.
+    If the port is 0, only one socket is kept, because each socket would get a different port.
     Raises ConfigError if the address is in use or does not belong to this machine.
     """
     host, port = parse_bind(bind)
@@ -204,7 +210,7 @@ async def _wait_for_signal(signals: AsyncIterator[int], config: Config, systemd:
     try:
         log.info("stopping", extra={"signal": signal.Signals(await anext(signals)).name})
         await systemd.tell("STOPPING=1", "STATUS=stopping: finishing running requests")
-    finally:  # even if another service has taken over the store
+    finally:  # also if another service has taken over the store, which cancels this wait
         _limit_shutdown_time(config)
 
 

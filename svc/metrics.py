@@ -1,16 +1,16 @@
-"""All metrics of the service, and the API with which other packages report them.
+"""All metrics of the service, and the functions with which other packages report them.
 
-Each package receives the process's `Metrics` and calls
+Each package receives the process's `Metrics` object and calls, for example,
 
     metrics.count(SYNC_FAILURES)
     metrics.observe(CALL_SECONDS, took_s, "d1", "ok")
 
-Gauges that describe a state are read only during a scrape (`at_scrape`). tools/dashboard.py generates
-docs/operate/metrics.md and the dashboard from the table.
+Gauges that describe a state are updated only during a scrape (`at_scrape`). tools/dashboard.py generates
+docs/operate/metrics.md and the dashboard from `TABLE`.
 
-Label values are bounded: each label lists its allowed values, and any other value becomes `other`. Where the values are
-names from the program itself (route templates, duties), a metric gets at most `MOST_CHILDREN` series. No label contains
-a user, an account, a host, a short code or an address.
+Label values are bounded: each label lists its allowed values, and any other value becomes `other`. If a label's values
+are names from the program itself (route templates, duties), the metric gets at most `MOST_CHILDREN` series. No label
+contains a user, an account, a host, a short code or an address.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from svc.model import AccountState, OperationKind, RolloutState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-# The creation time of each series is not needed, and would double the number of series.
+# Creation times are not needed, and would double the number of series.
 prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 # Interval at which the event loop's lag is measured.
 _LOOP_EVERY_S = 0.1
 # Replaces label values that are not allowed.
 OTHER = "other"
-# Series per metric. The API has about 60 routes with a few statuses each.
+# The maximum number of series per metric. The API has about 60 routes with a few statuses each.
 MOST_CHILDREN = 600
-# Allowed values of a label whose values are names from the program.
+# Marks a label whose values are names from the program. Any value is allowed.
 NAMES: tuple[str, ...] = ()
 
 CONTENT_TYPE = prometheus.CONTENT_TYPE_PLAIN_0_0_4
@@ -49,7 +49,7 @@ CONTENT_TYPE = prometheus.CONTENT_TYPE_PLAIN_0_0_4
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A metric with its name, help text, and the allowed values of each label (see `NAMES`)."""
+    """A metric with its name, its help text, and each label's allowed values (see `NAMES`)."""
 
     name: str
     help: str
@@ -58,17 +58,17 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class CounterMetric(Metric):
-    """A counter: starts at 0 with the process and never decreases."""
+    """A counter, which starts at 0 with the process and never decreases."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaugeMetric(Metric):
-    """A gauge: the current value."""
+    """A gauge, which shows a current value."""
 
 
 @dataclass(frozen=True, eq=False)
 class HistogramMetric(Metric):
-    """A histogram. `buckets` are the upper bounds in the unit of the metric's name."""
+    """A histogram. `buckets` are its upper bounds, in the unit that the metric's name gives."""
 
     buckets: tuple[float, ...] = ()
 
@@ -85,28 +85,30 @@ _LOOP_S = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 _SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 200.0)
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-# gone: the client left before the response began. broken: the response failed after it had begun.
+# gone: the client disconnected before the response began. broken: the response failed after it had begun.
 STATUSES = ("1xx", "2xx", "3xx", "4xx", "5xx", "gone", "broken")
-# The response to a repeated request comes from the store, where the error code is only in the body.
+# Replaces the error code of a response to a repeated request. This response comes from the store, where only the body
+# contains the code.
 REPLAYED = "replayed"
 
 # ------------------------------------------------------------------------------------------------------------ requests
 
 REQUEST_SECONDS = HistogramMetric(
     "svc_http_request_seconds",
-    "Request duration from the end of the headers to the end of the response. Paths of neither the API nor a page have"
-    " the route `other`. Status `gone`: the client left before the response; `broken`: the response failed half-way.",
+    "Request duration from the end of the request headers to the end of the response. Paths that belong to neither the"
+    " API nor a page have the route `other`. Status `gone`: the client disconnected before the response; `broken`: the"
+    " response failed after it had begun.",
     {"method": METHODS, "route": NAMES, "status": STATUSES},
     _REQUEST_S,
 )
 REQUEST_ERRORS = CounterMetric(
     "svc_http_errors_total",
-    "Rejected and failed requests by error code. `replayed`: an error sent again to a repeated Idempotency-Key.",
+    "Rejected and failed requests by error code. `replayed`: an error sent again for a repeated Idempotency-Key.",
     {"route": NAMES, "code": (*CATALOGUE, REPLAYED)},
 )
 BODY_BYTES = CounterMetric(
     "svc_http_body_bytes_total",
-    "Bytes of request bodies, as far as they were read, and of response bodies, without headers and TLS.",
+    "Bytes of request bodies that were read, and of response bodies, without headers or TLS.",
     {"route": NAMES, "direction": ("received", "sent")},
 )
 IN_FLIGHT = GaugeMetric("svc_http_in_flight", "Requests in progress.")
@@ -125,8 +127,8 @@ MALFORMED = CounterMetric(
 
 PUSHES = CounterMetric(
     "svc_push_total",
-    "Processed worker pushes: all parts accepted, some, or none. Pushes rejected as a whole count as errors of the"
-    " route `/edge/push`.",
+    "Processed worker pushes by outcome: all parts were accepted, some, or none. A push that is rejected as a whole"
+    " counts as an error of the route `/edge/push`.",
     {"outcome": ("accepted", "partial", "refused")},
 )
 PUSH_PARTS = CounterMetric(
@@ -144,7 +146,7 @@ PUSHES_WAITING = GaugeMetric("svc_push_waiting", "Pushes waiting for the previou
 
 ACCOUNTS = GaugeMetric("svc_accounts", "Connected accounts by state.", {"state": get_args(AccountState)})
 ACCOUNTS_BEHIND = GaugeMetric(
-    "svc_accounts_behind", "Accounts that have pushed before and whose totals are older than two hours."
+    "svc_accounts_behind", "Accounts that have pushed before and whose totals are more than two hours old."
 )
 ACTORS = GaugeMetric(
     "svc_actors",
@@ -158,7 +160,7 @@ MAILBOX_WAIT = HistogramMetric(
 )
 ASK_SECONDS = HistogramMetric(
     "svc_actor_ask_seconds",
-    "Time that account actors spent on a request, without the wait. `failed`: an error in the service.",
+    "Time that account actors spent on a request, without the wait in the mailbox. `failed`: an error in the service.",
     {"outcome": ("done", "refused", "failed", "cancelled")},
     _REQUEST_S,
 )
@@ -173,8 +175,8 @@ SYNC_BEHIND = GaugeMetric("svc_sync_behind", "Accounts whose worker does not hav
 SYNC_FAILURES = CounterMetric("svc_sync_failures_total", "Failed config syncs; each is retried.")
 OPERATION_SECONDS = HistogramMetric(
     "svc_operation_seconds",
-    "Duration of operations that finished since the start. For an install this includes the wait for the worker's"
-    " first push.",
+    "Duration of operations that finished since the process started. For an install, this includes the wait for the"
+    " worker's first push.",
     {"kind": get_args(OperationKind), "outcome": ("done", "failed")},
     _WORK_S,
 )
@@ -194,8 +196,9 @@ ROLLOUT_ACCOUNTS = GaugeMetric(
 
 CALL_SECONDS = HistogramMetric(
     "svc_platform_call_seconds",
-    "Calls to Cloudflare's API; each attempt counts, without the wait for a slot. `missing`: the object does not exist;"
-    " `unavailable`: failed, nothing was changed; `unknown`: no answer to a change; `cancelled`: the caller gave up.",
+    "Duration of calls to Cloudflare's API, for each attempt, without the wait for a slot. `missing`: the object does"
+    " not exist; `unavailable`: failed, nothing was changed; `unknown`: no response to a change; `cancelled`: the"
+    " caller gave up.",
     {
         "area": ("accounts", "analytics", "d1", "dns", "routes", "tokens", "workers", "zones"),
         "outcome": ("ok", "refused", "missing", "throttled", "unavailable", "unknown", "cancelled"),
@@ -205,8 +208,8 @@ CALL_SECONDS = HistogramMetric(
 CALL_WAIT = HistogramMetric("svc_platform_wait_seconds", "Time that calls waited for a slot.", buckets=_CALL_S)
 CALLS_HELD_BACK = CounterMetric(
     "svc_platform_held_back_total",
-    "Calls to Cloudflare's API that were not sent. `pace`: the token's calls of five minutes are used up; `crowded`: no"
-    " slot became free in time.",
+    "Calls to Cloudflare's API that were not sent. `pace`: the token has used up its calls for five minutes;"
+    " `crowded`: no slot became free in time.",
     {"reason": ("pace", "crowded")},
 )
 CALLS_RUNNING = GaugeMetric("svc_platform_running", "Calls to Cloudflare's API in progress.")
@@ -220,7 +223,7 @@ STORE_UP = GaugeMetric(
 STORE_BYTES = GaugeMetric(
     "svc_store_bytes", "Disk space of the store: the SQLite file with its log, or the PostgreSQL database."
 )
-BACKUP_AGE = GaugeMetric("svc_backup_age_seconds", "Age of the last good backup; absent before the first.")
+BACKUP_AGE = GaugeMetric("svc_backup_age_seconds", "Age of the last successful backup; absent before the first one.")
 STORE_COMMIT = HistogramMetric(
     "svc_store_commit_seconds",
     "Duration of write transactions; on SQLite, of a group of transactions in one commit.",
@@ -317,7 +320,7 @@ class Metrics(prometheus.registry.Collector):
         self._child(metric, labels).inc(by)
 
     def observe(self, metric: HistogramMetric, value: float, *labels: str) -> None:
-        """Add an observation to a histogram, in the unit of the metric's name."""
+        """Add an observation to a histogram, in the unit that the metric's name gives."""
         self._child(metric, labels).observe(value)
 
     def set(self, metric: GaugeMetric, value: float, *labels: str) -> None:
@@ -326,12 +329,15 @@ class Metrics(prometheus.registry.Collector):
         self._child(metric, labels).set(value)
 
     def forget(self, *metrics: GaugeMetric) -> None:
-        """Omit gauges whose value is unknown until they are set again. Call from the Trio thread."""
+        """Omit gauges with an unknown value until they are set again. Call from the Trio thread."""
         for metric in metrics:
             self._known.discard(metric)
 
     def at_scrape(self, read: Callable[[], None]) -> None:
-        """Call `read` on the Trio thread before each scrape. It sets gauges, and must neither block nor raise."""
+        """Register a function that sets gauges before each scrape.
+
+        It runs on the Trio thread, and must neither block nor raise.
+        """
         self._sources.append(read)
 
     def read_sources(self) -> None:
@@ -340,7 +346,10 @@ class Metrics(prometheus.registry.Collector):
             read()
 
     def text(self) -> bytes:
-        """Return all metrics in Prometheus' text format. Takes a few ms, so call it in a thread, one call at a time."""
+        """Return all metrics in Prometheus' text format.
+
+        This takes a few milliseconds, so call it in a worker thread, and only one call at a time.
+        """
         return prometheus.generate_latest(self)
 
     def collect(self) -> Iterator[prometheus.Metric]:
@@ -351,7 +360,7 @@ class Metrics(prometheus.registry.Collector):
         yield from self._library.collect()
 
     def _child(self, metric: Metric, labels: tuple[str, ...]) -> Any:
-        """Return the cached series; the library's own lookup takes longer than the report itself."""
+        """Return the cached series. The library's own lookup would take longer than changing the value."""
         child = self._children.get((metric, labels))
         return child if child is not None else self._new_child(metric, labels)
 
@@ -374,7 +383,7 @@ class Metrics(prometheus.registry.Collector):
 
 
 def _library_metric(metric: Metric) -> Any:
-    """Return the library's metric. Series of counters with fixed label values start at 0.
+    """Return the Prometheus client's metric. If all labels of a counter have fixed values, its series start at 0.
 
     Otherwise the first failure would create the series, and `rate()` would not show that failure.
     """

@@ -1,4 +1,4 @@
-"""The data types of the service: frozen, no I/O. Times are epoch ms (UTC), days are day numbers (clock.day_of)."""
+"""The service's data types, which are frozen. Times are epoch ms (UTC), days are day numbers (clock.day_of). No I/O."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ AccountState = Literal[
     "no_connection",
 ]
 OperationKind = Literal["connect", "renew", "install", "update", "disconnect"]
-# Kinds of events (docs/use/api.md): first the kinds that concern the user, then the kinds that concern a Cloudflare
-# account.
+# Kinds of events (docs/use/api.md). An OwnAction concerns only the user, an AccountAction a Cloudflare account.
 OwnAction = Literal[
     "user.sign_up",
     "user.confirm",
@@ -66,7 +65,7 @@ EventOrder = Literal["newest", "oldest"]
 RolloutState = Literal["running", "done", "halted"]
 # The operator halts a rollout, or the service halts it because too many updates failed.
 HaltReason = Literal["operator", "failures"]
-# The outcome of an account's update. `excused`: it failed for a reason unrelated to the new worker.
+# The outcome of an account's update. `excused`: the update failed for a reason unrelated to the new worker.
 UpdateOutcome = Literal["under_way", "updated", "failed", "excused"]
 OperationState = Literal["running", "done", "failed"]
 AccountWarning = Literal[
@@ -100,10 +99,10 @@ Suggestion = Literal["shorter_hourly_retention"]  # advice that a user can follo
 LEAST_DAYS_KEPT, MOST_DAYS_KEPT = 14, 35
 Metric = Literal["requests", "writes", "reads", "size"]
 AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # in ascending order of severity
-Unread = Literal["analytics", "size"]  # sources that an advice could not read
+Unread = Literal["analytics", "size"]  # data sources that could not be read for an advice
 Scope = Literal["accounts", "sites", "links", "reports"]
 Period = Literal["today", "7d", "30d"]
-UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # reasons why a database was not read
+UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why a worker's database was not read
 Dimension = Literal["pages", "sources", "countries", "devices", "browsers", "os", "bots"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 # The failed action in a worker's error report: an earlier push, or a cron run.
@@ -126,7 +125,7 @@ class Event:
     `outcome`: "done", "accepted" (work at Cloudflare follows), a state, or an error code.
     `edge_account_id`: the Cloudflare account that the event concerns; None if it concerns only the user.
     `count`: number of changes.
-    `number`: position in the user's log, from 1 without gaps; 0 until stored.
+    `number`: position in the user's log, counted from 1 without gaps; 0 until the event is stored.
     """
 
     user_id: int
@@ -151,7 +150,7 @@ class User:
     plan: Plan
     notify: bool  # send e-mails when accounts need attention
     language: Language | None  # of e-mails to the user; None: not chosen
-    email_refused_at: int | None  # time since which mail servers have rejected the address
+    email_refused_at: int | None  # when mail servers began to reject the address; None if they accept it
     created_at: int
 
 
@@ -182,10 +181,10 @@ class Operation:
     step: str
     error: ErrorNote | None
     attempts: int
-    # When the operation requested a working token. Set as long as that token may be valid and is not the account's own.
+    # When the operation requested a working token. Set while the token may be valid and is not the account's own.
     token_asked_at: int | None
-    token_id: str | None  # the id of that token, if Cloudflare's answer arrived
-    open_uploads: int  # uploads of the worker whose answer was never recorded
+    token_id: str | None  # the id of that token, if Cloudflare's response arrived
+    open_uploads: int  # number of worker uploads for which no response was recorded
     created_at: int
     updated_at: int
 
@@ -199,7 +198,8 @@ class Operation:
 class Rollout:
     """The update of all accounts to a worker version: first a few canary accounts, then the others in waves.
 
-    `updated`: accounts whose new worker has reported. `failed`: accounts whose update failed due to the new worker.
+    `updated`: number of accounts whose new worker has reported. `failed`: number of accounts whose update failed
+    because of the new worker.
     """
 
     id: int
@@ -212,7 +212,7 @@ class Rollout:
     started_at: int
     changed_at: int
     looked_at: int  # the service's last poll
-    patient_until: int  # the service was down; before this time a silent worker does not count as failed
+    patient_until: int  # until this time after an outage of the service, a silent worker does not count as failed
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,8 @@ class WorkerPush:
 class Figure:
     """Cloudflare's count or estimate for one UTC day.
 
-    For an estimate, `at_least` and `at_most` are the 95% confidence interval. For a count, all three numbers are equal.
+    For an estimate, `at_least` and `at_most` are the bounds of its 95% confidence interval. For a count, all three
+    numbers are equal.
     """
 
     day: int
@@ -243,7 +244,7 @@ class Figure:
 
     @classmethod
     def exact(cls, day: int, value: int) -> Figure:
-        """Return an exact figure."""
+        """Return the figure for a count, which has no confidence interval."""
         return cls(day, value, value, value)
 
 
@@ -251,8 +252,8 @@ class Figure:
 class Measured:
     """One metric of an account compared with its limit: usage per day, or the size of the worker's database in bytes.
 
-    `busiest`: highest usage of a day, which was `busiest_day` (None without usage). For the size, these are its value
-    and the day of the reading.
+    `busiest`: the highest daily usage, or the size when it was last read.
+    `busiest_day`: the day of that usage or reading; None if there was no usage.
     `forecast`: the day on which the trend reaches the limit.
     """
 
@@ -265,7 +266,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Advice:
-    """An account's plan usage compared with its limits (see svc/worker/advice.py).
+    """An account's usage compared with the limits of its Cloudflare plan (see svc/worker/advice.py).
 
     Stored as JSON by field name, so new fields need a default.
     """
@@ -275,15 +276,15 @@ class Advice:
     metric: Metric | None = None  # the metric that determines the level; None if the level is ok or None
     metrics: Mapping[Metric, Measured] = field(default_factory=dict)  # only metrics that could be read
     unavailable: tuple[Unread, ...] = ()
-    suggest: Suggestion | None = None  # shown only while the user can follow it; see Account.suggestion
+    suggest: Suggestion | None = None  # shown only while the user can follow the suggestion; see Account.suggestion
 
 
 @dataclass(frozen=True)
 class DaysKept:
     """The number of days for which an account's worker keeps breakdowns.
 
-    `version`: the configuration version that last changed the number. 0 means that it was never changed, so the worker
-    has no row for it.
+    `version`: the configuration version that last changed the number of days. 0 means that the number was never
+    changed, so the worker has no row for it.
     """
 
     days: int = MOST_DAYS_KEPT
@@ -294,8 +295,8 @@ class DaysKept:
 class LinkHostRequest:
     """A request to set the link host, with the user's confirmations.
 
-    `replace_website`: the host may be used although it serves a website. `has_certificate`: the zone has a certificate
-    for the host besides the free one.
+    `replace_website`: the host may be used even if it serves a website. `has_certificate`: the zone has a certificate
+    for the host in addition to Cloudflare's free one.
     """
 
     host: str
@@ -312,19 +313,19 @@ class LinkHost:
     state: RouteState
     route_id: str | None
     error: ErrorNote | None
-    version: int  # the account's configuration version that set it
-    live_at: int | None = None  # when all isolates serve the version synced last
+    version: int  # the account's configuration version that set the link host
+    live_at: int | None = None  # when all isolates serve the last synced version
 
     def route(self, account_id: str) -> ObsoleteRoute:
-        """Return the link host's route, for removal."""
+        """Return the link host's route, so that it can be removed."""
         return ObsoleteRoute(account_id, self.zone_id, self.host, link_pattern(self.host), self.route_id)
 
 
 @dataclass(frozen=True)
 class ObsoleteRoute:
-    """A route to remove at Cloudflare. `site_id`: the site that it belonged to; None for the link host.
+    """A route to remove at Cloudflare. `site_id`: the route's site; None if the route belonged to the link host.
 
-    `again_at`: when to search again for a route that was not found although it may have been created (epoch ms).
+    `again_at`: when to search again for a route that may have been created but was not found (epoch ms).
     """
 
     account_id: str
@@ -337,7 +338,7 @@ class ObsoleteRoute:
 
 
 def site_pattern(host: str, path: str) -> str:
-    """Return the route pattern of a site's counter: its path with any query or script name."""
+    """Return the route pattern of a site's counter. It matches the path with any script name or query."""
     return f"{host}{path}*"
 
 
@@ -348,7 +349,7 @@ def link_pattern(host: str) -> str:
 
 @dataclass(frozen=True)
 class Account:
-    """A connected Cloudflare account. Only the vault can decrypt `sealed_token`, and repr never shows it."""
+    """A connected Cloudflare account. Only the vault can decrypt `sealed_token`, which `repr` does not show."""
 
     id: str
     user_id: int
@@ -361,39 +362,39 @@ class Account:
     token_expires_at: int | None
     sealed_token: bytes | None = field(repr=False)
     token_made_at: int | None  # when the token became the account's token
-    token_refused_at: int | None  # since then, every check of the token has failed; None if the last succeeded
+    token_refused_at: int | None  # every token check since this time has failed; None if the last check succeeded
     token_refusals: int  # failed checks since then
     suspected_at: int | None  # time of the refusal that made a health check due; None if no refusal made a check due
     well_at: int | None  # time of the last health check if it found no problems, otherwise None
     error: ErrorNote | None
-    warnings: tuple[AccountWarning, ...]  # each stays until its cause is fixed
-    revoke_tokens: tuple[str, ...]  # names of tokens that may still be valid and are not the account's
+    warnings: tuple[AccountWarning, ...]  # each warning stays until its cause is fixed
+    revoke_tokens: tuple[str, ...]  # names of tokens that may still be valid but do not belong to the account
     bootstrap_expires_at: int | None  # None if the bootstrap token has been deleted
-    location: Location | None  # location of its database; None if Cloudflare chose it
+    location: Location | None  # location of the worker's database; None if Cloudflare chose it
     database_id: str | None
-    database_sought_at: int | None  # when creation of the database was requested, if its outcome is not recorded
-    script_etag: str | None  # etag of our last upload; a different one means the script was changed outside the service
+    database_sought_at: int | None  # when the database was requested, if no outcome has been recorded
+    script_etag: str | None  # etag of our last upload; any other etag means that something else changed the script
     edge_bundle: str | None
     edge_schema: int | None
     installed_at: int | None
     install_id: str | None  # the operation that uploaded the running worker
     heard_at: int | None  # when the worker last reported, or was installed
     days_kept: DaysKept
-    config_version: int  # newest version of sites, links, link host and days kept
+    config_version: int  # newest version of the sites, links, link host and days kept
     synced_version: int  # version in the worker's database
     asked_version: int  # highest version that may be in the worker's database, as far as this store knows
     restored_as_of: int | None  # after a restore: end of the totals in the backup, until the worker has been queried
     push: WorkerPush | None
     advice: Advice | None
     advice_due_at: int | None  # when to compute the advice next; None if it has never been computed
-    told: JsonObject  # problems that its user was notified of by e-mail (actors/service/notifications.py)
+    told: JsonObject  # problems that e-mails have reported to the user (actors/service/notifications.py)
     notice_due_at: int | None
     link_host: LinkHost | None
     created_at: int
 
     @property
     def suggestion(self) -> Suggestion | None:
-        """The advice's suggestion; None if there is none or the setting is already at its minimum."""
+        """The advice's suggestion. None if it has no suggestion, or if the setting is already at its minimum."""
         if self.advice is None or self.days_kept.days <= LEAST_DAYS_KEPT:
             return None
         return self.advice.suggest
@@ -409,7 +410,7 @@ class FormerAccount:
     name: str
     disconnected_at: int
     counted_until: int | None  # end of the stored totals; None if the account never counted
-    revoke_token: str | None  # the name of the working token, if it may still be valid
+    revoke_token: str | None  # the working token's name, if that token may still be valid
     left: tuple[RemainingResource, ...]  # resources that could not be removed from Cloudflare
 
     @property
@@ -419,12 +420,12 @@ class FormerAccount:
 
     @property
     def has_all_counts(self) -> bool:
-        """True if all counts before the disconnect are stored, because the disconnect read the worker's last counts."""
+        """True if all counts until the disconnect are stored, because the disconnect read the worker's last counts."""
         return self.counted_until is not None and self.counted_until >= self.disconnected_at
 
     @property
     def synced_version(self) -> int:
-        """The highest possible version, because no worker remains that could lack any configuration."""
+        """The highest possible version, because there is no worker that could still be missing a change."""
         return sys.maxsize
 
     @property
@@ -441,7 +442,7 @@ class DeletionResult:
 
     @property
     def left(self) -> tuple[RemainingResource, ...]:
-        """The resources that could not be removed from Cloudflare, with their accounts."""
+        """The resources that could not be removed from Cloudflare. Each one names its account."""
         return tuple(thing.of(account.title) for account in self.accounts for thing in account.left)
 
     @property
@@ -452,7 +453,7 @@ class DeletionResult:
 
 @dataclass(frozen=True)
 class Retiring:
-    """A site's old path that is counted until `until`. If `route_id` is None, its route has yet to be created."""
+    """A site's old path, which counts views until `until`. If `route_id` is None, it does not have a route yet."""
 
     path: str
     route_id: str | None
@@ -461,7 +462,7 @@ class Retiring:
 
 @dataclass(frozen=True)
 class EndedPath:
-    """A site's old path that is not counted any more, from a version of the account's configuration on."""
+    """A site's old path that no longer counts views. `version`: the configuration version that removed the path."""
 
     path: str
     version: int
@@ -477,9 +478,9 @@ class Site:
     host: str
     zone_id: str
     state: SiteState
-    path: str  # "/ab3/x9k": one or two segments
+    path: str  # one or two segments, such as "/ab3/x9k"
     script_name: str  # without .js
-    snippet: str  # the code for its pages, with the placeholder __PATH__ for its path
+    snippet: str  # the HTML for the site's pages, with the placeholder __PATH__ for the path
     excluded_paths: tuple[str, ...]
     respect_gpc: bool  # do not count visitors whose browser sends Sec-GPC or DNT
     route_id: str | None
@@ -487,56 +488,56 @@ class Site:
     error: ErrorNote | None
     version: int
     created_at: int
-    config_error: ErrorNote | None = None  # the reason why the sync could not apply it
-    live_at: int | None = None  # when all isolates serve the version synced last
-    warnings: tuple[ErrorNote, ...] = ()  # each has a code of SiteWarning, and stays until its cause is fixed
+    config_error: ErrorNote | None = None  # the reason why the sync could not apply the site
+    live_at: int | None = None  # when all isolates serve the last synced version
+    warnings: tuple[ErrorNote, ...] = ()  # each has a code from SiteWarning, and stays until its cause is fixed
     ended_paths: tuple[EndedPath, ...] = ()
     first_view_at: int | None = None  # first hour with views, at least created_at; None if no views were pushed
 
     @property
     def routes(self) -> list[ObsoleteRoute]:
-        """The routes of the site's current and old paths, for removal. Empty for a deleted site."""
+        """The routes of the site's current and old paths, so that they can be removed. Empty for a deleted site."""
         if self.state == "deleted":
             return []
         old_routes = [self.route(old.path, old.route_id) for old in self.retiring]
         return [self.route(self.path, self.route_id), *old_routes]
 
     def route(self, path: str, route_id: str | None) -> ObsoleteRoute:
-        """Return the route of one of the site's paths, for removal."""
+        """Return the route of one of the site's paths, so that it can be removed."""
         pattern = site_pattern(self.host, path)
         return ObsoleteRoute(self.account_id, self.zone_id, self.host, pattern, route_id, self.id)
 
 
 def url_host(url: str) -> str:
-    """Return the host of a URL in lower case, without user, port and trailing dot."""
+    """Return the host of a URL in lower case, without user, port or trailing dot."""
     return (urlsplit(url).hostname or "").removesuffix(".")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The target of clicks whose country and device match. An absent condition matches all clicks."""
+    """The target for clicks from certain countries and devices. A condition that is None matches all clicks."""
 
     url: str
     countries: tuple[str, ...] | None = None
     devices: tuple[str, ...] | None = None
 
     def fields(self) -> dict[str, object]:
-        """Return the rule as JSON for the store, the worker's database and responses, without absent conditions."""
+        """Return the rule as JSON for the store, the worker's database and responses. Omit conditions that are None."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Rule:
-        """Return the rule stored as JSON. Conditions of newer versions are ignored."""
+        """Return the rule that was stored as JSON. Conditions that only newer versions know are ignored."""
         conditions = {name: tuple(fields[name]) for name in ("countries", "devices") if name in fields}
         return cls(fields["url"], **conditions)
 
 
-# Pattern of text that can be stored: PostgreSQL cannot store NUL.
+# The pattern of text that can be stored. PostgreSQL cannot store the character NUL.
 NO_NUL = r"^[^\x00]*$"
 
-# Paths that programs request automatically, with those programs. As codes, these paths would count clicks that no
-# person made. Most such paths (`/favicon.ico`, `/.well-known/…`) are not valid codes. Words that people choose for a
-# link, such as `login`, are not reserved, although scanners request them.
+# Paths that programs request automatically, and the programs that request them. Links with these codes would count
+# clicks that no person made. Most paths that programs request (`/favicon.ico`, `/.well-known/…`) are not valid codes
+# and need no entry. Scanners also request words that people choose for links, such as `login`. These are not reserved.
 RESERVED_CODES: Mapping[str, str] = {
     "cdn-cgi": "Cloudflare's own pages",  # Cloudflare serves /cdn-cgi/ on every host
     "apple-app-site-association": "phones",
@@ -573,18 +574,18 @@ class Link:
     state: LinkState
     version: int
     created_at: int
-    config_error: ErrorNote | None = None  # the reason why the sync could not apply it
-    live_at: int | None = None  # when all isolates serve the version synced last
+    config_error: ErrorNote | None = None  # the reason why the sync could not apply the link
+    live_at: int | None = None  # when all isolates serve the last synced version
 
     def targets_on(self, host: str) -> list[str]:
-        """Return the fields (`url`, `rules.0.url` …) whose URL is on `host`."""
+        """Return the names of the fields (`url`, `rules.0.url`, …) that contain a URL on `host`."""
         targets = [("url", self.url), *((f"rules.{n}.url", rule.url) for n, rule in enumerate(self.rules))]
         return [name for name, url in targets if url_host(url) == host]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Views by people, hits by bots, unique visitors."""
+    """Counts for a site or a link: views by people, hits by bots, and unique visitors."""
 
     views: int = 0
     bots: int = 0

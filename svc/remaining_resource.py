@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# `uncounted_database`: kept because its last counts could not be read; `why` gives the reason.
+# `uncounted_database`: a database that was not deleted, because its last counts could not be read. `why` explains this.
 LeftKind = Literal["route", "worker", "database", "uncounted_database", "token", "bootstrap_token"]
 LeftWhy = Literal[
     "too_slow",
@@ -72,9 +72,9 @@ ENGLISH = Phrases(_KINDS, _WHYS)
 
 @dataclass(frozen=True)
 class RemainingResource:
-    """A remaining resource. `facts` are the values in its text, such as `route`.
+    """A resource that a disconnect could not remove. `facts` are the values for its texts, such as `route`.
 
-    The fact `account` is present only in lists that span several accounts.
+    The fact `account` is present only in lists that cover several accounts.
     """
 
     kind: LeftKind
@@ -89,7 +89,7 @@ class RemainingResource:
     def sentence(self, phrases: Phrases, shown: Callable[[str, str], str]) -> str:
         """Return the resource and the reason in one sentence.
 
-        `shown`: the text of a fact in this language, by name and value.
+        `shown` takes the name and value of a fact, and returns its text in this language.
         """
         facts = {name: shown(name, value) for name, value in self.facts.items()}
         why = phrases.whys[self.why].format_map(facts)
@@ -97,5 +97,5 @@ class RemainingResource:
         return f"{facts['account']}: {sentence}" if "account" in facts else sentence
 
     def of(self, account: str) -> RemainingResource:
-        """Return a copy that names its account, for lists that span several accounts."""
+        """Return a copy that names the resource's account, for lists that cover several accounts."""
         return RemainingResource(self.kind, self.why, {**self.facts, "account": account})

@@ -1,4 +1,4 @@
-"""Parametrized tests that run all cases in one test, where fixtures per case would take most of the time."""
+"""A replacement for `parametrize` that runs all cases in one test, so that fixtures are set up only once."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def cases(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[[Test], Test]:
-    """Run an async test once for each of `values` with the same fixtures. The arguments are those of `parametrize`.
+    """Run an async test once per value, with the same fixtures. The arguments are those of `parametrize`.
 
-    A case must not depend on data that earlier cases stored. A failure names its case.
+    A case must not depend on data that earlier cases have stored. A failure names the case.
     """
     arguments = (names,) if isinstance(names, str) else names
     rows = [(value,) if isinstance(names, str) else value for value in values]

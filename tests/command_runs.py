@@ -1,7 +1,7 @@
 """Run `svc` commands: as forks of a process that has loaded the service, or as `python -m svc` in a new process.
 
-A fork takes a tenth of the CPU time of a new process, and hashes passwords cheaply (`cheap_passwords.py`). Tests use a
-new process if they test how the process starts, its environment, or the real hash.
+A fork takes a tenth of the CPU time of a new process, and hashes passwords cheaply (`cheap_passwords.py`). Use a new
+process to test how the process starts, its environment, or the real hash.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ TIMEOUT_S = 60.0
 
 
 def environment_of(settings: dict[str, str]) -> dict[str, str]:
-    """Return the environment of a command: our own without `SVC_…` variables, plus a base URL and these settings."""
+    """Return a command's environment: our own without `SVC_…` variables, plus a base URL and these settings."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     return {**environ, "PYTHONPATH": str(ROOT), "SVC_HTTP_BASE_URL": "https://svc.example.com", **settings}
 
 
 def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in `folder` as a fork, with `text` as its standard input. Do not call inside Trio."""
+    """Run a command in `folder` as a fork, with `text` as its standard input. Do not call this inside Trio."""
     return trio.run(partial(svc_async, folder, *arguments, text=text, **settings))
 
 
 async def svc_async(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run a command like the function `svc`, but inside Trio. Raises trio.TooSlowError after a minute."""
+    """Run a command like `svc`, but inside Trio. Raises trio.TooSlowError after a minute."""
     with trio.fail_after(TIMEOUT_S):
         ended = await run_program(["-m", "svc", *arguments], environ=environment_of(settings), folder=folder, text=text)
     return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())

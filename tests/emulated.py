@@ -1,4 +1,4 @@
-"""The Cloudflare emulator as one process for many tests, each with a separate account."""
+"""The Cloudflare emulator as one process for many tests. Each test has a separate account."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Running = tuple[dict[str, str], int]
 
 @contextmanager
 def emulator_process(*options: str) -> Iterator[Running]:
-    """Start an emulator without random delays and failures. Do not call inside Trio."""
+    """Start an emulator without random delays and failures. Do not call this inside Trio."""
     command = ["-m", "edge_worker.emulator", "--api-port=0", "--edge-port=0", *options]
     command += ["--token-delay-ms=0", "--token-spread-ms=0", "--slow-one-in=0", "--refuse-one-in=0", "--local-egress"]
     process, ready = trio.run(_started, command)
@@ -41,7 +41,7 @@ def emulator_process(*options: str) -> Iterator[Running]:
 
 
 async def _started(command: list[str]) -> tuple[trio.Process | Fork, bytes]:
-    """Start the emulator; return the process and the first line of its output."""
+    """Start the emulator. Return the process and the first line of its output."""
     process = await open_program(command, folder=ROOT)
     assert process.stdout is not None
     line = b""
@@ -61,9 +61,9 @@ async def _ended(process: trio.Process | Fork) -> None:
 
 @asynccontextmanager
 async def fresh(running: Running) -> AsyncIterator[Emulator]:
-    """Reset the emulator to default behavior without accounts, faults and logs; yield its control."""
+    """Reset the emulator: default behavior, no accounts, no faults, no logs. Yield the client for its control API."""
     ready, pid = running
     async with httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=30) as client:
         emulator = Emulator(ready, client, pid)
-        await emulator.reset(**LENIENT)  # accounts from earlier tests would slow down every call
+        await emulator.reset(**LENIENT)  # accounts of earlier tests would slow down every call
         yield emulator

@@ -1,8 +1,8 @@
 """Assignment of tests to database engines.
 
-Tests in `store/` and `backup/`, and tests marked `both_engines`, run on SQLite and PostgreSQL, because their results
-could differ. All other tests run on one engine, chosen by a hash of their name, so that each engine gets half of them.
-With SVC_TEST_ALL all tests run on both.
+Tests in `store/` and `backup/`, and tests marked `both_engines`, run on both SQLite and PostgreSQL, because their
+results could differ. Each other test runs on one engine, which is chosen by a hash of the test's name. Each engine
+therefore gets about half of them. If SVC_TEST_ALL is set, all tests run on both engines.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BOTH = ("tests/store/", "tests/backup/")
 
 
 def parametrize_engines(metafunc: pytest.Metafunc) -> None:
-    """Parametrize the fixture `store_config`, unless the test chooses its engines itself."""
+    """Parametrize the fixture `store_config` by engine, unless the test chooses its engines itself."""
     if FIXTURE not in metafunc.fixturenames:
         return
     if any(FIXTURE in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")):
@@ -30,6 +30,6 @@ def parametrize_engines(metafunc: pytest.Metafunc) -> None:
 
 
 def engines_of(test: pytest.Item) -> tuple[str, ...]:
-    """Return the engines that a test runs on."""
+    """Return the names of the engines that a test runs on."""
     in_both = EVERYTHING or test.nodeid.startswith(_BOTH) or test.get_closest_marker("both_engines") is not None
     return ENGINES if in_both else (ENGINES[zlib.crc32(test.nodeid.encode()) % len(ENGINES)],)

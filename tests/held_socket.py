@@ -1,4 +1,4 @@
-"""Systemd's socket activation and readiness protocol, implemented for tests."""
+"""A test implementation of systemd's socket activation and readiness protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import trio
 
 from edge_worker.harness.service import environment
 
-# The process sets LISTEN_PID itself, because its parent does not know the id before it starts.
+# The process sets LISTEN_PID itself, because its parent does not know the process id before the start.
 _AS_SYSTEMD_STARTS = """
 import os, sys
 for to, held in enumerate(sys.argv[1].split(",") if sys.argv[1] else (), start=3):
@@ -32,7 +32,7 @@ _COMES_S = 60.0
 
 @dataclass
 class Holder:
-    """Listening sockets that outlive the service, which can be restarted for them."""
+    """Listening sockets that stay open while the service is restarted."""
 
     folder: Path
     settings: Mapping[str, str]
@@ -40,7 +40,7 @@ class Holder:
     environ: dict[str, str]
     told_at: trio.socket.SocketType
     arguments: tuple[str, ...] = ()  # arguments of `svc serve`
-    told: list[str] = field(default_factory=list)  # notifications of the running or last service
+    told: list[str] = field(default_factory=list)  # notifications from the running or most recent service
     process: trio.Process | None = None
     announced: list[str] = field(default_factory=list)  # URLs printed on standard output
 
@@ -51,9 +51,9 @@ class Holder:
         return f"http://{host}:{port}"
 
     async def start(self, ready: str = "READY=1") -> None:
-        """Start the service, and wait for the notification `ready`."""
+        """Start the service, and wait until it sends the notification `ready`."""
         self.told.clear()
-        # Duplicate to high numbers, which do not collide with the numbers that the service expects.
+        # Duplicate to high numbers that do not collide with the numbers that the service expects.
         held = [os.dup(each.fileno()) for each in self.sockets]
         high = [fd + 100 for fd in held]
         for fd, above in zip(held, high, strict=True):
@@ -74,7 +74,7 @@ class Holder:
         await self.hears(ready)
 
     async def hears(self, line: str) -> None:
-        """Wait until the service has sent this line. Raises AssertionError if the service ends first."""
+        """Wait until the service has sent this notification. Raises AssertionError if the service ends first."""
         process = self.process
         assert process is not None
         with trio.fail_after(_COMES_S):
@@ -89,7 +89,7 @@ class Holder:
         assert process is not None
         self._drain()
         async with trio.open_nursery() as nursery:
-            # The kernel queues only ten datagrams, so without a reader the service could not report that it stops.
+            # The kernel queues only ten datagrams. Without a reader, the service could not report that it is stopping.
             nursery.start_soon(self._collect)
             process.send_signal(by)
             status = await process.wait()
@@ -123,12 +123,12 @@ async def open_holder(
     watchdog_s: float | None = None,
     arguments: tuple[str, ...] = (),
 ) -> AsyncIterator[Holder]:
-    """Open sockets on free ports without starting the service. `abstract`: use an abstract notification socket."""
+    """Open sockets on free ports without starting the service. `abstract`: the notification socket is abstract."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"svc-{secrets.token_hex(8)}"
     held = [socket.create_server(("127.0.0.1", 0), backlog=4_096) for _ in range(sockets)]
     told_at = trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    # The path of a Unix socket has at most 107 bytes, and the folder of a test may be long.
+    # The path of a Unix socket can have at most 107 bytes, and the path of a test's folder may be longer.
     short = tempfile.TemporaryDirectory(prefix="svc-")
     place = f"{short.name}/{name}"
     environ = {"NOTIFY_SOCKET": f"@{name}" if abstract else place}

@@ -1,8 +1,9 @@
 """A pool of PostgreSQL schemas that consecutive tests reuse.
 
-Creating and dropping the tables of a store takes the server 160 ms of CPU time, more than most tests. Emptying them
-takes 30 ms. A schema is reused only if it is equal to a new schema: it has the same tables, columns, constraints and
-triggers, no rows from a test, restarted sequences, and no open connections. Otherwise it is dropped.
+Creating and dropping the tables of a store takes the server 160 ms of CPU time, which is more than most tests take.
+Emptying the tables takes 30 ms. After a test, the pool empties the tables and restarts the sequences. It reuses the
+schema only if its tables, columns, constraints and triggers are unchanged and it has no open connections. Otherwise,
+the pool drops the schema.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from svc.config import StoreConfig
 
-# The server ends connections shortly after they were closed.
+# The server takes a short time to end connections after they are closed.
 _POLLS, _POLL_INTERVAL_S = 20, 0.005
 
 _SHAPE = """
@@ -53,7 +54,7 @@ select setval(seqrelid, seqstart, false) from pg_sequence join pg_class on pg_cl
 
 @dataclass(frozen=True)
 class _New:
-    """The content of a new store: rows of non-empty tables, as text and as JSON for restoring."""
+    """The content of a new store: the rows of non-empty tables, as text to compare and as JSON to restore."""
 
     shape: str
     rows: dict[str, str]
@@ -62,7 +63,7 @@ class _New:
 
 @dataclass
 class Schemas:
-    """The schemas of one server. Created by `open_schemas`."""
+    """The schema pool of one server, which `open_schemas` creates."""
 
     url: str
     connection: Connection  # kept open, because the server loads its catalog for each connection
@@ -71,7 +72,7 @@ class Schemas:
 
     @contextmanager
     def one(self) -> Iterator[StoreConfig]:
-        """Yield the configuration of an empty store. Do not call inside Trio."""
+        """Yield the configuration of an empty store. Do not call this inside Trio."""
         name = self.free.pop() if self.free else self._create()
         try:
             yield in_schema(self.url, name)
@@ -110,7 +111,7 @@ class Schemas:
         if await connection.fetchval(_SHAPE, name) != self.new.shape:
             return False
         changed = [table for table in {*rows, *self.new.rows} if rows.get(table) != self.new.rows.get(table)]
-        # The setting disables foreign keys, so that tables can be emptied in any order.
+        # This setting disables foreign keys, so that tables can be emptied in any order.
         deletes = [f'delete from {name}."{table}"' for table in changed]
         await connection.execute("; ".join(["set session_replication_role = replica", *deletes]))
         for table in self.new.as_json.keys() & changed:

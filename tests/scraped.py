@@ -1,4 +1,4 @@
-"""Metrics parsed by the Prometheus library's own parser."""
+"""Metrics, parsed with the parser of the Prometheus library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Labels = dict[str, str]
 
 
 class Scraped:
-    """The samples of a scrape."""
+    """The samples in the response to a scrape."""
 
     def __init__(self, text: bytes) -> None:
         SEARCH.text("the metrics", text)
@@ -31,11 +31,11 @@ class Scraped:
         return self._samples.get(name, [])
 
     def total(self, name: str, **labels: str) -> float:
-        """Return the sum of samples with these labels; 0 without samples."""
+        """Return the sum of all samples with these labels, or 0 if there are none."""
         return sum(value for found, value in self.series(name) if labels.items() <= found.items())
 
     def counts(self, name: str, *labels: str) -> dict[tuple[str, ...], float]:
-        """Return sums other than 0 by the values of these labels."""
+        """Return the non-zero sums of all samples, by the values of these labels."""
         found: dict[tuple[str, ...], float] = {}
         for values, value in self.series(name):
             key = tuple(values[label] for label in labels)
@@ -44,6 +44,6 @@ class Scraped:
 
 
 def scrape(metrics: Metrics) -> Scraped:
-    """Scrape the current metrics, without those from the store."""
+    """Return the current metrics, except those that are read from the store."""
     metrics.read_sources()
     return Scraped(metrics.text())

@@ -1,25 +1,25 @@
 """Search for leaked secrets in everything that the service wrote during a test.
 
-Secrets are recognized by their format: a prefix for the kind, followed by random characters. They therefore need not be
-recorded when they are created, and secrets of separate processes are found as well. Passwords and vault keys have no
-format. Passwords that a test uses are recorded, and vault keys are read from their files.
+The search recognizes secrets by their format: a prefix for the kind, followed by random characters. Therefore, secrets
+need not be recorded when they are created, and secrets created by other processes are found as well. Passwords and
+vault keys have no such format. The passwords that a test uses are recorded, and vault keys are read from their files.
 
-The search covers clear text, hex and base64, and for passwords also URL encoding, in:
+The search finds clear text, hex and base64. It also finds URL-encoded passwords. It covers:
 
-- all files in the test's folder: SQLite including free pages, logs of services, exports, backups
-- all tables of the test's schema in PostgreSQL, before it is dropped (`tests/databases.py`)
-- all log lines of this process, formatted as by the service
+- all files in the test's folder: SQLite files including their free pages, service logs, exports and backups
+- all tables of the test's schema in PostgreSQL, before the schema is dropped (`tests/databases.py`)
+- all log lines of this process, in the service's format
 - all scraped metrics (`tests/scraped.py`)
 
-Test data must not resemble a secret by chance. For example, an Idempotency-Key must have the format of an id.
+Test data must not match a secret's format by accident. For example, an Idempotency-Key must have the format of an id.
 
-Files that must contain secrets are exempt: e-mails contain link tokens, a key file contains its keys. A leak is
-reported by place and kind, never by value.
+Files that must contain secrets are exempt: e-mails contain link tokens, and a key file contains its keys. The report of
+a leak contains the place and the kind, but never the value.
 
-The search runs after each test, so that the leak names its test, and before schemas and folders are deleted. A service
-shared by many tests is searched once, when it has ended (`leaks_of`). A regular expression with a literal prefix takes
-half a nanosecond per byte, so a typical store of 400 KB takes 2 ms, and the whole run a few seconds. Alternatives at
-its beginning would make it ten times slower.
+The search runs after each test, so that a leak is reported for its test, and before schemas and folders are deleted. If
+many tests share a service, its folder is searched once, after the service has ended (`leaks_of`). The search uses
+regular expressions with a literal prefix, which take half a nanosecond per byte. A typical store of 400 KB therefore
+takes 2 ms, and the whole run takes a few seconds. Expressions that begin with alternatives would be ten times slower.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAIL_TOKEN, VAULT_KEY = "mail token", "vault key"
-KEY_FILE = ".key"  # suffix of key files
-# The emulator's state, which contains its tokens and the workers' keys.
+KEY_FILE = ".key"  # the suffix of key files
+# The file with the emulator's state. It contains the emulator's tokens and the workers' keys.
 _PLATFORMS_OWN = "world.json"
 _KEY_BYTES = 32
-# Passwords with which the journeys sign up.
+# The passwords of users in `tests/journeys`.
 USUAL_PASSWORDS = ("a long password", "another long one", "another password")
-# Shorter passwords, or addresses, can occur in test data for other reasons.
+# Shorter passwords can occur in test data for other reasons, and so can passwords that are e-mail addresses.
 _LEAST_CHARS = 8
 _PASSWORD_FIELDS = ("password", "old", "new")
 
 
-# Format of each kind of secret (svc.ids.new_secret and others), and for some an additional check.
+# The format of each kind of secret (svc.ids.new_secret and others). Some kinds have an additional check.
 _RANDOM = "[A-Za-z0-9_-]{43}"
 _FORMS = {
     "access token": f"svs_{_RANDOM}",
@@ -67,7 +67,7 @@ _IS_ONE: Mapping[str, Callable[[str], bool]] = {
     "API key": is_api_key,
     "platform's token": lambda text: text[-8:] == f"{crc32(text[5:-8].encode()):08x}",
 }
-# Common prefixes of all formats.
+# Prefixes that cover all formats.
 _STEMS = (b"sv", b"cfat_")
 _LONGEST = 80
 
@@ -78,7 +78,7 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+")
 
 
 def _in_base64(secret: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return the base64 characters that encode the secret at the three possible alignments."""
+    """Return the base64 characters that encode the secret at each of the three possible alignments."""
     found = []
     for before in range(3):
         text = base64.b64encode(bytes(before) + secret)
@@ -87,7 +87,7 @@ def _in_base64(secret: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def _of_form(data: bytes) -> Iterator[str]:
-    """Yield the kinds of secrets with a format in `data`."""
+    """Yield the kind of each secret in `data` that has a format."""
     for stem in _STEMS:
         for at in _places(stem, data):
             yield from _begun(data[at : at + _LONGEST], "")
@@ -98,7 +98,7 @@ def _of_form(data: bytes) -> Iterator[str]:
                     yield from _begun(bytes.fromhex(run[0].decode()), " in hex")
         for before, part in enumerate(_in_base64(stem)):
             for at in _places(part, data):
-                # The preceding character has the secret's first bits, together with bits of the byte before the secret.
+                # The character before has the secret's first bits, together with bits of the byte before the secret.
                 run = _BASE64.match(data, max(0, at - (before > 0)), at + 2 * _LONGEST)
                 if run is not None:
                     yield from _begun(_decoded(b"A" * before + run[0])[before:], " in base64")
@@ -120,19 +120,19 @@ def _begun(text: bytes, how: str) -> Iterator[str]:
 
 def _decoded(text: bytes) -> bytes:
     """Decode base64 of either alphabet, with or without padding."""
-    complete = text if len(text) % 4 != 1 else text[:-1]  # a single remaining character has no complete byte
+    complete = text if len(text) % 4 != 1 else text[:-1]  # a single remaining character does not encode a complete byte
     return base64.b64decode(complete.translate(bytes.maketrans(b"-_", b"+/")) + b"=" * (-len(complete) % 4))
 
 
 @dataclass
 class Search:
-    """The search of one test: recorded passwords, and `leaks` found, each with place and kind."""
+    """The search of one test. `leaks`: the leaks found so far, each with its place and kind."""
 
     passwords: set[str] = field(default_factory=set)
     leaks: set[str] = field(default_factory=set)
 
     def begin(self) -> None:
-        """Reset for the next test."""
+        """Reset the search for the next test."""
         self.passwords.clear()
         self.leaks.clear()
 
@@ -143,7 +143,7 @@ class Search:
                 self.passwords.add(value)
 
     def text(self, place: str, data: bytes, *, but: str = "", keys: Iterable[bytes] = ()) -> None:
-        """Search the data of one place. `but`: the kind that it must contain; `keys`: vault keys to search for."""
+        """Search `data`. `but`: a kind of secret that is allowed in this place. `keys`: vault keys to search for."""
         self.leaks |= {f"{place}: {kind}" for kind in {*_of_form(data), *self._known(data, keys)} if kind != but}
 
     def folder(self, folder: Path) -> None:
@@ -175,7 +175,7 @@ class Search:
 
 
 def leaks_of(folder: Path, metrics: bytes) -> set[str]:
-    """Return the leaks of a service shared by many tests, after it has ended."""
+    """Return the leaks of a service that many tests shared. Call this after the service has ended."""
     search = Search()
     search.folder(folder)
     search.text("the metrics", metrics)
@@ -183,7 +183,7 @@ def leaks_of(folder: Path, metrics: bytes) -> set[str]:
 
 
 def _encoded(secret: bytes) -> list[tuple[bytes, str]]:
-    """Return the encodings of a known secret with their names."""
+    """Return the encodings of a known secret, each with its name."""
     in_hex = secret.hex().encode()
     return [
         (in_hex, " in hex"),
@@ -195,7 +195,7 @@ def _encoded(secret: bytes) -> list[tuple[bytes, str]]:
 def _keys_of(path: Path) -> list[bytes]:
     try:
         keys = [base64.b64decode(line, validate=True) for line in path.read_bytes().split()]
-    except ValueError:  # a key file that a test has damaged
+    except ValueError:  # a test has damaged the key file
         return []
     return [key for key in keys if len(key) == _KEY_BYTES]
 
@@ -212,7 +212,7 @@ class _LogLines(logging.Handler):
 
 @contextmanager
 def log_lines() -> Iterator[list[str]]:
-    """Collect the log lines of this process during the block, formatted as by the service."""
+    """Collect this process's log lines during the block, in the service's format."""
     root, ours, handler = logging.getLogger(), logging.getLogger("svc"), _LogLines()
     before = ours.level
     root.addHandler(handler)

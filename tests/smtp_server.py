@@ -1,7 +1,7 @@
-"""A mail server for tests that can misbehave at each step: reject, hang, close the connection, send garbage.
+"""A mail server for tests. At each step, it can reject, hang, close the connection or send garbage.
 
-It supports SMTP (RFC 5321) with STARTTLS, implicit TLS, and AUTH PLAIN and LOGIN. It accepts only lines of ASCII,
-because it does not offer 8BITMIME.
+The server supports SMTP (RFC 5321) with STARTTLS, implicit TLS, AUTH PLAIN and AUTH LOGIN. It does not offer 8BITMIME,
+so it accepts only lines of ASCII text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Act(Enum):
-    """Misbehavior instead of a reply."""
+    """Misbehavior of the server instead of a reply."""
 
     HANG = "hangs until the client disconnects"
     CLOSE = "closes the connection"
@@ -43,10 +43,10 @@ class _Over(Exception):
 
 
 class SmtpServer:
-    """A mail server that listens between `start` and `stop`, and refuses connections before.
+    """A mail server that listens from `start` to `stop`. Before `start`, it refuses connections.
 
     `rule(step, line)` returns the reply or misbehavior at a step, or None for the normal reply. The steps are welcome,
-    EHLO, STARTTLS, AUTH, MAIL, RCPT, DATA, taken (after the final dot) and QUIT. With `password`, clients must
+    EHLO, STARTTLS, AUTH, MAIL, RCPT, DATA, taken (after the final dot) and QUIT. If `password` is given, clients must
     authenticate as `user`.
     """
 
@@ -63,13 +63,13 @@ class SmtpServer:
         self.taken: list[Taken] = []
         self.steps: list[str] = []
         self.connections = 0
-        self.hangs = threading.Semaphore(0)  # released when a connection hangs; left_alone when its client disconnects
+        self.hangs = threading.Semaphore(0)  # released when a connection hangs; `left_alone`: when its client leaves
         self.left_alone = threading.Semaphore(0)
         self._tls = tls
         self._implicit_tls = implicit_tls
         self._password = password
         self._user = user
-        # Bound but not listening: connections are refused, and the port is reserved.
+        # The socket is bound but not listening, so connections are refused and the port is reserved.
         self._listener = socket.socket()
         self._listener.bind(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -90,7 +90,7 @@ class SmtpServer:
         self._threads[-1].start()
 
     def stop(self) -> None:
-        """Close all connections and stop."""
+        """Stop listening, and close all connections."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -129,7 +129,7 @@ class SmtpServer:
 
     @property
     def offers(self) -> list[str]:
-        """The extensions offered before TLS."""
+        """The extensions that the server offers before TLS."""
         return ["STARTTLS"] if self._tls is not None and not self._implicit_tls else []
 
     def right(self, user_and_password: bytes) -> bool:
@@ -151,7 +151,7 @@ class SmtpServer:
 
 
 class _Talk:
-    """One connection."""
+    """The server's side of one connection."""
 
     def __init__(self, server: SmtpServer, connection: socket.socket) -> None:
         self._server = server
@@ -265,7 +265,7 @@ class _Talk:
         raw = b""
         while (part := self._lines.readline(2_000)) != b".\r\n":
             if not part.endswith(b"\r\n") or len(part) > 1_000 or max(part) > 127:
-                raise _Over  # not a line, too long, or 8-bit: not accepted by all servers
+                raise _Over  # not a line, too long, or 8-bit: some servers reject this
             raw += part.removeprefix(b".")
         self._server.taken.append(Taken(self._sender, self._to, raw))
         self._sender = ""

@@ -1,4 +1,4 @@
-"""The documentation. Every relative link and anchor resolves, and pages stay short."""
+"""Tests of the documentation: every relative link and anchor resolves, and pages are short."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 MOST_LINES = 150
-# The list of all rules, the generated tables, and the plan, which is not documentation.
+# The list of all rules, the generated tables, and the plan. The plan is not documentation.
 MAY_BE_LONGER = {DOCS / "develop/conformance.md", DOCS / "operate/metrics.md", DOCS / "use/errors.md", DOCS / "plan.md"}
 
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -23,20 +23,20 @@ _ANCHOR = re.compile(r"<a id=\"([^\"]+)\">")
 
 
 def slug(heading: str) -> str:
-    """Return the anchor that GitHub gives a heading."""
+    """Return the anchor that GitHub creates for a heading."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Return the anchors of a page, without numbers for repeated headings."""
+    """Return the anchors of a page. Repeated headings get no numbers."""
     text = _FENCED.sub("", page.read_text())
     return frozenset([*map(slug, _HEADING.findall(text)), *_ANCHOR.findall(text)])
 
 
 def links(page: Path) -> list[str]:
-    """Return the targets of all links of a page, images included."""
+    """Return the targets of all links and images on a page."""
     return _LINK.findall(_CODE.sub("", _FENCED.sub("", page.read_text())))
 
 

@@ -1,4 +1,4 @@
-"""Isolation of exceptions."""
+"""Tests of the isolation of exceptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The texts of health check findings by kind, filled with facts."""
+"""Tests of the texts of health check findings: one text per kind, completed with facts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOST = "deleted outside the service; counts in them that had not been reported a
 
 Row = tuple[FindingKind, dict[str, str], tuple[str, str, str]]
 
-# The texts are part of the API, and programs may compare them.
+# The texts are part of the API. Programs may compare them.
 ROWS: list[Row] = [
     ("script_deleted", {}, (WORKER, "is installed", "was deleted outside the service")),
     (
@@ -160,7 +160,7 @@ def words_of(finding: Finding) -> tuple[str, str, str]:
 @pytest.mark.parametrize(("kind", "facts", "words"), ROWS, ids=[kind for kind, _, _ in ROWS])
 def test_texts_of_each_kind(kind, facts, words):
     assert words_of(Finding(kind, "resource_drift", facts)) == words
-    given = {"found"} if kind == "cron_deleted" else set()  # a fact that only cron_changed names
+    given = {"found"} if kind == "cron_deleted" else set()  # only the text of cron_changed contains this fact
     assert set(fact_names(kind)) == facts.keys() - given
 
 

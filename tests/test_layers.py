@@ -1,4 +1,4 @@
-"""Allowed imports between packages: main → http → actors → (edge, store) → worker → model, errors."""
+"""Tests of the allowed imports between packages: main → http → actors → (edge, store) → worker → model, errors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SVC = ROOT / "svc"
 
-# The packages of svc that each package may import. Modules may always import from their own package and the top-level
-# modules of svc ("svc"), which import only each other. Packages that are not listed here (main, cli, commands, process,
-# field_check) may import everything.
+# The packages of svc that each package may import. A module may always import from its own package and from the
+# top-level modules of svc ("svc"). Top-level modules import only each other. Packages that are not listed here (main,
+# cli, commands, process, field_check) may import everything.
 MAY_IMPORT: dict[str, set[str]] = {
     "svc": set(),
     "svc.worker": set(),
@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "svc.imports": {"svc.api", "svc.actors", "svc.store"},
 }
 COMPOSITION = {"svc.main", "svc.cli", "svc.__main__", "svc.commands", "svc.process", "svc.field_check"}
-# Libraries, or names of libraries, that only these modules may import.
+# Libraries, or names in libraries, that only these modules may import.
 OWNERS = {
     "h11": ("svc/http/serving/server.py",),
     "quart": ("svc/http/",),
@@ -57,8 +57,8 @@ OWNERS = {
 }
 
 
-# Allowed imports within edge_worker and bench; the innermost package counts. The worker's tests may import all of
-# edge_worker.
+# Allowed imports within edge_worker and bench. For each module, the entry of its innermost package applies. The
+# worker's tests may import all of edge_worker.
 PLAIN = {f"edge_worker.emulator.{name}" for name in ("state", "faults", "firewall", "crons")}
 EDGE_MAY_IMPORT: dict[str, set[str]] = {
     **{name: set() for name in PLAIN},
@@ -88,7 +88,7 @@ EDGE_MAY_IMPORT: dict[str, set[str]] = {
 
 @cache
 def parse(path: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """Return a file's imported modules, with `from a import b` as a and a.b, and its string literals."""
+    """Return a file's imported modules and its string literals. `from a import b` counts as a and a.b."""
     imports: set[str] = set()
     texts: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -103,7 +103,7 @@ def parse(path: Path) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def imports_of(path: Path) -> frozenset[str]:
-    """Return the modules that a file imports, with `from a import b` as a and a.b."""
+    """Return the modules that a file imports. `from a import b` counts as a and a.b."""
     return parse(path)[0]
 
 
@@ -152,7 +152,7 @@ def test_svc_has_few_top_level_modules():
 
 
 def test_imports_have_no_cycles():
-    """Includes indirect imports and imports for type checking, because readers follow these as well."""
+    """Indirect imports and imports for type checking count as well, because readers also follow them."""
     modules = {module_of(path): path for path in files() + edge_files()}
     graph = {name: (imports_of(path) & modules.keys()) - {name} for name, path in modules.items()}
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle

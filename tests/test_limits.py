@@ -1,4 +1,4 @@
-"""Rate limits with a sliding window."""
+"""Tests of rate limits with a sliding window."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_reserved_slots_are_only_for_requests_without_keep():
     limit = SlidingLimit(3)
     assert [limit.count("a", at, keep=1).allowed for at in (0, 10_000, 20_000)] == [True, True, False]
     assert limit.count("a", 20_000).allowed
-    # Two requests must leave the window before a slot is free in addition to the reserved slot.
+    # Two requests must leave the window before there is a free slot besides the reserved one.
     assert limit.count("a", 20_001, keep=1).reset_s == 50
     assert not limit.count("a", 60_000, keep=1).allowed
     assert limit.count("a", 70_000, keep=1).allowed

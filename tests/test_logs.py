@@ -1,4 +1,4 @@
-"""The format and context of log lines."""
+"""Tests of the format and context of log lines."""
 
 from __future__ import annotations
 
@@ -122,6 +122,6 @@ def test_journal_is_recognized_by_device_and_inode(tmp_path):
         found = os.fstat(ours.fileno())
         name = f"{found.st_dev}:{found.st_ino}"
         assert is_journal(journal, name)
-        assert not is_journal(file, name)  # child processes inherit the variable, but may write elsewhere
+        assert not is_journal(file, name)  # a child process inherits the variable, but may write elsewhere
         assert not is_journal(journal, "")
     assert not is_journal(file, name)

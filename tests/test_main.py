@@ -1,4 +1,4 @@
-"""Start-up and shutdown of the service."""
+"""Tests of the startup and shutdown of the service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ trio.run(run, load(None, os.environ), announce)
 
 
 async def test_sighup_shuts_down_unless_ignored(tmp_path: Path) -> None:
-    # The test process may have been started with SIGHUP ignored.
+    # The test process may have been started with a setting that ignores SIGHUP.
     program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + _SERVE.replace("SIGTERM", "SIGHUP")
     environ = environment(tmp_path, {})
     with (tmp_path / "log").open("w+") as log:
@@ -51,7 +51,7 @@ async def test_sighup_shuts_down_unless_ignored(tmp_path: Path) -> None:
 
 
 def test_service_runs_with_closed_standard_output(tmp_path: Path) -> None:
-    """The reader of the output may have exited, for example in a pipeline."""
+    """The process that reads the output may have exited, for example in a pipeline."""
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "svc", "serve"]
@@ -68,7 +68,7 @@ def test_service_runs_with_closed_standard_output(tmp_path: Path) -> None:
 
 
 def test_startup_objects_are_excluded_from_garbage_collection(tmp_path: Path) -> None:
-    """A start creates 85,000 objects. A collection that visits them would block all requests for 70 ms."""
+    """The startup creates 85,000 objects. A collection that visits them would block all requests for 70 ms."""
     served = subprocess.run(
         [sys.executable, "-c", _SERVE], env=environment(tmp_path, {}), capture_output=True, text=True, timeout=60
     )

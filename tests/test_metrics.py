@@ -1,4 +1,4 @@
-"""The table of metrics, and the limits on their labels."""
+"""Tests of the table of metrics, and of the limits on labels."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from svc.metrics import (
 from tests.scraped import scrape
 
 ALL = [metric for area in TABLE.values() for metric in area]
-# Histograms whose names have no unit, because they count things.
+# Histograms that have no unit in their names, because they count things.
 UNITLESS = ("svc_push_group_size", "svc_store_group_size")
-# Labels with personal data, or with one series per customer.
+# Labels that would contain personal data, or create a series per customer.
 PERSONAL = (
     "user",
     "email",

@@ -1,4 +1,4 @@
-"""Wheels, sdists, packages and images: complete, or rejected with instructions."""
+"""Wheels, sdists, packages and images are complete, or rejected with instructions."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ BUILT = {"worker": "svc/bundle", "web application": "svc/web/dist"}
 
 
 def copy_of(folder: Path, *, without: str = "", compiled: bool = False) -> Path:
-    """Copy the files for building a package, except ignored files. `without`: one of BUILT to omit, or "all".
+    """Copy the files that are needed to build a package, except ignored files. Return `folder`.
 
-    `compiled`: include compiled files, so that a service that runs from the copy need not compile them.
+    `without`: the key in BUILT of the part to omit, or "all". `compiled`: also copy compiled files, so that a service
+    that runs from the copy need not compile them.
     """
     names = ("pyproject.toml", "config.toml", "hatch_build.py", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore")
     for name in names:
@@ -93,18 +94,18 @@ def test_package_contains_all_files_that_the_service_reads(tmp_path, kind):
     if kind == "wheel":
         documents = f"svc-{version('svc')}.data/data/share/doc/svc"
         assert {f"{documents}/{place}" for place in documents_of_operators().values()} <= files_of(package)
-        # the sources of the web application and the documentation are not needed
+        # a package does not need the sources of the web application or the documentation
         assert not [path for path in files_of(package) if path.startswith(("svc/web/src/", "svc/web/help/"))]
 
 
 def pages_in(folder: str) -> list[str]:
-    """Return the files that `make build` makes from the documents in a folder, without the compressed files."""
+    """Return the names of the files that `make build` creates for the documents in a folder, uncompressed."""
     stems = [path.stem.replace("README", "index") for path in (ROOT / "docs" / folder).glob("*.md")]
     return [f"{stem}.{kind}" for stem in stems for kind in ("html", "md")]
 
 
 def documents_of_operators() -> dict[str, str]:
-    """Return the documents in a package, and the path of each in the documents folder."""
+    """Return the documents in a package as paths in the package's documents folder, by source path."""
     shared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     found = {}
     for source, place in shared["shared-data"].items():
@@ -149,7 +150,7 @@ def test_documented_image_versions_are_current():
 
 
 def test_editable_install_works_without_generated_files(tmp_path):
-    """`make build` needs this, as it first installs the package with Node, which then builds the generated files."""
+    """`make build` needs this: it first installs the package together with Node, which then builds these files."""
     editable = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
     made = subprocess.run(
         [sys.executable, "-c", editable, "."],
@@ -194,7 +195,7 @@ def test_service_without_web_application_serves_the_api(tmp_path):
 
 
 def test_compose_file_has_valid_settings():
-    """An unknown setting would prevent the start, and tests cannot run compose."""
+    """An unknown setting would prevent the service from starting, and tests cannot run compose."""
     compose = yaml.safe_load((ROOT / "packaging/compose.yaml").read_text())
     given = {"SVC_DOMAIN": "svc.example", "SVC_DB_PASSWORD": "secret"}
 
@@ -204,7 +205,7 @@ def test_compose_file_has_valid_settings():
     config = load(None, {name: filled(text) for name, text in compose["services"]["svc"]["environment"].items()})
     assert config.store.url.get_secret_value() == "postgresql://svc:secret@db/svc"
     assert config.push_url_problem(config.push_url(config.http.base_url)) is None
-    # Only the web server is a trusted proxy, and no other container can get its address.
+    # Only the web server is a trusted proxy. No other container can get its address.
     [network] = compose["networks"]["default"]["ipam"]["config"]
     caddy = compose["services"]["caddy"]["networks"]["default"]["ipv4_address"]
     assert config.http.trusted_proxies == (caddy,)
@@ -215,7 +216,7 @@ def test_compose_file_has_valid_settings():
 
 
 def make_root(root: Path) -> None:
-    """Create a root folder with the package's files, in which `_INSTALLED` mounts this machine's /usr."""
+    """Create a root folder with the package's files. `_INSTALLED` mounts this machine's /usr in it."""
     for folder in ("usr", "dev", "proc", "tools", "var/lib", "etc/svc", "etc/sysusers.d", "etc/tmpfiles.d"):
         (root / folder).mkdir(parents=True)
     for name in ("bin", "sbin", "lib", "lib64"):

@@ -1,4 +1,4 @@
-"""Programs started as forks of a preloaded process behave like separately started ones."""
+"""Programs that start as forks of a preloaded process behave like programs that start separately."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ async def test_programs_receive_signals_independently(nowhere):
         signal.SIGTERM,
         signal.SIGKILL,
         signal.SIGUSR1,
-    )  # not SIGINT, which shells let background processes ignore
+    )  # not SIGINT, because shells make background processes ignore it
     programs = [await open_program(["-c", _STAY], stderr=nowhere) for _ in numbers]
     try:
         for program in programs:
             assert program.stdout is not None
             reported = b""
-            while not reported.endswith(b"\n"):  # the newline can arrive separately
+            while not reported.endswith(b"\n"):  # the newline may arrive separately
                 reported += await program.stdout.receive_some()
             assert reported == b"up\n"
-            with trio.move_on_after(0):  # a cancelled wait can be repeated
+            with trio.move_on_after(0):  # waiting can be cancelled and repeated
                 await program.wait()
             assert program.poll() is None
         assert len({program.pid for program in programs}) == len(numbers)

@@ -1,4 +1,4 @@
-"""Reading settings from config.toml and the environment, and the defaults documented in config.toml."""
+"""Tests of reading settings from config.toml and the environment, and of the defaults shown in config.toml."""
 
 from __future__ import annotations
 

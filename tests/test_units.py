@@ -1,4 +1,4 @@
-"""The systemd units in packaging/systemd. `make units` runs systemd's analyzer on them."""
+"""Tests of the systemd units in packaging/systemd. `make units` also runs systemd's analyzer on them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from svc.config import Config
 
 FOLDER = Path(__file__).parents[1] / "packaging/systemd"
 SERVICES = ("svc.service", "svc-backup.service")
-# Each setting is needed to keep the analyzer's exposure at 1.5 or below, or to limit damage to the service's own
-# folder.
+# Each setting is needed to keep the exposure level from systemd's analyzer at 1.5 or below, or to limit damage to the
+# service's own folder.
 _ON = (
     "NoNewPrivileges", "ProtectHome", "ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs",
     "ProtectControlGroups", "ProtectClock", "ProtectHostname", "PrivateTmp", "PrivateDevices", "PrivateUsers",
@@ -42,7 +42,7 @@ SANDBOX = {
 
 
 def unit(name: str) -> dict[str, dict[str, list[str]]]:
-    """Parse a unit file to sections, in which a setting can occur several times."""
+    """Return the values of each setting in a unit file, by section and name. A setting can occur several times."""
     found: dict[str, dict[str, list[str]]] = {}
     section = ""
     for line in (FOLDER / name).read_text().splitlines():

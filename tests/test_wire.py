@@ -1,4 +1,4 @@
-"""Types and constants generated for the web application."""
+"""Tests of the types and constants that are generated for the web application."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_all_endpoints_and_schemas_have_types():
     }
     named = set(re.findall(r"^export type (\w+) =", text, re.MULTILINE))
     assert named == set(contract["components"]["schemas"])
-    assert not [name for name in named if "__" in name]  # would mean two models with the same name
+    assert not [name for name in named if "__" in name]  # "__" would mean that two models have the same name
     assert '"PATCH /v1/sites/{site_id}": { answer: OneSite; body: SiteChange; params: { site_id: string } };' in text
 
 
@@ -74,7 +74,7 @@ def test_all_codes_have_texts():
 
 
 def exported_by(text: str) -> dict[str, Any]:
-    """Return the constants of a generated module."""
+    """Return the constants that a generated module exports."""
     return {name: json.loads(value) for name, value in re.findall(r"^export const (\w+) = (.*);$", text, re.MULTILINE)}
 
 
@@ -120,6 +120,6 @@ def test_import_page_has_the_column_names_of_the_command():
     assert dict(exported["FLAGS"]) == {kind: list(names) for kind, names in restrictions.FLAGS.items()}
     assert dict(exported["STATE_WORDS"]) == restrictions.STATE_WORDS
     assert set(exported["UNSET"]) > set(exported["FALSE"])
-    # The page has a text for each kind of column or value.
+    # The import page has a text for each kind of column or value.
     kinds = {*dict(exported["FLAGS"]), *dict(exported["STATE_WORDS"]).values()}
     assert kinds < set(exported["RESTRICTIONS"]) == set(restrictions.RESTRICTIONS)

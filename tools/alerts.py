@@ -1,7 +1,7 @@
-"""Alerts of docs/operate/prometheus/svc.rules.yml, which `python -m tools.dashboard` writes.
+"""The alerts in docs/operate/prometheus/svc.rules.yml, which `python -m tools.dashboard` writes.
 
-Alerts cover problems that users notice or that do not recover automatically. Thresholds are set where the effect
-starts, not where a number is merely unusual. `wait` is the time before the alert fires, in Prometheus syntax.
+Alerts cover problems that users notice or that do not resolve automatically. A threshold is the value at which users
+are affected, rather than a value that is merely unusual.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Alert:
-    """`urgent`: users are affected now; `soon`: it can wait until the morning. `means`, `do`: one sentence each."""
+    """An alert.
+
+    `urgency`: `urgent` if users are affected now, or `soon` if the problem can wait until the morning. `wait`: the time
+    before the alert fires, in Prometheus syntax. `means`, `do`: what has happened, and what to do.
+    """
 
     name: str
     urgency: Literal["urgent", "soon"]
@@ -24,7 +28,7 @@ class Alert:
 
 
 def _share(part: str, of: str) -> str:
-    """Return the share of a counter's rate that has these labels, by instance."""
+    """Return the expression for the fraction of a counter's rate that has the labels in `part`, by instance."""
     return f"sum by (instance) (rate({of}{part}[10m])) / sum by (instance) (rate({of}[10m]))"
 
 

@@ -1,8 +1,8 @@
-"""`make check`: lint, types and the tests affected by the changed files, within about a minute.
+"""`make check`: check lint and types, and run the tests affected by the changed files, within about a minute.
 
 A test file is affected if it is a changed file, imports one, or names one. Tests with the fewest imports run first,
-because they are the most specific. The number of test files is limited by the time budget, based on the durations that
-`tools/test_times.py` recorded in previous runs. The rest is listed and left to `make test`.
+because they are the most specific. Test files run as long as they fit into the time budget, judging by the durations
+that `tools/test_times.py` recorded in previous runs. The other test files are listed, and only `make test` runs them.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ ROOT = Path(__file__).parents[1]
 TEST_FOLDERS = ("tests", "edge_worker/test")
 # Every change can break the package layers, and this test takes only a second.
 ALWAYS = "tests/test_layers.py"
-# Time that pytest needs before the first test and after the last.
+# The time that pytest needs before the first test and after the last test.
 _START_S = 6.0
 _JS_FOLDERS = ("edge_worker", "svc/web")
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Test files to run, most specific first, and those that exceed the budget."""
+    """The test files to run, most specific first, and those that do not fit into the budget."""
 
     chosen: list[str]
     left_out: list[str]
 
 
 def changed_files(base: str | None) -> list[str]:
-    """Return the paths of files that differ from the commit `base`, including untracked ones, relative to the project.
+    """Return the paths, relative to the project, of the files that differ from the commit `base`.
 
-    Without `base`, compares with the last commit or, if nothing has changed since, with the one before it.
+    Untracked files are included. Without `base`, files are compared with the last commit or, if nothing has changed
+    since then, with the commit before it.
     """
     found = _git("ls-files", "--others", "--exclude-standard") + _git("diff", "--name-only", base or "HEAD")
     if not found and base is None:
@@ -55,7 +56,7 @@ def _git(*arguments: str) -> list[str]:
 
 
 def imports_of(source: str) -> set[str]:
-    """Return the modules that a Python source imports; `from a import b` gives both a and a.b."""
+    """Return the modules that a Python source imports. `from a import b` yields both `a` and `a.b`."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -71,7 +72,7 @@ def module_of(path: str) -> str:
 
 
 def affected(changed: Iterable[str], tests: Mapping[str, str]) -> list[str]:
-    """Return the test files (given as path to source) affected by a changed file, most specific first."""
+    """Return the test files that are affected by a changed file, most specific first. `tests`: source by path."""
     found: dict[str, tuple[int, str]] = {}
     for test, source in tests.items():
         imported = imports_of(source)
@@ -93,7 +94,7 @@ def _is_affected(test: str, source: str, imported: set[str], path: str) -> bool:
 
 
 def select(affected_files: Sequence[str], times_s: Mapping[str, float], budget_s: float) -> Selection:
-    """Select files in the given order that fit into the budget (seconds)."""
+    """Select the files, in the given order, that fit into the budget in seconds."""
     chosen, left_out = [], []
     left_s = budget_s
     for path in affected_files:
@@ -107,13 +108,13 @@ def select(affected_files: Sequence[str], times_s: Mapping[str, float], budget_s
 
 
 def sources_of_tests() -> dict[str, str]:
-    """Return all test files of pytest, path to source."""
+    """Return the sources of all pytest files by path."""
     paths = (path for folder in TEST_FOLDERS for path in (ROOT / folder).rglob("test_*.py"))
     return {path.relative_to(ROOT).as_posix(): path.read_text() for path in paths}
 
 
 def lint_commands(changed: Sequence[str]) -> list[list[str]]:
-    """Return the commands that check style and types of the changed files."""
+    """Return the commands that check the style and types of the changed files."""
     there = [path for path in changed if (ROOT / path).exists()]
     python = [path for path in there if path.endswith(".py")]
     commands = [[sys.executable, "-m", "tools.prose", *there]] if there else []

@@ -1,7 +1,7 @@
 """`python -m tools.dashboard` generates files from the table of metrics.
 
-These are docs/operate/grafana/svc.json, docs/operate/prometheus/svc.rules.yml (alerts.py) and the tables of
-docs/operate/metrics.md. A test checks that they are up to date, and that panels use existing metrics only.
+These are docs/operate/grafana/svc.json, docs/operate/prometheus/svc.rules.yml (see alerts.py) and the tables in
+docs/operate/metrics.md. A test checks that they are up to date, and that panels use only existing metrics.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WIDTH, _HEIGHT, _COLUMNS = 8, 7, 24
 
 @dataclass(frozen=True)
 class Panel:
-    """One graph: a title, Grafana's name of the unit, and (expression, legend) pairs."""
+    """A graph with a title, Grafana's name for the unit, and (expression, legend) pairs."""
 
     title: str
     unit: str
@@ -35,18 +35,18 @@ class Panel:
 
 
 def rate(series: str, by: str = "", of: str = "") -> str:
-    """Return the rate per second, by a label."""
+    """Return the expression for a counter's rate per second, by a label."""
     return f"sum{_by(by)}(rate({series}{of}[$__rate_interval]))"
 
 
 def quantile(share: float, metric: str, by: str = "", of: str = "") -> str:
-    """Return a quantile of the observations."""
+    """Return the expression for a quantile of a histogram's observations, by a label."""
     labels = f"le, {by}" if by else "le"
     return f"histogram_quantile({share}, sum by ({labels}) (rate({metric}_bucket{of}[$__rate_interval])))"
 
 
 def mean(metric: str, by: str = "") -> str:
-    """Return the mean of the observations."""
+    """Return the expression for the mean of a histogram's observations, by a label."""
     return f"{rate(f'{metric}_sum', by)} / {rate(f'{metric}_count', by)}"
 
 
@@ -55,7 +55,7 @@ def _by(label: str) -> str:
 
 
 def spread(metric: str) -> tuple[tuple[str, str], ...]:
-    """Return the median and the 99th percentile."""
+    """Return the expressions for a histogram's median and 99th percentile, with their legends."""
     return ((quantile(0.5, metric), "median"), (quantile(0.99, metric), "99 %"))
 
 
@@ -211,7 +211,7 @@ ROWS: dict[str, tuple[Panel, ...]] = {
 
 
 def dashboard() -> dict[str, Any]:
-    """Return the dashboard in Grafana's import format. The data source is selected during the import."""
+    """Return the dashboard in Grafana's import format. The user selects the data source during the import."""
     panels: list[dict[str, Any]] = []
     y = 0
     for row, inside in ROWS.items():
@@ -290,7 +290,7 @@ _HEAD = ("| metric | kind | labels | meaning |", "| --- | --- | --- | --- |")
 
 
 def tables() -> str:
-    """Return the tables of the documentation."""
+    """Return the tables for the documentation page."""
     parts = []
     for area, metrics in TABLE.items():
         rows = [f"| `{metric.name}` | {_kind(metric)} | {_labels(metric)} | {metric.help} |" for metric in metrics]
@@ -318,7 +318,7 @@ def page(text: str) -> str:
 
 
 def dashboard_text() -> str:
-    """Return the dashboard as file content."""
+    """Return the content of the dashboard file."""
     return json.dumps(dashboard(), indent=1) + "\n"
 
 

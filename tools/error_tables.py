@@ -22,7 +22,7 @@ column, with the code below in `details.reason`."""
 
 
 def tables() -> str:
-    """The table of error responses, then the table of codes that only objects show."""
+    """Return two tables: of the error responses, and of the codes that only objects show."""
     responses, stored = list(_RESPONSES), list(_STORED)
     for code, meaning in CATALOGUE.items():
         remedy = f" {meaning.remedy} " if meaning.remedy else " "
@@ -34,7 +34,7 @@ def tables() -> str:
 
 
 def page(text: str) -> str:
-    """Return the text of the page with new tables."""
+    """Return the page's text with updated tables."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{tables()}\n\n{END}{after}"

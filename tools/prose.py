@@ -1,7 +1,8 @@
 """`make prose`: find words that docs/develop/writing.md replaces, and docstrings that do not start as a sentence.
 
-Reads docstrings, comments and string literals of Python and JavaScript, and Markdown, TOML and shell files as a whole.
-`python -m tools.prose PATH…` checks these files or folders only. Exit status 1 if anything was found.
+In Python and JavaScript files, it checks docstrings, comments and string literals. It checks Markdown, TOML and shell
+files as a whole. `python -m tools.prose PATH…` checks only these files or folders. The exit status is 1 if anything was
+found.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 
-# A pattern to avoid, and its replacement.
+# Patterns to avoid, with their replacements.
 WORDS: Sequence[tuple[str, str]] = (
     (r"mend(?:s|ed|ing)?", "fix, repair"),
     (r"told|tells?|telling", "show, report, log, notify"),
@@ -60,7 +61,7 @@ _CLAUSES = frozenset(
 )
 _PROSE = {".md", ".toml", ".sh", ".yaml", ".yml", ".service", ".socket", ".timer"}
 _JAVASCRIPT = {".js", ".jsx", ".mjs"}
-# Text by others, recorded responses, and the word lists themselves.
+# Files to skip: other people's texts, recorded responses, and the word lists themselves.
 _NOT_OURS = re.compile(
     r"node_modules|/dist/|\.lock$|package-lock|LICENSE|tests/store/released|tools/prose\.py"
     r"|svc/web/src/words/de|svc/german/|svc/mail/german\.py|docs/develop/writing\.md|docs/plan\.md|\.png$"
@@ -76,7 +77,7 @@ class Text(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A place to rewrite. `found` is the current text, `instead` a hint."""
+    """A place to rewrite. `found` is the current text, and `instead` a hint."""
 
     path: str
     line: int
@@ -91,7 +92,7 @@ def python_texts(source: str) -> Iterator[Text]:
             yield Text(token.start[0], _without_names(token.string))
 
 
-# Names of columns, keys and fields are not prose: SQL, a literal that is one word, a path, and code in backquotes.
+# Names of columns, keys and fields are not prose. They occur in SQL, one-word literals, paths, and code in backticks.
 _SQL = re.compile(r"""^[bfrt]*["'\s]*(?:select|insert|update|delete|create|set|from|where|and|on|, ?[a-z_]+ =)\b""")
 _ONE_WORD = re.compile(r"""^[bfrt]*(["'`])[\w.@/*:-]*\1$""")
 
@@ -108,7 +109,7 @@ _JS_TEXT = re.compile(
 
 
 def javascript_texts(source: str) -> Iterator[Text]:
-    """Yield the comments and strings of a JavaScript source, as far as a regular expression can find them."""
+    """Yield the comments and strings in a JavaScript source that a regular expression can find."""
     for match in _JS_TEXT.finditer(source):
         text = match.group()
         yield Text(source.count("\n", 0, match.start()) + 1, "" if _ONE_WORD.match(text) else text)
@@ -131,7 +132,7 @@ def docstrings(source: str) -> Iterator[Text]:
 
 
 def word_problems(path: str, texts: Iterable[Text]) -> Iterator[Problem]:
-    """Yield the occurrences of WORDS."""
+    """Yield the occurrences of the patterns in WORDS."""
     for text in texts:
         for match in _PATTERN.finditer(text.text):
             line = text.line + text.text.count("\n", 0, match.start())
@@ -139,7 +140,7 @@ def word_problems(path: str, texts: Iterable[Text]) -> Iterator[Problem]:
 
 
 def docstring_problems(path: str, source: str) -> Iterator[Problem]:
-    """Yield docstrings that start with a noun clause or a lower-case word."""
+    """Yield the docstrings that start with a noun clause or a lower-case word."""
     for line, text in docstrings(source):
         first = re.split(r"[\s,:.]", text, maxsplit=1)[0]
         if first.lower() in _CLAUSES or (first.isalpha() and first.islower()):
@@ -147,7 +148,7 @@ def docstring_problems(path: str, source: str) -> Iterator[Problem]:
 
 
 def problems_of(path: Path) -> Iterator[Problem]:
-    """Yield all problems of a file, depending on its suffix."""
+    """Yield all problems in a file. Its suffix determines the checks."""
     name = str(path.relative_to(ROOT))
     source = path.read_text()
     if path.suffix == ".py":
@@ -160,7 +161,7 @@ def problems_of(path: Path) -> Iterator[Problem]:
 
 
 def files(paths: Sequence[str]) -> list[Path]:
-    """Return the tracked and new files below the paths that contain text of ours."""
+    """Return the tracked and new files in these paths that contain our own texts."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *paths],
         cwd=ROOT, capture_output=True, text=True, check=True,

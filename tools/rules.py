@@ -14,12 +14,12 @@ _NUMBER = re.compile(r"\b[GCASLRWDXY]\d{1,2}\b")
 
 
 def rules() -> list[str]:
-    """Return every rule's number, in the order of the document."""
+    """Return the numbers of all rules, in the order of the document."""
     return _RULE.findall((ROOT / "docs/develop/conformance.md").read_text())
 
 
 def named() -> set[str]:
-    """Return every number that a test names."""
+    """Return the rule numbers that tests name."""
     found: set[str] = set()
     for folder in (ROOT / "tests", ROOT / "edge_worker" / "test"):
         for pattern, files in ((_IN_PYTHON, folder.rglob("*.py")), (_IN_JAVASCRIPT, folder.rglob("*.js"))):
@@ -30,7 +30,7 @@ def named() -> set[str]:
 
 
 def main() -> None:
-    """Print the numbers without a test. The exit status is 0, because rules may be planned."""
+    """Print the numbers of rules without a test. The exit status is 0, because rules may be planned."""
     known = rules()
     proven = named()
     missing = [rule for rule in known if rule not in proven]

@@ -1,4 +1,4 @@
-"""`make shots`: screenshots of every page, in both themes and three widths, in var/shots, for visual review."""
+"""`make shots`: save screenshots of every page to var/shots, in both themes and three widths, for visual review."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOTS = ROOT / "var/shots"
 
 
 def main() -> None:
-    """Create all screenshots, overwriting existing ones."""
+    """Create all screenshots and replace existing ones."""
     SHOTS.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="svc-shots-") as folder,

@@ -1,8 +1,8 @@
-"""`make test-profile`: CPU time of the tests by folder and file, including all processes that they start.
+"""`make test-profile`: show the CPU time of the tests by folder and file, including all processes that they start.
 
 The pytest plug-in (`-p tools.test_profile`, with SVC_TEST_PROFILE set to a folder) writes a line for each phase of each
-test. The CPU time of a test is the time used during the phase by its pytest process and all processes below it. A
-process that ends before its parent waits for it counts when the parent waits. If the parent ignores it, it is lost.
+test. The line has the CPU time that the pytest process and all of its descendants used during the phase. The CPU time
+of a process that has ended is counted when its parent waits for it. If the parent never does, that time is not counted.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-# Fields of /proc/PID/stat after the program's name (proc_pid_stat(5)).
+# The positions of fields in /proc/PID/stat after the program's name (proc_pid_stat(5)).
 _PARENT, _OWN, _ENDED = 1, slice(11, 13), slice(13, 15)
 
 
 def tree_cpu_s(root: int) -> float:
-    """Return the CPU seconds of a process and all processes below it, including ended ones that were waited for."""
+    """Return the CPU seconds of a process and its descendants, including ended processes that were waited for."""
     below: defaultdict[int, list[int]] = defaultdict(list)
     used_s = {}
     for entry in Path("/proc").iterdir():
@@ -59,7 +59,7 @@ class TestProfile:
         try:
             return (yield)
         finally:
-            # Negative if a process ended whose children were not waited for.
+            # The difference is negative if a process ended without waiting for its children.
             used_s = max(0.0, tree_cpu_s(os.getpid()) - cpu_s)
             line = {"test": nodeid, "phase": phase, "took_s": time.monotonic() - began_at, "cpu_s": used_s}
             self._file.write(f"{json.dumps(line)}\n")
@@ -82,7 +82,7 @@ class TestProfile:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure in the processes that run tests, not in the one that distributes them (pytest-xdist)."""
+    """Measure in the processes that run tests, but not in pytest-xdist's process, which distributes the tests."""
     folder = os.environ.get("SVC_TEST_PROFILE")
     distributes = not hasattr(config, "workerinput") and config.getoption("numprocesses", None)
     if folder and not distributes:
@@ -91,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @dataclass
 class Sum:
-    """Totals over the tests of a folder or a file. Times in seconds."""
+    """The totals for the tests of a folder or a file. Times are in seconds."""
 
     tests: int = 0
     took_s: float = 0.0
@@ -106,7 +106,7 @@ def folder_of(test: str) -> str:
 
 
 def summed(lines: Iterable[dict[str, object]], *, by_file: bool) -> dict[str, Sum]:
-    """Return the totals by folder or by file, most CPU time first."""
+    """Return the totals by folder or by file. The most CPU time comes first."""
     sums: defaultdict[str, Sum] = defaultdict(Sum)
     for line in lines:
         test, cpu_s = str(line["test"]), float(str(line["cpu_s"]))
@@ -119,7 +119,7 @@ def summed(lines: Iterable[dict[str, object]], *, by_file: bool) -> dict[str, Su
 
 
 def table(sums: dict[str, Sum], most: int) -> list[str]:
-    """Return a Markdown table of the entries with the most CPU time, and of the total."""
+    """Return a Markdown table of the entries with the most CPU time, and of the overall total."""
     rows = ["| | tests | CPU s | of which fixtures | time s |", "| --- | ---: | ---: | ---: | ---: |"]
     everything = Sum(
         sum(one.tests for one in sums.values()),
@@ -133,7 +133,7 @@ def table(sums: dict[str, Sum], most: int) -> list[str]:
 
 
 def main() -> None:
-    """Print the tables of the profile in the given folder."""
+    """Print the tables for the profile in the given folder."""
     lines = [json.loads(line) for path in Path(sys.argv[1]).glob("*.jsonl") for line in path.read_text().splitlines()]
     print("\n".join([*table(summed(lines, by_file=False), 50), "", *table(summed(lines, by_file=True), 40)]))
 

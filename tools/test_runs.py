@@ -1,6 +1,6 @@
-"""`make test-busy`: run all tests several times beside processes that keep the machine busy, and print the results.
+"""`make test-busy`: run all tests several times while other processes keep the machine busy, and print the results.
 
-The output of each run is in var/test-runs. Every run is a complete `make test` without retries.
+Each run is a complete `make test` without retries. Its output is in var/test-runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SPIN = "while True: pass"
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a command. `cpu_s` counts the command's processes only, not the busy ones beside it."""
+    """A run of a command. `cpu_s` counts only the command's own processes."""
 
     passed: bool
     took_s: float
@@ -35,14 +35,14 @@ class Run:
 
     @property
     def summary(self) -> str:
-        """Return pytest's last summary line; empty if there is none."""
+        """Return pytest's last summary line, or "" if there is none."""
         lines = re.findall(r"^=* ?(\d+ (?:passed|failed).*?) ?=*$", self.log.read_text(errors="replace"), re.MULTILINE)
         return lines[-1] if lines else ""
 
 
 @contextmanager
 def kept_busy(processes: int) -> Iterator[None]:
-    """Run this number of processes that each use a core."""
+    """Run this number of processes, each of which keeps a core busy, for the duration of the block."""
     started = [subprocess.Popen([sys.executable, "-c", _SPIN]) for _ in range(processes)]
     try:
         yield
@@ -54,7 +54,7 @@ def kept_busy(processes: int) -> Iterator[None]:
 
 
 def run(command: Sequence[str], log: Path) -> Run:
-    """Run a command to its end, with its output in a file."""
+    """Run a command and write its output to a file."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began_at = time.monotonic()
     with log.open("wb") as file:

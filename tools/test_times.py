@@ -1,6 +1,6 @@
-"""Durations of test files: a pytest plug-in records them, and `make check` reads them.
+"""Record the durations of test files with a pytest plug-in, for `make check`.
 
-They are stored in pytest's cache, so they belong to this machine and are not committed.
+The durations are stored in pytest's cache, so they are valid for this machine and are not committed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pytest
 
 ROOT = Path(__file__).parents[1]
-# Assumed for a file without a recorded run.
+# The assumed duration of a file without a recorded run.
 UNKNOWN_S = 10.0
 _KEY = "svc/test-times"
 
@@ -29,11 +29,11 @@ class TestTimes:
         self._took_s: defaultdict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add one phase of a test."""
+        """Add the duration of one phase of a test."""
         self._took_s[report.nodeid.partition("::")[0]] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        """Store the times of the files that ran completely. The times of other files are kept."""
+        """Store the durations of the files that ran completely. The stored durations of other files do not change."""
         cache = getattr(self._config, "cache", None)  # absent with `-p no:cacheprovider`
         option = self._config.option
         whole_files = not (option.keyword or option.markexpr or any("::" in name for name in self._config.args))
@@ -43,7 +43,7 @@ class TestTimes:
 
 
 def recorded_times() -> dict[str, float]:
-    """Return the durations recorded on this machine, in seconds by path of the test file."""
+    """Return the durations recorded on this machine, in seconds, by test file path."""
     path = ROOT / ".pytest_cache/v" / _KEY
     times: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
     return times

@@ -2,19 +2,19 @@
 
     python -m edge_worker.emulator [--api-port N] [--edge-port N] [--state DIR] [--run-crons | --no-runtime]
 
-The first line of its output gives the URLs of its API, its edge and its control interface once they accept requests.
+Once its API, its edge and its control interface accept requests, the first line of its output contains their URLs.
 
 Goals. Automated tests cannot use the real platform, and a mock that accepts every call proves nothing. The emulator
-therefore runs the uploaded scripts, rejects what the platform rejects, and simulates lost connections and delays. It
-is strict wherever the platform may be, so a client that works here does not depend on luck. The platform's own tool
-(wrangler) and its official Python SDK work with it unchanged, which keeps it accurate. It is based on the platform's
-documentation; "platform docs" in a comment names the page.
+therefore runs the uploaded scripts, rejects the calls that the platform rejects, and simulates lost connections and
+delays. It is strict wherever the platform may be strict, so a client that works here does not rely on luck. The
+platform's own tool (wrangler) and its official Python SDK work with the emulator unchanged, which keeps the emulator
+accurate. It follows the platform's documentation; comments with "platform docs" name the page.
 
-Behaviour that is strict by default, as far as it does not break correct clients:
+The following behaviour is strict by default, but never breaks correct clients:
 
     behaviour                                                 default   setting
     a new or rolled token is rejected until it has spread      200 ms   --token-delay-ms, `token_delay_ms`
-    … and then by a decreasing share of its calls              2 s      --token-spread-ms, `token_spread_ms`
+    … and then in a decreasing share of its calls              2 s      --token-spread-ms, `token_spread_ms`
     a token above this number of calls in five minutes is      1,200    --rate-limit, `rate_limit`, `rate_window_s`
     blocked (429)
     a permission is listed under another name                  none     `renamed_permission`
@@ -37,38 +37,41 @@ Behaviour that is strict by default, as far as it does not break correct clients
     a new cron starts within                                   15 min   --cron-delay-s, `cron_delay_s`
     … and this share of runs is skipped                        1 in 200 --cron-missed-one-in, `cron_missed_one_in`
     the response to an upload has no etag (excludeScript)      always
-    above the cron limit every change of crons is rejected     always
+    above the cron limit, any change of crons is rejected      always
     a zone's records are not proxied and serve a website       grey     `dns` of a zone (client.proxied_zone)
     names two levels below a full zone have no certificate     full     `type` of a zone: full, partial
     status for names with a dummy record (100::, 192.0.2.1)    522
     a worker's fetch cannot reach this machine                 1003     --local-egress
     a route stores and shows its behaviour above the limit     shown    `ignores_fail_open`
 
-The settings in backquotes can be changed at run time (POST /_control/failure-settings); those of an account or a zone
-are set with POST /_control/accounts. Slow and rejected calls are drawn with a fixed seed. Tests that measure something
-else switch all of these off.
+The settings in backquotes can be changed at run time (POST /_control/failure-settings). The settings of an account or a
+zone are set with POST /_control/accounts. Slow and rejected calls are chosen at random with a fixed seed. Tests that
+measure something else switch all of this off.
 
-Failures on demand (POST /_control/faults): the n-th matching call is rejected (with any status, code and text: the
-router's 404/7003, D1's transient errors), throttled, delayed or answered with an HTML page, or its connection is
-closed before or after the call is executed. The same applies to a worker's own fetches and to its database statements.
-At a statement the whole invocation can be ended (d1_end_before, d1_end_after), as the platform does when its CPU time
-is used up or the worker is replaced: the invocation receives no further results. A statement can also be slow or
-remain without an answer (d1_slow, d1_silent). When a visitor disconnects, the script's request ends.
+Failures on demand (POST /_control/faults) apply to the n-th matching call. The call can be rejected with any status,
+code and text, such as the router's 404/7003 or D1's transient errors. It can also be throttled, be delayed, or receive
+an HTML page, or its connection can be closed before or after the call is executed. The same faults can be set for a
+worker's own fetches and for its database statements.
+A statement can also end the whole invocation (d1_end_before, d1_end_after), which then receives no further results. The
+platform does this if the CPU time is used up or the worker is replaced. A statement can also be slow or get no response
+(d1_slow, d1_silent). When a visitor disconnects, the script's request ends.
 
-For each call the emulator enforces the permissions of the token, its status, validity period and allowed addresses;
-conflicts of names and routes; and the limits that the runtime does not know: requests and rows read and written per
-day, 16 kB per URL, 128 kB of headers, 100 MB for a body with a Content-Length, the size of a database, databases,
-scripts, crons and tokens per account, routes per zone, bindings and their texts, 30 seconds for waitUntil (its waits
-and statements, in real time), 50 statements per invocation, 100 parameters and 100 kB per statement, 2 MB per value,
-400 queued statements per database. Uploading a script that does not start changes nothing. The clock can be moved, and
-days and daily limits move with it.
+For each call, the emulator checks the token's permissions, status, validity period and allowed addresses, and rejects
+conflicting names and routes. If an uploaded script does not start, nothing changes. The clock can be moved, and days
+and daily limits move with it. The emulator also enforces the limits that the runtime does not know:
+
+- per request: 16 kB per URL, 128 kB of headers, 100 MB for a body with a Content-Length
+- per invocation: 50 statements, and 30 seconds for waitUntil (its waits and statements, in real time)
+- per statement: 100 parameters and 100 kB; 2 MB per value; 400 queued statements per database
+- per account: databases and their sizes, scripts, crons, tokens, and the requests and rows read and written per day
+- routes per zone, and the number and texts of bindings
 
 Limitations:
 
 - Locations: there is one data centre at a time, and one isolate per script. An upload of any script starts new isolates
-  of all scripts, and so does POST /_control/isolates, optionally in another data centre. Changes that the platform
+  of all scripts. POST /_control/isolates does the same, optionally in another data centre. Changes that the platform
   distributes within seconds or minutes take effect immediately: routes, configuration, crons, deletions (except
-  tokens, see above). Databases have no replicas; a jurisdiction or a location is stored and shown.
+  tokens, see above). Databases have no replicas. A jurisdiction or a location is only stored and shown.
 - Many accounts: an upload starts a process with the scripts of all accounts, so a thousand accounts need a million
   script starts. With --no-runtime, uploads are checked and stored but not executed: no visits, no crons, no handlers,
   and a script that would not start is accepted. The API is the same, and databases work. A program that replaces the
@@ -83,14 +86,14 @@ Limitations:
   secrets, JSON and databases. Scripts are modules; a deployment runs one version at 100 %.
 - The API: account tokens only, so calls that need a user are rejected. Databases have no export, import or time
   travel. Analytics have five datasets by day, without delay, and are sampled only if the control interface says so.
-- Crons: they fire when the control interface names them (POST /_control/cron, or /crons for several), when it
-  runs all that are due in the current minute (POST /_control/minute), and with --run-crons also at each minute. A cron
-  fired by control represents its minute: waits (scheduler.wait) return immediately and are reported as `waited_ms`,
-  unless the call sets `waits`.
+- Crons: a cron fires when a call to the control interface names it (POST /_control/cron, or /crons for several).
+  POST /_control/minute fires all crons that are due in the current minute. With --run-crons, due crons also fire every
+  minute. If control fires a cron, waits (scheduler.wait) return immediately and are reported as `waited_ms`, unless the
+  call sets `waits`.
 
-The emulator listens on the loopback interface only, and the control interface needs no authentication. All secrets are
-generated, but still excluded from logs and from the state that control shows. Only `uploads` returns the secrets bound
-to workers.
+The emulator listens only on the loopback interface, so the control interface needs no authentication. All secrets are
+generated, but they are still excluded from logs and from the state that control returns. Only `uploads` returns the
+secrets that are bound to workers.
 
 state crons faults     stored data; schedule of crons; injected failures
 firewall               requests that never reach the API

@@ -58,7 +58,7 @@ def arguments() -> argparse.Namespace:
 
 
 async def _run_crons(platform: Platform) -> None:
-    """Fire the crons that are due at each full minute of the real clock, as of the emulated time."""
+    """At each full minute of the real clock, fire the crons that are due at the emulated time."""
     async with trio.open_nursery() as nursery:
         while True:
             await trio.sleep(60 - time.time() % 60)
@@ -90,7 +90,8 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
             save(world, world_file)
 
     ports = {"emulator_port": port_of(api), "origin_port": port_of(origin)}
-    # Before anything starts: a reader of the ready line may end us immediately, and the runtimes must end in order.
+    # Handle signals before anything starts: a program that reads the ready line may end us immediately, and the
+    # runtimes must then be stopped in order.
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with (
             open_runtime(
@@ -128,7 +129,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
 
 
 def run() -> None:
-    """Run the command."""
+    """Run the emulator as the command line says."""
     options = arguments()
     # workerd needs a file descriptor per connection, and a benchmark soon reaches the usual soft limit of 1,024.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -20,7 +20,7 @@ _TEN_PAST_NOON_MS = (12 * 60 + 10) * 60_000
 
 @dataclass(frozen=True)
 class Customer:
-    """An account created by control. `bootstrap_token` is its value, and kept out of repr like any secret."""
+    """An account created by control. `bootstrap_token` is the token's value, which repr omits like any secret."""
 
     account_id: str
     bootstrap_token: str
@@ -32,7 +32,7 @@ class Customer:
 
 
 def proxied_zone(name: str) -> dict[str, Any]:
-    """Return a zone ready for counters and links: a website at the apex and www, dummies below, all proxied."""
+    """Return a zone that is ready for sites and links: websites at the apex and www, a dummy wildcard, all proxied."""
     dummy = {"name": "*", "type": "AAAA", "content": "100::", "proxied": True}
     return {"name": name, "dns": [{"name": "@", "proxied": True}, {"name": "www", "proxied": True}, dummy]}
 
@@ -174,7 +174,7 @@ class Emulator:
         return list((await self.call("GET", "/requests"))["egress"])
 
     async def forget_requests(self) -> None:
-        """Empty both logs."""
+        """Delete all entries of `requests` and `egress`."""
         await self.call("DELETE", "/requests")
 
     async def state(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class Emulator:
     async def set_usage(self, account_id: str, day: int | str | None = None, **usage: float) -> None:
         """Set the account's usage of a day: `requests`, `rows_read`, `rows_written`, `pages_requests`, `size`.
 
-        `sample_interval`: the analytics of that day are sampled with one in this many events.
+        `sample_interval`: that day's analytics keep only one in this many events.
         """
         await self.call("POST", "/usage", {"account_id": account_id, "day": day, **usage})
 
@@ -215,7 +215,7 @@ class Emulator:
         await self.call("POST", "/pages", {"host": host, "path": path, "body": body, **more})
 
     async def uploads(self, after: int = 0) -> list[Upload]:
-        """Return the uploads after the first `after` ones, in order."""
+        """Return all uploads in order, without the first `after` uploads."""
         found = await self.call("POST", "/uploads", {"after": after})
         return [
             Upload(one["account_id"], one["script"], {b["name"]: b["text"] for b in one["bindings"] if "text" in b})

@@ -1,4 +1,4 @@
-"""Control interface for tests, under /_control, without authentication: it listens on the loopback interface only."""
+"""Control interface for tests, under /_control. Loopback only, so it needs no authentication."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 routes = Blueprint("control", __name__, url_prefix="/_control")
 edge_side = Blueprint("edge_side", __name__, url_prefix="/_emulator")
 DAY_S = 86_400
-# Maximum wait for a fault to be met: less than the timeout of control's clients.
+# Maximum time that `faulted` waits: less than the timeout of control's clients.
 FAULTED_S, FAULTED_POLL_S = 25, 0.005
 
 
@@ -60,9 +60,9 @@ def account_of(account_id: str) -> Account:
 
 
 class CronCall(Body):
-    """A cron to fire, now or at `at` (epoch ms or ISO 8601). `cron`: one of the script's; default: its first.
+    """A cron to fire, now or at `at` (epoch ms or ISO 8601). `cron`: one of the script's crons; default: the first.
 
-    `waits`: scheduler.wait takes real time.
+    `waits`: if true, scheduler.wait takes real time.
     """
 
     account_id: str
@@ -205,7 +205,7 @@ async def _update_fault_watch(here: Platform) -> None:
 
 @edge_side.post("/fault")
 async def fault_for_edge() -> Response:
-    """Return the fault for a worker's fetch, or for a D1 statement while such a fault exists. Called by the edge."""
+    """Return the fault for a worker's fetch or D1 statement. The edge calls this."""
     call, here = await body_object(), platform()
     kinds = EGRESS_KINDS if call["side"] == "egress" else D1_KINDS
     fault = here.faults.match(kinds, call["method"], call["target"])
@@ -249,17 +249,16 @@ async def faulted() -> Response:
 
 
 class UploadsCall(Body):
-    """Selects the uploads after the first `after` ones."""
+    """Selects all uploads except the first `after` uploads."""
 
     after: int = 0
 
 
 @routes.post("/uploads")
 async def uploads() -> Response:
-    """Return the deployed versions, in order, and the bindings of each, with the values of secrets.
+    """Return the deployed versions in order, each with its bindings, including the values of secrets.
 
-    For programs that replace the workers under --no-runtime, which need a worker's key as the worker does. No other
-    endpoint shows a secret.
+    Programs that replace the workers under --no-runtime need the workers' keys. No other endpoint returns a secret.
     """
     call, here = await read(UploadsCall), platform()
     uploaded = []
@@ -434,12 +433,11 @@ async def new_isolates() -> Response:
 
 
 class FailureSettingsCall(Body):
-    """Failure settings of the API: delay and spread of a new token; one in N responses is slow and one in N calls is
-    rejected (0: none); the other fields are described in platform.Platform.
+    """Failure settings of the API. platform.Platform describes the fields.
 
-    `firewall`: whether bodies that resemble an attack are rejected; `firewall_also`: an additional pattern ("": none).
+    `firewall`: true to reject bodies that resemble an attack; `firewall_also`: an additional pattern ("": none).
     `renamed_permission`: a permission that the platform lists under another name ("": none).
-    `ignores_fail_open`: routes neither store nor show `request_limit_fail_open`.
+    `ignores_fail_open`: true if routes neither store nor show `request_limit_fail_open`.
     """
 
     token_delay_ms: int | None = None

@@ -116,7 +116,10 @@ class Cron:
         return _weekday(moment) in _numbers(self.weekday, 1, 7)
 
     def fits(self, at: int) -> bool:
-        """Return True if it fires in the minute of this epoch ms. If both day fields are limited, one has to match."""
+        """Return True if the cron fires in the minute of `at` (epoch ms).
+
+        If both day fields are restricted, only one of them has to match.
+        """
         moment = datetime.fromtimestamp(at / 1000, UTC)
         if moment.minute not in self.minutes or moment.hour not in self.hours or moment.month not in self.months:
             return False

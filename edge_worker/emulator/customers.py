@@ -16,7 +16,8 @@ from edge_worker.emulator.platform import Platform, platform
 from edge_worker.emulator.state import FREE, PAID, Account, Limits, Zone, new_hex
 
 routes = Blueprint("customers", __name__, url_prefix="/_control")
-# The permissions that the product asks its users for: to read the account and create another token, for one day.
+# The permissions of the token that the product asks its users for. The token can read the account and create another
+# token, and is valid for one day.
 BOOTSTRAP_PERMISSIONS = ("Account Settings Read", "Account API Tokens Write")
 DAY_S = 86_400
 
@@ -32,7 +33,7 @@ class NewZone(Body):
 
 
 class NewAccount(Body):
-    """An account to create. `limits` overrides limits of its plan. `subdomain`: its workers.dev subdomain."""
+    """An account to create. `limits` overrides its plan's limits. `subdomain`: its workers.dev subdomain."""
 
     name: str = "Customer"
     subdomain: str | None = None
@@ -117,7 +118,7 @@ async def create_token(account_id: str) -> Response:
 
 @routes.post("/accounts/<account_id>/zones")
 async def create_zone(account_id: str) -> Response:
-    """Create a zone. If the account has it already, change its status, pause and records."""
+    """Create a zone. If the account already has it, change its status, `paused` and records."""
     wanted, account, here = await read(NewZone), account_of(account_id), platform()
     existing = next((zone for zone in account.zones.values() if zone.name == wanted.name), None)
     if existing is None:

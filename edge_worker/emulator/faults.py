@@ -15,11 +15,12 @@ D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after", "d1_end_before", "d1_en
 class Fault(BaseModel):
     """One fault. `path` is a glob.
 
-    For the API, `path` is matched with the path after /client/v4 (or the whole path); for a worker's own fetches
-    (egress_…) with the URL; for D1 bindings (d1_…) with the database's id. fail_after executes the call but responds
-    with an error (500 unless `status` is given). d1_end_… ends the invocation that makes the call: it receives no
-    result, and its remaining work is not done. d1_slow runs the statement after `delay_s`. d1_silent neither runs it
-    nor responds: its connection is lost once no D1 fault is left.
+    For API calls, `path` is compared with the path after /client/v4, or with the whole path. For a worker's own fetches
+    (egress_…), it is compared with the URL; for D1 bindings (d1_…), with the database's id.
+
+    fail_after executes the call but responds with an error (500 unless `status` is given). d1_end_… ends the invocation
+    that makes the call: it receives no result, and its remaining work is not done. d1_slow runs the statement after
+    `delay_s`. d1_silent neither runs the statement nor responds. The connection is closed once no D1 fault remains.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -60,11 +61,11 @@ class Faults:
 
     @property
     def for_bindings(self) -> bool:
-        """True if a fault for D1 bindings is active; only then the edge asks about statements."""
+        """True if a fault for D1 bindings is active. Only then does the edge ask about statements."""
         return any(fault.kind in D1_KINDS for fault in self.waiting)
 
     def match(self, kinds: frozenset[str], method: str, *targets: str) -> Fault | None:
-        """Return the first matching fault of these kinds and use it up once; None if there is none."""
+        """Return the first matching fault of these kinds and count this use of it. Return None if none matches."""
         for fault in self.waiting:
             if fault.kind in kinds and fault.fits(method, targets):
                 if fault.after > 0:
@@ -79,7 +80,7 @@ class Faults:
 
 
 def shown(fault: Fault | None) -> dict[str, Any] | None:
-    """Return a fault as sent to the edge."""
+    """Return a fault in the format that the edge expects."""
     if fault is None:
         return None
     return {"kind": fault.kind, "status": fault.status or 503, "body": fault.body, "delay_s": fault.delay_s}

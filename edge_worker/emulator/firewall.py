@@ -1,6 +1,6 @@
 """The firewall in front of the platform's own API: it rejects bodies that resemble an attack, from any client.
 
-Its rules are not public. These are attacks that every such firewall knows. Sources: workers-sdk #13312, #14922, #14923
+The platform's rules are not public. The patterns match common attacks. Sources: workers-sdk #13312, #14922, #14923
 (uploads and API calls that were always rejected with a page because of their content), #13574 (the page's format).
 """
 

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from edge_worker.emulator.state import World
 
 KEPT_LOG = 20_000
-# all_zones: any permission, but on a single zone only the creator's own. held: only the creator's own. silent: others
-# are omitted from the new token without an error. surplus: as all_zones, and the token gets an additional permission.
+# Permissions that a token can grant. all_zones: any permission, but on a single zone only the creator's own. held: only
+# the creator's own. silent: as held, but other permissions are omitted from the new token without an error. surplus: as
+# all_zones, and the token gets an additional permission.
 Minting = Literal["all_zones", "held", "silent", "surplus"]
 
 
-# Varies by product: 403/10000 or 403/9109; 400/1003; 404/7003. All occur in practice, none is documented.
+# Varies by product: 403/10000 or 403/9109; 400/1003; 404/7003. All of them occur in practice; none is documented.
 ZoneGone = Literal["refused", "invalid", "unroutable"]
 
 # Response of an inactive zone to a new route: 400, 403/10000, or success. Platform docs
@@ -53,7 +54,7 @@ class Platform:
     slow_one_in: int  # one in N responses is slow; 0: none
     slow_ms: int  # delay of a slow response
     refuse_one_in: int  # one in N calls is rejected as if its token were invalid; 0: none
-    firewall: bool  # whether bodies are checked
+    firewall: bool  # True: bodies that resemble an attack are rejected
     firewall_also: str = ""  # additional pattern to reject
     renamed_permission: str = ""  # the permission with this name is listed under another one
     ignores_fail_open: bool = False  # request_limit_fail_open is neither stored nor shown
@@ -62,7 +63,7 @@ class Platform:
     dice: random.Random = field(default_factory=lambda: random.Random(20261121))  # noqa: S311 (no secret)
     zone_gone: ZoneGone = "refused"  # response to calls on a zone of another account, or of none
     inactive_zone: InactiveZone = "refuses"  # response of an inactive zone to a new route
-    rate_limit: int = 1200  # calls per token and window, then it is blocked as long; 0: no limit
+    rate_limit: int = 1200  # calls per token and window; then the token is blocked for as long; 0: no limit
     rate_window_s: float = 300
     windows: dict[str, Window] = field(default_factory=dict)  # by token id
     requests: list[dict[str, Any]] = field(default_factory=list)  # the API's log, without any token's value
@@ -77,7 +78,7 @@ class Platform:
         return self.real_now() + round(self.world.offset_s * 1000)
 
     def blocked_s(self, token_id: str) -> float:
-        """Count a call of the token and return for how many seconds it is blocked, 0 if it is not."""
+        """Count a call of the token, and return the number of seconds for which it is blocked, or 0."""
         now = self.real_now()
         window = self.windows.setdefault(token_id, Window(now))
         if now >= window.blocked_until and now - window.began_at >= self.rate_window_s * 1000:
@@ -99,5 +100,5 @@ class Platform:
 
 
 def platform() -> Platform:
-    """Return the platform behind the running request."""
+    """Return the platform of the current request."""
     return cast("Platform", current_app.extensions["platform"])

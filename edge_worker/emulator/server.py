@@ -67,11 +67,12 @@ CONNECTION: ContextVar[trio.SocketStream] = ContextVar("connection")
 
 
 async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> tuple[Callable[[], Awaitable[Any]], bytes]:
-    """Wait for the whole body; return a `receive` that replays it without a disconnect, and the body.
+    """Wait for the whole body. Return a `receive` that replays the body without a disconnect, and the body.
 
-    The body comes first because hypercorn 0.18 leaves a connection hanging if the response is sent before the body has
-    arrived, as happens for a call rejected by its header alone. The disconnect is omitted because the framework would
-    cancel the handler. The platform completes a call even if the client has gone, so a half-made change never exists.
+    The body is read first because hypercorn 0.18 leaves a connection hanging if the response is sent before the body
+    has arrived. This happens if a header is sufficient to reject the call. The disconnect is omitted because the
+    framework would cancel the handler. The platform completes a call even if the client has disconnected, so no change
+    is half done.
     """
     messages = [await receive()]
     while messages[-1]["type"] == "http.request" and messages[-1].get("more_body"):
@@ -194,7 +195,7 @@ async def _block(send: Callable[[Any], Awaitable[None]]) -> None:
 
 
 class Origin:
-    """The customers' origin servers: every page that control has registered, otherwise a plain 404."""
+    """The customers' origin servers. They return the pages that control has registered, and otherwise a plain 404."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages

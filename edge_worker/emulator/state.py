@@ -121,7 +121,7 @@ class DnsRecord(BaseModel):
 
 
 class Route(BaseModel):
-    """A worker route of a zone. script None: requests of the pattern bypass workers."""
+    """A worker route of a zone. If `script` is None, matching requests bypass workers."""
 
     id: str
     pattern: str
@@ -149,12 +149,12 @@ class Zone(BaseModel):
     def has_certificate(self, host: str) -> bool:
         """Return True if the free certificate covers the host (platform docs: ssl/universal-ssl/limitations).
 
-        In a full zone it covers the apex and one label below. A partial zone has a certificate for each host.
+        In a full zone, the certificate covers the apex and one label below. A partial zone has one for each host.
         """
         return self.type == "partial" or host.removesuffix(self.name).rstrip(".").count(".") == 0
 
     def hosts(self) -> dict[str, str]:
-        """Return what is behind the edge for each name that has addresses: see `DnsRecord.backend`."""
+        """Return the backend of each name that has addresses (see `DnsRecord.backend`)."""
         met: dict[str, set[str]] = {}
         for record in self.dns:
             if record.type in ADDRESS_TYPES:
@@ -204,7 +204,7 @@ class Schedule(BaseModel):
     cron: str
     created_at: int
     modified_at: int
-    begins_at: int = 0  # epoch ms: it does not fire automatically before this
+    begins_at: int = 0  # epoch ms before which it does not fire automatically
 
 
 class Script(BaseModel):
@@ -271,14 +271,14 @@ class World(BaseModel):
     accounts: dict[str, Account] = Field(default_factory=dict)
 
     def zone(self, zone_id: str) -> tuple[Account, Zone] | None:
-        """Return the zone of that id with its account, or None."""
+        """Return the zone with that id and its account, or None."""
         for account in self.accounts.values():
             if zone_id in account.zones:
                 return account, account.zones[zone_id]
         return None
 
     def zone_named(self, name: str) -> tuple[Account, Zone] | None:
-        """Return the zone of that name with its account, or None."""
+        """Return the zone with that name and its account, or None."""
         for account in self.accounts.values():
             for zone in account.zones.values():
                 if zone.name == name:

@@ -1,4 +1,4 @@
-"""The worker installed in an account of the emulated platform, and a receiver in place of the service."""
+"""Install the worker in an account of the emulated platform, with a receiver in place of the service."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LONGEST_RUN_OF_CRONS = 2_000
 
 
 class Receiver:
-    """Receives pushes in place of the service and applies them by the contract, so that totals can be compared."""
+    """Receives pushes in place of the service and applies them as specified, so that tests can compare totals."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -67,7 +67,7 @@ class Receiver:
                 self.finals.append(part["day"])
 
     def answer(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
-        """Answer a push with the next answer queued by a test, or accept every part."""
+        """Respond to a push with the next response that a test has queued, or accept every part."""
         if self.answers:
             return self.answers.pop(0)(body)
         self.apply(body)
@@ -75,12 +75,12 @@ class Receiver:
 
 
 def first_log_id(at: int) -> int:
-    """Return the smallest id that a row of the event log of this minute (epoch ms) or later can have."""
+    """Return the smallest possible event log id of the minute that contains `at` (epoch ms)."""
     return at // MINUTE_MS * int(VOCABULARY["log_slots"])
 
 
 def accepted(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer that accepts every part."""
+    """Return the response that accepts every part."""
     return {"ok": True, "accepted": [part["id"] for part in body["parts"]], "refused": [], "unknown_targets": []}
 
 
@@ -120,7 +120,7 @@ class InstalledWorker:
         self.push_second = 17 * 60  # second of the hour
 
     async def clock(self, offset_s: float) -> int:
-        """Set the platform's clock to `offset_s` after the start and return its time (epoch ms)."""
+        """Set the platform's clock to `offset_s` seconds after its start, and return the new time (epoch ms)."""
         return await self.emulator.clock(offset_s)
 
     async def api(self, method: str, path: str, **more: Any) -> Any:
@@ -138,7 +138,7 @@ class InstalledWorker:
         return rows
 
     async def install(self, bundle: Path) -> None:
-        """Create database, schema, script, cron and routes, as the service does."""
+        """Create the database, its schema, the script, the cron trigger and the routes, as the service does."""
         manifest = json.loads((bundle / "manifest.json").read_text())
         self.database = (await self.api("POST", "/d1/database", json={"name": SCRIPT}))["uuid"]
         batch = [{"sql": text, "params": []} for texts in manifest["migrations"] for text in texts]
@@ -192,7 +192,7 @@ class InstalledWorker:
     async def view(
         self, page: str = "/", *, ip: str = "192.0.2.1", ua: str = CHROME, referrer: str = "", **more: Any
     ) -> Visit:
-        """Send a beacon of the site's page."""
+        """Send a beacon from a page of the site."""
         headers = {"user-agent": ua, "content-type": "text/plain;charset=UTF-8"}
         body = f"{page}\n{referrer}"
         return await self.emulator.visit(SITE_HOST, SITE_PATH, method="POST", headers=headers, body=body, ip=ip, **more)
@@ -205,19 +205,19 @@ class InstalledWorker:
         return await self.emulator.visit(LINK_HOST, f"/{code}", method=method, headers=headers, ip=ip, **more)
 
     async def cron(self, at: int) -> dict[str, Any]:
-        """Fire one cron as of `at`. It must not fail."""
+        """Run the cron job once, as of `at`. Raises AssertionError if the run fails."""
         run = await self.emulator.cron(self.customer.account_id, SCRIPT, at=at)
         assert run["outcome"] == "ok", run
         assert run["d1_queries"] <= 50, run
         return run
 
     async def state(self) -> dict[str, Any]:
-        """Return the state row of the worker's crons."""
+        """Return the state of the worker's cron job."""
         state: dict[str, Any] = json.loads((await self.sql("select value from meta where key = 'state'"))[0]["value"])
         return state
 
     async def crons_until_quiet(self, at: int) -> int:
-        """Fire crons, one per minute, until everything due is folded, closed and sent. Return the time of the next."""
+        """Run the cron job every minute until everything due is folded, closed and sent. Return the next run's time."""
         for _ in range(LONGEST_RUN_OF_CRONS):
             await self.cron(at)
             rows = await self.sql(
@@ -235,7 +235,7 @@ class InstalledWorker:
 
 @asynccontextmanager
 async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIterator[InstalledWorker]:
-    """Run an emulator with one account in which the worker is installed, until the block ends."""
+    """Run an emulator until the block ends. It has one account, in which the worker is installed."""
     async with (
         open_receiver() as receiver,
         open_emulator(rate_limit=0, local_egress=True, **LENIENT) as emulator,

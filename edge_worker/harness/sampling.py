@@ -1,7 +1,7 @@
 """The extent of a test run, and the seed of its random choices.
 
-`make test` samples: of all moments to kill the service, all calls to fail and so on, each run draws a different
-subset. `make test-all` sets SVC_TEST_ALL and executes every case. `docs/develop/testing.md` lists what is sampled.
+`make test` samples: each run draws a different subset of the cases, such as the moments at which the service is killed.
+`make test-all` sets SVC_TEST_ALL and executes every case. `docs/develop/testing.md` lists the sampled cases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The service in a separate process, and a plain client for its API, for the demo and the journeys."""
+"""Run the service in a separate process, with a plain client for its API. For the demo and the journeys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# `svc serve` with a different worker bundle than the package's.
+# Runs `svc serve` with a worker bundle other than the package's.
 _SERVE_BUNDLE = """
 import json, os, sys
 from functools import partial
@@ -52,10 +52,10 @@ _SETTLES_S = 90.0
 
 @dataclass(frozen=True)
 class Program:
-    """A `svc` other than the one of these sources: a binary, or one in a root tree or a container.
+    """A `svc` that does not run from these sources: a binary, or an installation in a root tree or a container.
 
-    `command`: returns the command that serves, given its environment. `kill`: the command that kills the service, if
-    killing the process started by `command` would not end it; empty otherwise.
+    `command`: takes the environment and returns the command that starts the service. `kill`: the command that kills the
+    service; empty if it is sufficient to kill the process that `command` started.
     """
 
     command: Callable[[dict[str, str]], Sequence[str | Path]]
@@ -96,7 +96,7 @@ class Service:
         self.headers = {"Authorization": f"Bearer {session['access_token']}"}
 
     async def mailed_token(self, address: str, purpose: str) -> str:
-        """Wait for the newest e-mail of that purpose (confirm, reset) to an address and return its token."""
+        """Wait for an e-mail with this purpose (confirm, reset) to an address, and return the newest one's token."""
 
         async def poll() -> str | None:
             for path in sorted((self.folder / "mail").glob("*.eml"), reverse=True):
@@ -119,7 +119,7 @@ class Service:
         return await eventually(poll)
 
     async def synced(self, *paths: str) -> None:
-        """Wait until each of these sites and links is in the worker's database and its route exists."""
+        """Wait until all of these sites and links are in the worker's database and their routes exist."""
         for path in paths:
 
             async def poll(path: str = path) -> bool | None:
@@ -142,7 +142,7 @@ class Service:
 
 
 async def eventually(poll: Callable[[], Awaitable[T | None]], every_s: float = _PAUSE_S) -> T:
-    """Return the first result of `poll` that is not None. Pauses are at most `every_s`. AssertionError after 90 s."""
+    """Return the first result of `poll` that is not None. Pauses at most `every_s`. AssertionError after 90 s."""
     pause_s = min(_FIRST_PAUSE_S, every_s)
     with trio.move_on_after(_SETTLES_S):
         while True:
@@ -155,7 +155,7 @@ async def eventually(poll: Callable[[], Awaitable[T | None]], every_s: float = _
 
 
 def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a service on a free port, with its files in `folder`, and these SVC_… settings."""
+    """Return the environment variables of a service on a free port, with files in `folder` and these SVC_… settings."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     return environ | {
         "SVC_HTTP_BIND": "127.0.0.1:0",
@@ -164,7 +164,7 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
         "SVC_MAIL_FOLDER": str(folder / "mail"),
         # The emulated platform's workers push to this process.
         "SVC_WORKER_ALLOW_LOCAL_PUSH": "true",
-        # The workers' clocks are moved by days, and they push as often as in those days.
+        # Tests move the workers' clocks by days. The workers then send all the pushes of these days.
         "SVC_LIMITS_PUSHES_PER_MINUTE": "1000000",
         # Tests poll the API in short intervals.
         "SVC_LIMITS_REQUESTS_PER_MINUTE": "1000000",
@@ -183,9 +183,10 @@ async def open_service(
 ) -> AsyncIterator[Service]:
     """Run `svc serve` on a free port, with its files in `folder` and SVC_… `settings`, and send SIGTERM at the end.
 
-    `bundle`: the folder of its worker; None: the package's. `program`: None: these sources, with `python <arguments>`.
+    `bundle`: the folder with its worker bundle (None: the package's). `program`: the program to run (None: these
+    sources, with `python <arguments>`).
 
-    Raises AssertionError if it does not start, or does not end with status 0.
+    Raises AssertionError if the service does not start, or ends with an error status.
     """
     folder.mkdir(parents=True, exist_ok=True)
     environ = environment(folder, settings)

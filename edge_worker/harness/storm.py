@@ -1,4 +1,4 @@
-"""Visitors of a worker whose database is slow, silent, failing and healthy in turn. Some of them disconnect."""
+"""Send visitors to a worker while its database is slow, silent, failing and healthy in turn. Some disconnect."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REQUESTS_PER_PHASE = 150
 
 @dataclass(frozen=True)
 class Phase:
-    """A period in which one fault of the emulator, or none, applies to all calls of the database."""
+    """A period during which one emulator fault, or none, applies to all database calls."""
 
     name: str
     fault: str = ""
@@ -40,7 +40,7 @@ PHASES = (HEALTHY, Phase("slow, 3 s", "d1_slow", 3), Phase("slow, 4 s", "d1_slow
 
 
 def _phases(chance: random.Random) -> Iterator[Phase]:
-    """Yield a healthy phase, then all phases in turn, in a new order each time."""
+    """Yield a healthy phase, then all phases over and over, each time in a new order."""
     yield HEALTHY
     while True:
         yield from chance.sample(PHASES, len(PHASES))
@@ -60,7 +60,7 @@ class Answer:
 
 @dataclass
 class Storm:
-    """All responses, and the number of visitors per target who disconnected."""
+    """All responses, and the number of visitors who disconnected, per target."""
 
     answers: list[Answer] = field(default_factory=list)
     disconnected: Counter[str] = field(default_factory=Counter)
@@ -73,12 +73,12 @@ class Storm:
 
     @property
     def counted(self) -> Counter[str]:
-        """The number of views and clicks by target that got a response."""
+        """The number of views and clicks that got a response, by target."""
         return Counter(answer.target for answer in self.answers if answer.status in (302, 204))
 
 
 async def run_storm(worker: InstalledWorker, requests: int, chance: random.Random) -> Storm:
-    """Send that many requests, phase after phase. At the end the database is healthy."""
+    """Send `requests` requests, phase by phase. At the end, no fault remains."""
     storm = Storm()
     rows = {f"link:code{i}": {"target": f"lnk_{i}", "url": f"https://example.net/{i}"} for i in range(LINKS)}
     await worker.configure(rows)
@@ -136,7 +136,7 @@ def _request(method: str, host: str, path: str, body: str = "") -> bytes:
 
 
 async def views_counted(worker: InstalledWorker, at: int) -> Counter[str]:
-    """Return the views of each target that the service has, once everything is sent."""
+    """Run the cron job until everything is sent, and return the number of views per target that were received."""
     await worker.crons_until_quiet(at)
     views: Counter[str] = Counter()
     for (target, _), (count, _, _) in worker.receiver.hours.items():

@@ -27,7 +27,7 @@ class Agent:
 
 @dataclass(frozen=True)
 class Bot:
-    """A bot: its request, and the reason by which it is detected."""
+    """A bot: its request, and the reason that the worker must detect."""
 
     reason: str
     user_agent: str
@@ -114,7 +114,7 @@ class Hit:
 class Tally:
     """An independent count of what a report must show for one target."""
 
-    views: Counter[int] = field(default_factory=Counter)  # by hour, its start in epoch ms
+    views: Counter[int] = field(default_factory=Counter)  # by the start of the hour in epoch ms
     bots: Counter[int] = field(default_factory=Counter)
     seen: dict[int, set[tuple[str, str]]] = field(default_factory=dict)
     breakdowns: dict[tuple[str, int], Counter[str]] = field(default_factory=dict)  # by dimension and UTC day
@@ -170,13 +170,13 @@ class Tally:
 
 
 def views(count: int, seed: int) -> list[Hit]:
-    """Return `count` page views from several countries, pages, referrers and browsers; one in six is a bot."""
+    """Return `count` views of several pages, from several countries, referrers and browsers. One in six is a bot."""
     chance = random.Random(seed)  # noqa: S311  # a repeatable plan, no secret
     return [_hit(chance, chance.choice(PAGES), BOTS) for _ in range(count)]
 
 
 def clicks(count: int, seed: int) -> list[Hit]:
-    """Return `count` clicks on a short link; one in six is a bot, and some are scans of a QR code."""
+    """Return `count` clicks on a short link. One in six is a bot, and some are scans of a QR code."""
     chance = random.Random(seed)  # noqa: S311  # a repeatable plan, no secret
     hits = []
     for _ in range(count):

@@ -4,7 +4,7 @@
 
 /**
  * @param {string} url absolute, as in Request.url
- * @returns {Address} hostname without port; search with its "?", "" for none
+ * @returns {Address} hostname: without the port; search: with its "?", "" if there is no query
  */
 export function readAddress(url) {
   const host = url.indexOf("://") + 3;
@@ -13,7 +13,7 @@ export function readAddress(url) {
   const hash = url.indexOf("#", path);
   const end = hash < 0 ? url.length : hash;
   const from = query < 0 || query > end ? end : query;
-  // The first colon would be wrong for an IPv6 address, but no link host or site is one.
+  // An IPv6 address has colons before its port, but no link host or site uses one.
   const port = url.indexOf(":", host);
   return {
     hostname: url.slice(host, port < 0 || port > path ? path : port),

@@ -1,4 +1,4 @@
-/** Derives browser, system and device from a user agent. In each list the first matching pattern decides. */
+/** Derives browser, operating system and device from a user agent. In each list, the first matching pattern wins. */
 
 import { keep } from "./isolate.js";
 import { agentReason } from "./bots.js";
@@ -40,7 +40,7 @@ export const BROWSERS = [
   ["Safari", /^(?=.*Version\/|.*\((?:iPhone|iPad|iPod|Macintosh)).*(?:Safari|AppleWebKit)\//],
 ];
 
-/** Browsers on an iPad that request desktop pages. Safari's user agent does not reveal the iPad in this case. */
+/** Matches iPad browsers that request desktop pages, except Safari: its user agent is then the same as on a Mac. */
 export const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
 
 /** @type {readonly (readonly [string, RegExp])[]} */
@@ -64,8 +64,8 @@ export const SYSTEMS = [
   ["Linux", /Linux|X11|Ubuntu/],
 ];
 
-// These words occur inside model names, such as "SKY PAD8", "La_tab_link" and "MagentaTV". Excluded are "DTV" (a TV
-// receiver in a phone) and "Tablet PC" (an old Windows edition).
+// Most of these words also match inside model names, such as "SKY PAD8", "La_tab_link" and "MagentaTV". The patterns
+// exclude "DTV" (a TV receiver in a phone) and "Tablet PC" (an old Windows edition).
 export const CONSOLE = /PlayStation|Nintendo|\bXbox/i;
 export const TV =
   /(?<![DM])TV(?![A-Za-z])|\bTV|Smart-?TV|HbbTV|BRAVIA|CrKey|Chromecast|Roku|\bAFT[A-Z]|[Ww]eb0S|NetCast|VIDAA|\bOMI\/|BrightSign|LED\d\d|(?:[ _-]|MI|Hi|TV)[Bb](?:ox|OX)(?![A-Za-z])/;
@@ -81,7 +81,7 @@ export const DESKTOP = /Windows|Macintosh|Mac OS X|X11|CrOS|Linux/;
  */
 const firstMatch = (list, ua) => list.find(([, pattern]) => pattern.test(ua))?.[0] ?? "Other";
 
-/** Longer user agents are truncated to this many characters. Real ones are shorter. */
+/** User agents are truncated to this many characters. Those of real browsers are shorter. */
 export const UA_CHARS = 512;
 
 /**
@@ -93,7 +93,7 @@ export function deviceOf(ua) {
   if (TV.test(ua)) return "tv";
   if (TABLET.test(ua) || DESKTOP_IPAD.test(ua)) return "tablet";
   if (MOBILE.test(ua)) return "mobile";
-  // Android sends "Mobile" on phones only (Chrome and Firefox user agent documentation).
+  // Android browsers send "Mobile" only on phones (Chrome and Firefox user agent documentation).
   if (ua.includes("Android")) return "tablet";
   return DESKTOP.test(ua) ? "desktop" : "other";
 }
@@ -125,7 +125,8 @@ const MAX_CACHED = 500;
 const cachedAgents = keep(new Map());
 
 /**
- * Classifies a user agent. Results are cached because the classification costs as much CPU as the rest of a request.
+ * Classifies a user agent. Results are cached because a classification takes as much CPU time as the rest of the
+ * request.
  * @param {string} ua at most UA_CHARS characters
  * @returns {Agent}
  */

@@ -1,8 +1,11 @@
-/** Parses the snippet's body. Its lines: path, referrer, "?utm_source=…", "true" if a program drives the browser. */
+/**
+ * Parses the body that the snippet sends. It has four lines: the path, the referrer, "?utm_source=…", and "true" if a
+ * program controls the browser.
+ */
 
 import { namedSource } from "./sources.js";
 
-/** A longer body is not read completely and is rejected. */
+/** Maximum size of a body. A longer body is rejected without being read completely. */
 export const BEACON_BYTES = 8_192;
 
 /** A page's path is truncated to this many characters. */
@@ -17,7 +20,7 @@ const PATH = /^\/[!#-[\]-~]*$/;
 
 /**
  * Reads a body of at most BEACON_BYTES. A Content-Length header is trusted because the platform enforces it. Without
- * the header the stream is cancelled at the limit, so that no sender can fill the isolate's memory.
+ * the header, the stream is cancelled at the limit so that a sender cannot fill the isolate's memory.
  * @param {Request} request
  * @returns {Promise<string> | null} "" if the body is too long; null if Content-Length already exceeds the limit
  */
@@ -44,7 +47,7 @@ async function readStream({ body }) {
 
 /**
  * @param {string} body
- * @returns {Beacon | null} null: the snippet did not send this body
+ * @returns {Beacon | null} null if the snippet cannot have sent this body
  */
 export function parseBeacon(body) {
   const [path = "", referrer = "", query = "", driven = ""] = body.split("\n", 4);
@@ -55,7 +58,7 @@ export function parseBeacon(body) {
 }
 
 /**
- * Returns whether a page is under one of the prefixes. A prefix covers whole segments: `/admin` covers `/admin` and
+ * Returns true if one of the prefixes covers the page. A prefix covers whole segments: `/admin` covers `/admin` and
  * `/admin/x`, but not `/administrator`. `/admin/` covers only the pages below it.
  * @param {string} page
  * @param {readonly string[]} prefixes each begins with "/"

@@ -1,9 +1,10 @@
-/** Detects requests that people did not make, and gives the reason. */
+/** Detects requests that were not made by a person, and names the reason. */
 
 import { isbot } from "isbot";
 
 /**
- * Reasons in the order of the checks, which are also the keys of the `bots` breakdown. "" for a person.
+ * The reason why a request counts as a bot, "" for a person. vocabulary.json lists the reasons in the order in which
+ * they are checked. They are also the keys of the `bots` breakdown.
  * @typedef {"" | keyof import("./vocabulary.json")["bot_reasons"]} Reason
  */
 
@@ -21,9 +22,8 @@ export const MORE =
   /^(?!mozilla|opera)[\w.-]+$|\b(?:https?:\/\/|www\.)\S|[\w.+-]@[\w-]+\.[a-z]{2,}|gtmetrix|miniature\.io|\bYLT\b|\bFluid\/|turingos|\b(?:Code|Trae|Cursor|Windsurf)\/[\d.]+ Chrome\/|like Gecko; compatible;|\bslurp\b|jsdom|^(?:Dart|Dalvik|AWP)\/|\bCFNetwork\/|^Mozilla\/\d\.0 \(compatible; (?!MSIE|Konqueror|iCab|OmniWeb|Windows|Linux)|BedrockAgentCore|Assetnote|\bReaver\b|\b360JK\b|\bHLB\b|PowerShell|containerd|\bUptime|ELinks/i;
 
 /**
- * Names of devices and apps used by people that `isbot` mistakes for bots: models of Android devices (Discovery, CUBOT,
- * Newsday, Spider), systems, and parts of a few apps. A match is removed before the second check, except for its
- * capture group.
+ * Parts of user agents that make `isbot` mistake people for bots: Android models (Discovery, CUBOT, Newsday, Spider),
+ * operating systems, and a few apps. Before the second check, each match is removed except for its capture group.
  */
 export const HARMLESS = new RegExp(
   [
@@ -39,11 +39,14 @@ export const HARMLESS = new RegExp(
   "gi",
 );
 
-/** Values of `Purpose`, `X-Purpose`, `X-Moz` and `Sec-Purpose` that mark a prefetch, which no visitor has seen yet. */
+/**
+ * Values of `Purpose`, `X-Purpose`, `X-Moz` and `Sec-Purpose` that mark a prefetched page, which no visitor has seen
+ * yet.
+ */
 const PREFETCH = /prefetch|prerender|preview/i;
 
 /**
- * Returns the reason that follows from the user agent alone.
+ * Returns the reason that the user agent alone gives.
  * @param {string} ua
  * @returns {Reason} "" for a person
  */
@@ -58,8 +61,8 @@ export function agentReason(ua) {
 }
 
 /**
- * @param {{method: string, purpose: string, driven: boolean, byAgent: Reason}} request purpose: the purpose headers,
- *   joined; byAgent: the result of `agentReason`
+ * @param {{method: string, purpose: string, driven: boolean, byAgent: Reason}} request purpose: the purpose header, ""
+ *   for none; byAgent: the result of `agentReason`
  * @returns {Reason} "" for a person
  */
 export function botReason({ method, purpose, driven, byAgent }) {

@@ -1,6 +1,7 @@
 /**
- * The write budget: how many of the account's daily rows are used, and which data is reduced at each level:
- * 1 hourly points, 2 event detail, 3 write frequency. Daily totals are always kept.
+ * The write budget. Its level depends on the share of the account's daily rows that is used. Level 1 omits hourly
+ * points, and level 2 also omits event detail. The higher the level, the less often an isolate writes. Daily totals are
+ * always kept.
  */
 
 /** Rows that an account can write per day (platform docs: D1 pricing, free plan; enforced since 2026-09-01). */
@@ -10,8 +11,8 @@ export const ROWS_PER_DAY = 100_000;
 const SHARES = [0.6, 0.8, 0.9];
 
 /**
- * The buffering window of an isolate by level. waitUntil ends 30 s after the response (platform docs). The write, and
- * possibly a wait for the previous write, must fit into the remaining time.
+ * The buffering window of an isolate at each level. waitUntil ends 30 s after the response (platform docs). The write,
+ * and possibly a wait for the previous write, must fit into the remaining time.
  */
 const WINDOWS_MS = [1_500, 5_000, 12_000, 20_000];
 
@@ -23,8 +24,8 @@ export function levelOf(rows) {
 /** @param {number} level @returns {number} ms to buffer events before a write */
 export const windowMs = (level) => WINDOWS_MS[Math.min(level, WINDOWS_MS.length - 1)] ?? 0;
 
-/** @param {number} level @returns {boolean} whether hours are folded and closed one by one */
+/** @param {number} level @returns {boolean} true if hours are folded and closed one by one */
 export const keepsHours = (level) => level < 1;
 
-/** @param {number} level @returns {boolean} whether events carry their detail (page, source, country …) */
+/** @param {number} level @returns {boolean} true if events carry their detail (page, source, country …) */
 export const keepsDetail = (level) => level < 2;

@@ -1,10 +1,11 @@
 /**
- * Buffers events in the isolate for a short window, and while a write is in progress, and writes them in batches. Each
- * batch is appended to the current minute's row of the event log. The row stores the batch's random name, so writing a
- * batch again after a lost response has no effect.
+ * Buffers events in the isolate for a short window, or longer while a write is in progress, and writes them in batches.
+ * Each batch is appended to the current minute's row of the event log. The row stores the batch's random name, so
+ * repeating a write after a lost response has no effect.
  *
- * The platform can cancel a request and all its work at any await, so no data is held by a request alone. Events that
- * are not yet in the database are in `events` or `batches`, and a request that failed to write is replaced by the next.
+ * The platform can cancel a request and all its work at any await, so no request is the only holder of an event. Events
+ * that are not yet in the database are in `events` or `batches`. If a request fails to write them, the next request
+ * does.
  */
 
 import { keepsDetail, windowMs } from "./budget.js";
@@ -14,16 +15,19 @@ import { noneDropped } from "./state.js";
 import { DAY_MS, MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
 import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
 
-/** A row of this size is full: each append copies the row, and concurrent writes need space below the 2 MB limit. */
+/**
+ * Size at which a row counts as full. Each append copies the row, and concurrent writes need space below the limit of
+ * 2 MB.
+ */
 const ROW_CHARS = 64_000;
 
-/** A buffer of this many events is written before its window ends: about 3 ms of CPU. */
+/** Once this many events are buffered, they are written before the window ends. This takes about 3 ms of CPU. */
 const FLUSH_EVENTS = 400;
 
 /** Maximum size of a batch: two typical flushes. */
 const BATCH_CHARS = 200_000;
 
-/** Maximum number of events held while the database fails: about 4 MB, at most 10 MB. Further events are dropped. */
+/** Maximum number of events to hold while the database is failing: about 4 MB, at most 10 MB. Any more are dropped. */
 const MAX_HELD = 8_000;
 
 const RETRY_AFTER_MS = 300;
@@ -34,7 +38,9 @@ const FLUSH_PAUSES_MS = [1 * SECOND_MS, 4 * SECOND_MS];
 /** Maximum time that a flush waits for the previous write. */
 const WAIT_FOR_WRITE_MS = 5 * SECOND_MS;
 
-/** A request that is late by this time without starting its write counts as cancelled. The next event replaces it. */
+/**
+ * A request that has not begun its write this long after its window counts as cancelled. The next event replaces it.
+ */
 const ARMED_GRACE_MS = WAIT_FOR_WRITE_MS + 1 * SECOND_MS;
 
 /** A write without a response after this time counts as lost and is repeated under the same name. */
@@ -43,7 +49,7 @@ const WRITE_LOST_MS = 15 * SECOND_MS;
 /** Pause before the next attempt once the platform's daily limit is reached. */
 const LIMITED_MS = MINUTE_MS;
 
-/** The level whose window applies when there are only drops to write. */
+/** When there are only drops to write, the window of this level applies. */
 const DROPS_LEVEL = 3;
 
 /** D1's error text for a value of more than 2 MB. */
@@ -51,7 +57,7 @@ const TOO_BIG = "SQLITE_TOOBIG";
 
 /**
  * @typedef {import("./event_log.js").OpenLine & {day: number, target: string, reason: string, ip: string, ua: string}}
- *   Waiting an event whose visitor hash is not computed yet, with the hash's input; it exists in memory only
+ *   Waiting an event that has no visitor hash yet, with the input for this hash; it is kept in memory only
  * @typedef {object} Batch
  * @property {string} name of its write
  * @property {number} n number of events
@@ -60,10 +66,10 @@ const TOO_BIG = "SQLITE_TOOBIG";
  * @property {import("./ledger.js").Tally} accepted counts of the events in `lines`
  * @property {import("./ledger.js").Tally} dropped counts of the events that are not in `lines`
  * @property {string} tally both tallies, encoded
- * @property {number} id of the row of the event log that it was last written to
- * @property {number} tries number of attempts; an attempt without a response may still be executed
+ * @property {number} id of the event log row used in the last attempt
+ * @property {number} tries number of attempts; the database may still execute an attempt that got no response
  * @property {number} triesBefore number of attempts on other rows, which are known to have stored nothing
- * @property {number} triedAt epoch ms; 0 after a failed attempt
+ * @property {number} triedAt epoch ms of the last attempt; 0 after it failed
  * @typedef {{db: D1Database, level: number}} Sink where to write, and the write budget's level
  */
 
@@ -72,7 +78,7 @@ export class EventBuffer {
   events = [];
   /** @type {{until: number} | null} the request that will write `events` before `until` (epoch ms) */
   armed = null;
-  /** @type {Batch[]} batches being written, and batches whose write had no response */
+  /** @type {Batch[]} batches that are being written, and batches whose write failed or got no response */
   batches = [];
   writingSince = 0;
   /** id of the current or last row of the event log */
@@ -105,7 +111,7 @@ export function record(buffer, event, { ip, ua }, sink) {
     dropEvent(buffer.droppedEvents, why, { target, day, reason });
     return addDrop(buffer, why, sink);
   }
-  // Encode here rather than in the flush, so that the CPU time counts towards the request of this event.
+  // Encode here rather than in the flush, so that each request uses its own CPU time to encode its event.
   const withDetail = keepsDetail(sink.level);
   const { head, tail } = encodeEvent(event, withDetail);
   if (!withDetail && reason === "") buffer.dropped.budget += 1;
@@ -143,13 +149,13 @@ function arm(buffer, sink, waitMs) {
 /** @param {EventBuffer} buffer @param {{until: number}} me @param {Sink} sink @param {number} waitMs */
 async function flushAfter(buffer, me, sink, waitMs) {
   await scheduler.wait(waitMs);
-  // Keep buffering while a write is in progress. A request that was cancelled during its write does not block others.
+  // Keep buffering while a write is in progress. The time limit keeps a cancelled writer from blocking other requests.
   while (buffer.armed === me && Date.now() - buffer.writingSince < WAIT_FOR_WRITE_MS) await scheduler.wait(50);
   if (buffer.armed === me) await flushAll(buffer, sink);
 }
 
 /**
- * Flushes, and retries during a short outage of the database, because the next event may be a long time away.
+ * Flushes the buffer. Retries during a short database outage, because the next event may be a long time away.
  * @param {EventBuffer} buffer @param {Sink} sink
  */
 async function flushAll(buffer, sink) {
@@ -236,7 +242,7 @@ async function writeBatch(buffer, batch, db) {
 }
 
 /**
- * Encodes the lines of a batch, only once even if two requests process it.
+ * Encodes the lines of a batch. If two requests process the batch, only one of them encodes it.
  * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
  * @throws {Error} if the database does not return the salt
  */
@@ -264,7 +270,7 @@ async function encodeLines(buffer, batch, db) {
 
 /**
  * @param {EventBuffer} buffer @param {Waiting[]} events
- * @returns {Promise<(string | undefined)[]>} for each event: "" for a bot, undefined if its day is closed
+ * @returns {Promise<(string | undefined)[]>} each event's visitor hash; "" for a bot, undefined if its day is closed
  */
 async function hashesOf(buffer, events) {
   // Several events of one visitor are often written together and share one hash.
@@ -299,7 +305,7 @@ async function fetchSalts(buffer, events, db) {
   }
 }
 
-// No row is returned if the row id is already sorted, or if the row already contains this write.
+// Returns no row if the row with this id has already been sorted, or if it already contains this write.
 const APPEND =
   "insert into event_log(id, lines, writes, drops, tally) select ?1, ?2, ?3, ?4, ?5 " +
   "where ?1 > coalesce((select value ->> 'sorted' from meta where key = 'state'), 0) " +
@@ -314,8 +320,8 @@ function settle(buffer, batch) {
 
 /**
  * Writes a batch. Two requests may write the same batch, because a write without a response counts as lost after a
- * while, and the database may execute their writes in any order. Both use the same row, which stores the batch once. If
- * the row rejects the batch, only the later request decides what follows.
+ * while. The database may execute their writes in any order. Both use the same row, which stores the batch once. If the
+ * row rejects the batch, only the later request decides what to do next.
  * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
  */
 async function append(buffer, batch, db) {
@@ -339,7 +345,7 @@ async function append(buffer, batch, db) {
     }
     if (isReplaced(buffer, batch, tries)) return undefined;
     if (isFull) {
-      // Other isolates have filled the row. It does not contain this batch, and no earlier attempt can add it.
+      // Other isolates have filled the row. It does not contain this batch, and no earlier attempt can still add it.
       useLaterRow(buffer, batch, id + 1);
     } else if (tries === batch.triesBefore + 1) {
       // The row was already sorted because this machine's clock is slow. It does not contain this batch.
@@ -352,7 +358,7 @@ async function append(buffer, batch, db) {
         .bind(id, batch.name)
         .first("held");
       if (isReplaced(buffer, batch, tries)) return undefined;
-      // The row was sorted by now. It may have contained an earlier attempt, so a retry could count events twice.
+      // The row has been sorted since. It may have contained an earlier attempt, so a retry could count events twice.
       if (held === null || held === 0) {
         buffer.dropped.busy += batch.n;
         for (const events of batch.accepted.values()) addDropped(buffer.droppedEvents, "busy", events);
@@ -364,7 +370,7 @@ async function append(buffer, batch, db) {
 
 /**
  * @param {EventBuffer} buffer @param {Batch} batch @param {number} tries `batch.tries` after the caller's write
- * @returns {boolean} true if another request has written the batch since, or is writing it, and handles the outcome
+ * @returns {boolean} true if another request has written the batch or is writing it. That request handles the outcome.
  */
 const isReplaced = (buffer, batch, tries) => batch.tries !== tries || !buffer.batches.includes(batch);
 
@@ -374,7 +380,7 @@ function useLaterRow(buffer, batch, id) {
   batch.triesBefore = batch.tries;
 }
 
-/** @param {EventBuffer} buffer @returns {number} id of the row of this minute, or the later row set by `useLaterRow` */
+/** @param {EventBuffer} buffer @returns {number} id of this minute's row, or of the later row set by `useLaterRow` */
 function currentId(buffer) {
   buffer.logId = Math.max(buffer.logId, firstIdAt(Date.now()));
   return buffer.logId;

@@ -1,20 +1,20 @@
 /**
- * The configuration known to an isolate: the link host, the sites of hosts, and single links. The service writes it to
- * the table `config`. An isolate reads by key what a request needs, in one transaction with the configuration version,
- * and caches it with that version. freshness.js decides when to read.
+ * The configuration that an isolate knows: the link host, each host's sites, and individual links. The service writes
+ * the configuration to the table `config`. An isolate reads only the rows that a request needs, in one transaction with
+ * the configuration version, and caches them with that version. freshness.js decides when to read.
  */
 
 import { CODE } from "./links.js";
 import { findSite, hasPathForm } from "./sites.js";
 
-/** Maximum number of links that an isolate caches: about 4 MB. */
+/** Maximum number of links that an isolate caches (about 4 MB). */
 const MAX_LINKS = 10_000;
 const MAX_MISSING = 2_000;
 
-/** Maximum number of hosts, and of links, that are refreshed after a version change. Others are read on demand. */
+/** Maximum number of hosts, and of links, to refresh after a version change. The others are read on demand. */
 const MAX_REFRESHED = 500;
 
-/** Maximum number of requests that wait for a read. A request that was cancelled while it waited stays in the set. */
+/** Maximum number of requests waiting for a read. A request that is cancelled while it is waiting stays in the set. */
 const MAX_WAITING = 1_000;
 
 /**
@@ -22,11 +22,11 @@ const MAX_WAITING = 1_000;
  * @typedef {import("./address.js").Address} Address
  * @typedef {import("./sites.js").Site} Site
  * @typedef {import("./config_query.js").Found} Found
- * @typedef {{link_host: boolean, sites: [string, Site][]}} Host whether it is the link host, and its sites by path
+ * @typedef {{link_host: boolean, sites: [string, Site][]}} Host link_host: true for the link host; sites: by path
  * @typedef {object} Need the configuration that a request needs
  * @property {Address} url
  * @property {string} code "" for none
- * @property {number} at epoch ms when the request came
+ * @property {number} at epoch ms when the request arrived
  */
 
 /**
@@ -34,13 +34,13 @@ const MAX_WAITING = 1_000;
  * @typedef {object} Known
  * @property {T} value
  * @property {string} text the value as JSON
- * @property {number} version of the configuration at the time of the read; -1 for a copy of unknown version
+ * @property {number} version configuration version at the time of the read; -1 for a copy, whose version is unknown
  * @property {number} usedAt epoch ms
  * @property {number} copiedAt epoch ms when this isolate last copied it to the cache; 0 for never
  */
 
 export class Config {
-  /** of the last read; -1 before the first */
+  /** configuration version of the last read; -1 before the first read */
   version = -1;
   level = 0;
   cronAt = 0;
@@ -49,23 +49,23 @@ export class Config {
   /** epoch ms when the first and the last successful read began; 0 before the first */
   firstAt = 0;
   readAt = 0;
-  /** @type {Map<string, Known<Map<string, Site>>>} sites by path, by hostname */
+  /** @type {Map<string, Known<Map<string, Site>>>} for each hostname, its sites by path */
   hosts = new Map();
   /** @type {Map<string, Known<Link>>} by code, least recently read first */
   links = new Map();
   /** @type {Set<string>} codes without a link as of `version`, oldest first; used during an outage */
   missing = new Set();
-  /** @type {Set<string>} codes of `missing` whose copies were removed */
+  /** @type {Set<string>} codes in `missing` for which this isolate has removed the copy */
   dropped = new Set();
-  /** @type {Set<string>} hostnames, and codes, to fetch with the next read */
+  /** @type {Set<string>} hostnames to fetch with the next read */
   wantedHosts = new Set();
-  /** @type {Set<string>} */
+  /** @type {Set<string>} codes to fetch with the next read */
   wantedCodes = new Set();
   /** epoch ms when the read in progress began; 0 if there is none */
   readingAt = 0;
   /** epoch ms when a read last failed or timed out; 0 if the last read succeeded */
   failedAt = 0;
-  /** numbers of the last read that began, and of the last read whose result was stored */
+  /** number of the last read that began, and of the last read whose result was stored */
   begun = 0;
   stored = 0;
   /** @type {Set<() => void>} callbacks that wake the requests waiting for a read */
@@ -81,18 +81,18 @@ export class Config {
     return this.links.get(code)?.value;
   }
 
-  /** @param {Address} url @param {number} at epoch ms when the request came @returns {Need} */
+  /** @param {Address} url @param {number} at epoch ms when the request arrived @returns {Need} */
   needOf(url, at) {
     const first = url.pathname.slice(1);
-    // Also on hosts that are not the link host, because this host may have become the link host since the last read.
+    // Test this on every host, because a host may have become the link host since the last read.
     const isLink = CODE.test(first) && findSite(this, url, at) === null;
     return { url, code: isLink ? first : "", at };
   }
 
   /**
-   * Returns whether everything that a request needs is known as of `version`, and records its use. An unknown code, or
-   * a path that could belong to a site, may have been assigned since. Only a read that began after the request arrived
-   * can rule this out.
+   * Returns true if everything that a request needs is known as of `version`, and records that it was used. An unknown
+   * code, or a path that could belong to a site, may have been assigned since the last read. Only a read that began
+   * after the request arrived can rule this out.
    * @param {Need} need
    */
   isCurrent({ url, code, at }) {
@@ -109,7 +109,7 @@ export class Config {
     return true;
   }
 
-  /** Returns whether any version of what a request needs is known. @param {Need} need */
+  /** Returns true if everything that a request needs is known, in any version. @param {Need} need */
   isKnown({ url, code, at }) {
     if (!this.hosts.has(url.hostname)) return false;
     if (url.hostname !== this.host) return !this.mayBeNewPath(url, at);
@@ -144,7 +144,7 @@ export class Config {
     }
   }
 
-  /** @param {Found} found @param {number} now when the read began */
+  /** @param {Found} found @param {number} now epoch ms when the read began */
   store(found, now) {
     const { version } = found;
     if (version !== this.version) {
@@ -171,7 +171,7 @@ export class Config {
     }
   }
 
-  /** Adds what a request needs to the next read. @param {Need} need */
+  /** Adds a request's hostname and code to the next read. @param {Need} need */
   want({ url, code }) {
     this.wantedHosts.add(url.hostname);
     if (code !== "") this.wantedCodes.add(code);
@@ -183,14 +183,14 @@ export class Config {
     if (this.waiting.size > MAX_WAITING) deleteFirst(this.waiting, this.waiting);
   }
 
-  /** Wakes all requests that wait for a read. */
+  /** Wakes all requests that are waiting for a read. */
   wakeAll() {
     const waiting = [...this.waiting];
     this.waiting.clear();
     for (const wake of waiting) wake();
   }
 
-  /** Adds everything used since the last read to the next read. */
+  /** Adds everything that was used since the last read to the next read. */
   wantUsed() {
     addUsed(this.hosts, this.readAt, this.wantedHosts);
     addUsed(this.links, this.readAt, this.wantedCodes);

@@ -2,7 +2,7 @@
 
 import { dayOf } from "./time.js";
 
-/** Pause before a failed batch is retried once. */
+/** Pause before the only retry of a failed batch. */
 const REPEAT_AFTER_MS = 100;
 
 /**

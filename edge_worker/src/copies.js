@@ -1,8 +1,8 @@
 /**
- * Copies of the served configuration in the Cache API, for isolates that start during a database outage. They are in a
- * named cache. The default cache belongs to the zone, which could serve them to visitors for addresses without a route
- * of this worker (platform docs: how the cache works). A cache belongs to one zone and one data centre. Each host has
- * one copy, which contains its own sites only. Each clicked link has one copy.
+ * Stores copies of the served configuration in the Cache API, for isolates that start during a database outage. Each
+ * host has one copy, which contains only the host's own sites. Each clicked link has one copy. A cache belongs to one
+ * zone and one data centre. The copies are in a named cache because the zone itself uses the default cache: at URLs
+ * without a route to this Worker, it could serve the copies to visitors (platform docs: how the cache works).
  */
 
 import { DAY_MS } from "./time.js";
@@ -45,7 +45,8 @@ export const readHostCopy = (hostname) => readCopy(hostPlace(hostname));
 export const readLinkCopy = (hostname, code) => readCopy(linkPlace(hostname, code));
 
 /**
- * Copies the configuration that answered a request, after the response, unless this isolate copied it recently.
+ * Copies the configuration that a response used, after sending the response. Skips this if the isolate has copied it
+ * recently.
  * @param {Config} config @param {ExecutionContext} ctx
  * @param {string} hostname @param {string} code of the link, "" for none
  * @param {number} now epoch ms
@@ -61,7 +62,7 @@ export function copyWhenDue(config, ctx, hostname, code, now) {
  * Removes the copy of a deleted link after the 404 response, so that a later database outage does not bring the link
  * back.
  * @param {Config} config @param {ExecutionContext} ctx
- * @param {string} hostname @param {string} code one that is not in the database
+ * @param {string} hostname @param {string} code a code that is not in the database
  */
 export function dropCopyOnce(config, ctx, hostname, code) {
   if (config.dropped.has(code)) return;
@@ -72,7 +73,7 @@ export function dropCopyOnce(config, ctx, hostname, code) {
 
 /** @param {string} place */
 async function drop(place) {
-  await scheduler.wait(1); // let the response leave first
+  await scheduler.wait(1); // send the response first
   try {
     const cache = await caches.open(NAME);
     await cache.delete(place);
@@ -87,7 +88,7 @@ const isDue = ({ version, copiedAt }, now) => version >= 0 && now - copiedAt >= 
 /** @param {string} place @param {Known} known @param {number} now */
 async function copy(place, known, now) {
   known.copiedAt = now;
-  await scheduler.wait(1); // let the response leave first
+  await scheduler.wait(1); // send the response first
   try {
     const headers = { "content-type": "application/json", "cache-control": `max-age=${MAX_AGE_S}` };
     const cache = await caches.open(NAME);

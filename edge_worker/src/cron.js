@@ -1,7 +1,8 @@
 /**
- * The cron job, once a minute: sorts the event log into pages, folds a page into days and hours, closes hours and days
- * into the outbox, and pushes the outbox. A run does a bounded amount of work (10 ms of CPU, 50 queries: platform docs,
- * free plan). The next run continues.
+ * The cron job. Once a minute, it sorts the event log into pages and adds the events of a page to the sums of their
+ * days and hours (a fold). It then closes finished hours and days, which writes them to the outbox, and pushes the
+ * outbox to the service. Each run does a limited amount of work, because the free plan allows 10 ms of CPU and 50
+ * queries (platform docs). The next run continues.
  */
 
 import { keepsHours, levelOf } from "./budget.js";
@@ -26,13 +27,13 @@ import { addWritten, commit, failWhen, readState } from "./state.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
-/** Below this size, events wait for the end of their hour: each fold writes two rows per target. */
+/** Below this size, events wait for the end of their hour, because each fold writes two rows per target. */
 const FOLD_CHARS = 1_000_000;
 
-/** Grace before an hour is closed. Events are written within 30 s or retried. */
+/** Grace period before an hour is closed. Events are written within 30 s, or their write is retried. */
 const HOUR_GRACE_MS = 2 * MINUTE_MS;
 
-/** Grace before a day is closed, so that writes delayed by an outage at midnight still count. */
+/** Grace period before a day is closed, so that writes delayed by an outage at midnight still count. */
 const DAY_GRACE_MS = 9 * MINUTE_MS;
 
 /** Interval at which a run without other writes records itself. */
@@ -53,17 +54,17 @@ const OVERDUE_MS = 10 * MINUTE_MS;
  * @property {number} pages number of pages that are not folded yet
  */
 
-/** @param {number} now @returns {number} epoch hour; the grace of all hours before it has ended */
+/** @param {number} now @returns {number} epoch hour; the grace period has ended for all hours before it */
 const hourToClose = (now) => hourOf(now - HOUR_GRACE_MS - SETTLED_MS);
 
-/** @param {number} now @returns {number} the least id of the event log of this UTC day */
+/** @param {number} now @returns {number} the smallest event log id of this UTC day */
 const today = (now) => firstIdAt(dayOf(now) * DAY_MS);
 
 /**
  * @param {D1Database} db
  * @param {import("./push.js").PushEnv} env
  * @param {number} now epoch ms
- * @param {(ms: number) => Promise<void>} [pause] delays a push until its second; otherwise it is sent immediately
+ * @param {(ms: number) => Promise<void>} [pause] delays a push until its second; default: push immediately
  */
 export async function tick(db, env, now, pause) {
   const run = await begin(db, now);
@@ -84,14 +85,14 @@ export async function tick(db, env, now, pause) {
 }
 
 /**
- * @param {{cronAt: number, firstAt: number}} config epoch ms; cronAt: the last known run, 0 for none;
- *   firstAt: since when this isolate could know of a run, 0 for not yet
+ * @param {{cronAt: number, firstAt: number}} config epoch ms; cronAt: the last known run, 0 for none; firstAt: the
+ *   isolate's first successful read of the configuration, 0 before it
  * @param {number} tickedAt epoch ms of the last run that a request of this isolate started
  * @param {number} now
- * @returns {boolean} whether a request has to run the cron job
+ * @returns {boolean} true if a request has to run the cron job
  */
 export function isOverdue({ cronAt, firstAt }, tickedAt, now) {
-  // A new database has no run yet. Allow for the time that the platform needs to start a new cron.
+  // A new database has had no run yet. Allow for the time that the platform needs to start a new cron trigger.
   return firstAt > 0 && now - Math.max(cronAt === 0 ? firstAt : cronAt, tickedAt) > OVERDUE_MS;
 }
 
@@ -109,14 +110,15 @@ async function begin(db, now) {
   const text = String(found?.value ?? "{}");
   const waiting = readWaiting(waits?.results[0]);
   const pages = Number(/** @type {{n: number} | undefined} */ (waitingPages?.results[0])?.n ?? 0);
-  // In a new database, the first events may be older than the first cron run, and arrived up to a minute before that.
+  // In a new database, the first events may be older than the first run. They arrived up to a minute before their
+  // write.
   const first = Math.min(now, minuteOf(waiting.first) - MINUTE_MS);
   const schema = found?.schema ?? vocabulary.schema;
   return { db, now, text, state: readState(text, now, first), schema, waiting, pages };
 }
 
 /**
- * @param {Run} run its state is changed
+ * @param {Run} run receives the new state
  * @param {State} next
  * @param {D1PreparedStatement[]} statements
  * @returns {Promise<boolean>} false if another run was faster; this run must end
@@ -132,15 +134,19 @@ async function advance(run, next, statements) {
   return true;
 }
 
-/** @param {Run} run @returns {number} the write budget's level now */
+/** @param {Run} run @returns {number} the current level of the write budget */
 function currentLevel({ state, waiting, now }) {
   return levelOf(addWritten(state, waiting.writes, now).rows);
 }
 
-/** The end of a day is folded in the next day's budget, at any level. @param {Run} run */
+/**
+ * Returns true if the write budget allows a fold. The end of a day is folded at any level, because these rows count
+ * towards the next day's budget.
+ * @param {Run} run
+ */
 const mayFold = (run) => keepsHours(currentLevel(run)) || run.state.day + 1 < dayOf(run.now);
 
-/** @param {Run} run @returns {number | null} id of the last row of events that can be sorted now, null for none */
+/** @param {Run} run @returns {number | null} id of the last event log row that can be sorted now, null for none */
 function sortUntil(run) {
   const { state, waiting, pages, now } = run;
   if (pages > 0 || !mayFold(run)) return null;
@@ -172,8 +178,8 @@ async function sort(run) {
     dropped: addDrops(state.dropped, taken.drops),
   };
   const done = await advance(run, next, [
-    // A write may have been appended since the read. The total length of the write names shows this. In that case all
-    // rows wait for the next run.
+    // A write may have been appended since the read, which changes the total length of the write names. In that case,
+    // all rows wait for the next run.
     failWhen(db, "(select coalesce(sum(length(writes)), 0) from event_log where id <= ?) <> ?", [last, taken.names]),
     ...sortStatements(db, last),
   ]);
@@ -224,7 +230,7 @@ async function fold(run) {
  */
 async function close(run) {
   const { state, pages, now } = run;
-  // Pages can contain events of any time.
+  // Pages can contain events from any time.
   const first = pages > 0 ? 0 : run.waiting.first;
   const day = state.day + 1;
   const dayEnd = (day + 1) * DAY_MS;
@@ -254,15 +260,15 @@ async function closeHours(run, until) {
     as_of: until * HOUR_MS,
     dirty: state.dirty.filter((hour) => hour >= until || Math.floor(hour / 24) !== day),
     next_part: state.next_part + parts.length,
-    // Each part is written, and deleted after it was sent. The push writes the state and the ledger once more.
+    // Each part is written once, and deleted after it is sent. The push writes the state and the ledger once more.
     written: addWritten(state, 2 * parts.length + 3, now),
   };
   return advance(run, next, parts);
 }
 
 /**
- * Closes these hours without points because the write budget is short. Their events stay in the event log until the
- * end of the day.
+ * Closes the hours before `until` without hourly points, because too little of the write budget remains. Their events
+ * stay in the event log until the end of the day.
  * @param {Run} run @param {number} until
  */
 async function refuseHours(run, until) {
@@ -308,7 +314,7 @@ async function closeDay(run, day) {
     written: addWritten(state, 2 * parts.length + targets + rows + expired.rows + gone + 6, now),
   };
   return advance(run, next, [
-    // First, because the parts need this space in a full database.
+    // Delete first, because the parts need this space in a full database.
     ...deleteExpired(db, expired),
     ...parts,
     ...clearStatements(db, day, now),
@@ -351,7 +357,7 @@ async function push(run, env, failure, pause) {
   const outcome = await send(env, body);
   const { state: next, ...answered } = afterPush(state, env, rows, queue, outcome, at);
   if (failure !== null) Object.assign(next.push, { error: failure, error_kind: "cron" });
-  // If another run was faster, the parts are sent again. Their numbers are absolute.
+  // If another run was faster, the parts are sent again. This is safe, because their numbers are absolute.
   await advance(run, next, [
     ...addPushed(db, answered),
     db.prepare("delete from outbox where id in (select value from json_each(?))").bind(JSON.stringify(answered.gone)),

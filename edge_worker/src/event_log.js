@@ -1,6 +1,6 @@
 /**
- * The event log: one row per minute and slot, with events in the order of their writes. This module defines the format
- * of a row: id, event lines, write names, drop lines. It does no I/O.
+ * The event log has one row per minute and slot, with events in the order in which they were written. This module
+ * defines the format of a row (id, event lines, write names, drop lines) and does no I/O.
  */
 
 import { MINUTE_MS } from "./time.js";
@@ -9,25 +9,25 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
 /** Ids are minute * SLOTS + slot. When a slot's row is full, writes move to the next slot. */
 const SLOTS = vocabulary.log_slots;
 
-/** @param {number} at epoch ms @returns {number} the least id of a row of this minute or later */
+/** @param {number} at epoch ms @returns {number} the smallest possible row id of this minute */
 export const firstIdAt = (at) => Math.floor(at / MINUTE_MS) * SLOTS;
 
-/** @param {number} id @returns {number} epoch ms at which its minute begins */
+/** @param {number} id @returns {number} epoch ms at which the row's minute begins */
 export const minuteOf = (id) => Math.floor(id / SLOTS) * MINUTE_MS;
 
-/** Characters that a write adds to the column `writes` (name and comma): its length gives the number of writes. */
+/** Number of characters that each write adds to the column `writes`: its name and a comma. */
 const WRITE_NAME_CHARS = 9;
 
 /** @returns {string} a random name for one write, for the column `writes` */
 export const newWriteName = () => `${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(6))))},`;
 
-/** @param {number} chars of the column `writes` @returns {number} how many writes that is */
+/** @param {number} chars length of the column `writes` @returns {number} the number of writes in it */
 export const writesIn = (chars) => chars / WRITE_NAME_CHARS;
 
 /**
  * @typedef {[string, number, string, string, string?, string?, string?]} Line target, epoch hour, bot reason, visitor;
- *   for a person also page, source and client, unless the write budget omits them. Positional, because names would cost
- *   100 bytes per event.
+ *   for a person also page, source and client, unless the write budget omits them. The fields are unnamed, because
+ *   names would add 100 bytes per event.
  *
  * @typedef {object} Event
  * @property {string} target id, without quotes
@@ -52,8 +52,8 @@ const escapeOf = (/** @type {string} */ char) => `\\u${char.charCodeAt(0).toStri
 const quote = (text) => JSON.stringify(text).replace(NOT_ASCII, escapeOf);
 
 /**
- * A line without its visitor hash, which goes between `head` and `tail`. Both are copies: slices would keep a request's
- * long texts in memory.
+ * A line without its visitor hash, which goes between `head` and `tail`. Both are copies, because slices would keep a
+ * request's long texts in memory.
  * @typedef {{head: string, tail: string}} OpenLine
  */
 
@@ -74,7 +74,7 @@ export const closeLine = ({ head, tail }, visitor) => head + visitor + tail;
 
 /**
  * @param {string} lines
- * @returns {(Line | null)[]} null for a line that is not valid JSON; the last line may lack its newline
+ * @returns {(Line | null)[]} one item per line, null if it is not valid JSON; the last line may lack its newline
  */
 export function readLines(lines) {
   try {

@@ -1,7 +1,7 @@
 /**
- * Pages of events. The database sorts the rows of the event log by target into pages before they are folded. A fold
- * writes two rows per target, so all events of a target should be folded together. A page is sized so that a cron run
- * can fold it within its CPU time, regardless of its content.
+ * Pages of events. Before events are folded, the database sorts them by target into pages. A fold writes two rows per
+ * target, so all events of a target should be folded together. A page is small enough for a cron run to fold within its
+ * CPU limit, whatever the page contains.
  */
 
 import { firstIdAt, readLines, writesIn } from "./event_log.js";
@@ -9,26 +9,29 @@ import { addLines, dayKey, daysOf, emptySums } from "./fold.js";
 import { addTallies } from "./ledger.js";
 import { MINUTE_MS } from "./time.js";
 
-/** Size of a page of typical lines: about 2 ms of CPU in a new isolate. */
+/** Size of a page of typical lines. A fold of such a page takes about 2 ms of CPU in a new isolate. */
 export const PAGE_CHARS = 64_000;
 /** Weight of a line in a page, in characters. A long line costs little more to fold than a typical one. */
 const LINE_WEIGHT = "min(length(line) + 1, length(line) / 4 + 85)";
-/** Limits for the part of a page that one run folds: days of targets, and characters already stored for these days. */
+/** Limits for the part of a page that one run folds: (target, day) pairs, and characters already stored for them. */
 const PAGE_DAYS = 60;
 const PAGE_STORED_CHARS = 60_000;
 
-/** Characters sorted in one run, about 18,000 events: 0.1 s in the database, and 5 rows read per event. */
+/**
+ * Maximum number of characters to sort in one run, about 18,000 events. Sorting them takes 0.1 s in the database and
+ * reads 5 rows per event.
+ */
 const SORT_CHARS = 2_000_000;
 
-/** Grace after a row's minute, in which the row still accepts events. */
+/** Grace period after a row's minute, during which the row still accepts events. */
 export const SETTLED_MS = MINUTE_MS;
 
 /**
  * @typedef {object} Waiting unsorted rows
- * @property {number} first id of the first row of the event log, or larger than any id
+ * @property {number} first id of the first row, or a number larger than any id if there is none
  * @property {number | null} settled id of the last row that can be sorted now
- * @property {number | null} ofHours the same, for the hours that can be closed
- * @property {number} chars size of all settled rows
+ * @property {number | null} ofHours id of the last row written for the hours that can be closed now
+ * @property {number} chars total size of the rows that can be sorted now
  * @property {number} writes number of today's writes in these rows
  */
 
@@ -36,7 +39,7 @@ export const SETTLED_MS = MINUTE_MS;
  * @param {D1Database} db @param {number} now
  * @param {number} today the smallest row id of this UTC day
  * @param {number} open the smallest row id of the hours that cannot be closed yet
- * @returns {D1PreparedStatement} one row, for `readWaiting`
+ * @returns {D1PreparedStatement} a statement that returns one row, for `readWaiting`
  */
 export function waitingStatement(db, now, today, open) {
   return db
@@ -56,14 +59,14 @@ export function readWaiting(row) {
 }
 
 /**
- * @typedef {object} Taken the first rows of the event log, up to the size that is sorted in one run
+ * @typedef {object} Taken the first rows of the event log, as many as one run sorts
  * @property {number} last id of the last of these rows
  * @property {number} rows
  * @property {number} chars
  * @property {number} names total length of the write names
  * @property {number} writes number of today's writes
  * @property {string} drops lines
- * @property {number} next id of the first row after them, or larger than any id
+ * @property {number} next id of the first row after them, or a number larger than any id if there is none
  */
 
 /**
@@ -90,7 +93,7 @@ export async function readTaken(db, until, today) {
 const ARRAY = "'[' || replace(substr(lines, 1, length(lines) - 1), char(10), ',') || ']'";
 const NEXT_PAGE = "(select coalesce(max(id), 0) + 1 from event_page)";
 
-// A target's lines keep their order, because the first keys of a day get the places in its breakdowns.
+// A target's lines keep their order, because a full breakdown keeps the keys that appeared first on that day.
 const SORT =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + page, group_concat(line, char(10)) || char(10) from (` +
   `select line, sum(${LINE_WEIGHT}) over (order by target, id, i) / ${PAGE_CHARS} as page from (` +
@@ -121,9 +124,9 @@ export function sortStatements(db, last) {
  * @property {number} id
  * @property {number} pages number of pages, including this one
  * @property {number} end number of its characters that are included in `sums`
- * @property {boolean} whole whether `sums` includes the whole page
+ * @property {boolean} whole true if `sums` includes the whole page
  * @property {import("./fold.js").Sums} sums
- * @property {Map<string, string>} stored day rows as stored, by target and day
+ * @property {Map<string, string>} stored the stored day rows, by target and day
  */
 
 /**
@@ -148,7 +151,7 @@ export async function readPage(db, closedDay) {
 
 /**
  * @param {D1Database} db @param {Page} page
- * @returns {D1PreparedStatement} statement that removes the folded part from the page
+ * @returns {D1PreparedStatement} a statement that removes the folded part from the page
  */
 export function removeFolded(db, { id, end, whole }) {
   if (whole) return db.prepare("delete from event_page where id = ?").bind(id);

@@ -1,4 +1,4 @@
-/** Adds events up. No I/O. */
+/** Adds up events by target, day and hour. Does no I/O. */
 
 import { splitClient } from "./event_log.js";
 import { countEvent } from "./ledger.js";
@@ -21,11 +21,11 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  *   clients: Map<string, number>, bots: Map<string, number>}} DaySum
  * @typedef {object} Sums
  * @property {Map<string, HourSum>} hours @property {Map<string, DaySum>} days
- * @property {number} tooOld @property {Tally} late the same events, by target and day
+ * @property {number} tooOld number of events whose day is closed @property {Tally} late these events, by target and day
  * @property {number} invalid
  */
 
-/** The dimensions, and the maximum number of keys per target and day. */
+/** Maximum number of keys per target and day, for each dimension. */
 const CAPS = vocabulary.dimensions;
 
 /** The key for values beyond the cap, and for detail that the write budget omitted. */
@@ -40,7 +40,7 @@ const dayOfHour = (hour) => Math.floor(hour / 24);
  * @param {number} closedDay events of days up to this epoch day are too late
  * @param {number} most maximum number of days in one fold
  * @returns {{keys: [string, number][], firsts: number[], end: number}} keys: [target, epoch day]; firsts: index of the
- *   first line of each key; end: number of lines that belong to these days only
+ *   first line of each key; end: number of leading lines that belong to these days only
  */
 export function daysOf(lines, closedDay, most) {
   const known = new Set();

@@ -1,13 +1,16 @@
 /**
- * Decides when the configuration is read, and which requests wait for it. Configuration up to FRESH_MS old is served
- * as it is. Up to STALE_MS it is served while the version is read in the background. Older configuration makes the
- * request wait for that read. After a version change, recently used items are refreshed before any request has to wait
- * for them. While the database fails or does not respond, the last known configuration is served immediately, from the
- * isolate or from a copy.
+ * Decides when to read the configuration, and which requests wait for the read:
+ * - Up to an age of FRESH_MS, the isolate serves the configuration without a read.
+ * - Up to STALE_MS, the isolate serves the configuration while it is reading the version in the background.
+ * - If the configuration is older, the request waits for this read.
  *
- * All requests of an isolate share one read. Its promise belongs to the request that started it, and the runtime may
- * cancel both together. Other requests therefore never await that promise. Each waits for its own promise, which is
- * resolved at the end of the read, and only until its own deadline.
+ * After a version change, recently used items are refreshed before any request has to wait for them. While the database
+ * is failing or not responding, the isolate immediately serves the last known configuration, from memory or from a
+ * copy.
+ *
+ * All requests of an isolate share one read. Its promise belongs to the request that started the read, and the runtime
+ * may cancel both. Other requests therefore never await this promise. Each of them awaits its own promise, which is
+ * resolved when the read ends, and stops waiting at its own deadline.
  */
 
 import { query } from "./config_query.js";
@@ -18,7 +21,7 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
 /** Configuration up to this age is served without a read. */
 export const FRESH_MS = 10 * SECOND_MS;
 
-/** Freshness limit: older configuration is not served while the database responds. */
+/** Freshness limit: older configuration is not served while the database is responding. */
 export const STALE_MS = vocabulary.live_after_s * SECOND_MS;
 
 /** Maximum time that a visitor waits for a read. A longer read counts as failed until it completes. */
@@ -33,25 +36,25 @@ const RETRY_MS = 5 * SECOND_MS;
  * @typedef {import("./config.js").Host} Host
  */
 
-/** @param {Config} config @param {number} now @returns {boolean} whether a read is in progress and on time */
+/** @param {Config} config @param {number} now @returns {boolean} true if a read is in progress and not late */
 const isReading = ({ readingAt }, now) => readingAt > 0 && now - readingAt < WAIT_MS;
 
-/** @param {Config} config @param {number} now @returns {number} epoch ms of the failure or timeout of a read, or 0 */
+/** @param {Config} config @param {number} now @returns {number} epoch ms when a read last failed or timed out, or 0 */
 function failedAt(config, now) {
   const lateAt = config.readingAt + WAIT_MS;
   return config.readingAt > 0 && now >= lateAt ? lateAt : config.failedAt;
 }
 
-/** @param {Config} config @param {number} now @returns {boolean} whether a read may begin */
+/** @param {Config} config @param {number} now @returns {boolean} true if a read may begin */
 function mayRead(config, now) {
   if (isReading(config, now)) return false;
-  // After a success, the first late read may only have been cancelled with its request. A second read decides.
+  // After a success, the first late read may just have been cancelled with its request. A second read decides.
   if (config.readingAt > 0 && config.failedAt === 0) return true;
   const failed = failedAt(config, now);
   return failed === 0 || now >= failed + RETRY_MS;
 }
 
-/** @param {Config} config @param {number} now @returns {boolean} whether the database has recently not responded */
+/** @param {Config} config @param {number} now @returns {boolean} true if the database recently failed to respond */
 function isDown(config, now) {
   const failed = failedAt(config, now);
   return failed > 0 && now - failed < STALE_MS;
@@ -78,9 +81,9 @@ export function ensure(config, db, ctx, url, now) {
 }
 
 /**
- * Waits for the configuration that one request needs, which is added to the next read. If a read is in progress, the
- * next one starts after it, and the first waiting request starts it for all. So an isolate has one read at a time, for
- * any number of requested codes, valid or invented.
+ * Adds the configuration that one request needs to the next read, and waits for it. If a read is in progress, the next
+ * one starts after it, and the first waiting request starts it for all of them. An isolate therefore does one read at a
+ * time, no matter how many valid or invented codes are requested.
  * @param {Config} config @param {D1Database} db @param {ExecutionContext} ctx @param {Need} need
  */
 async function waitForConfig(config, db, ctx, need) {
@@ -96,7 +99,7 @@ async function waitForConfig(config, db, ctx, need) {
   await readCopies(config, need);
 }
 
-/** Waits until any read ends, at most `mostMs`. @param {Config} config @param {number} mostMs */
+/** Waits until any read ends, but at most `mostMs`. @param {Config} config @param {number} mostMs */
 async function waitForReadEnd(config, mostMs) {
   /** @type {() => void} */
   let wake = () => {};
@@ -113,12 +116,13 @@ function beginRead(config, db, ctx, now) {
   config.failedAt = failedAt(config, now);
   config.readingAt = now;
   config.begun += 1;
-  // The response may be sent before the read ends. waitUntil still completes the read.
+  // The response may be sent before the read ends. waitUntil lets the read complete.
   ctx.waitUntil(read(config, db, config.begun, now));
 }
 
 /**
- * Reads the version and the wanted items. After a version change, reads recently used items before storing the result.
+ * Reads the version and the wanted items. After a version change, also reads the recently used items before storing the
+ * result.
  * @param {Config} config @param {D1Database} db @param {number} number of the read @param {number} beganAt epoch ms
  */
 async function read(config, db, number, beganAt) {
@@ -149,7 +153,7 @@ async function read(config, db, number, beganAt) {
   config.wakeAll();
 }
 
-/** Fills in what is not known from the copies, if any. @param {Config} config @param {Need} need */
+/** Reads missing configuration from the copies, if there are any. @param {Config} config @param {Need} need */
 async function readCopies(config, { url: { hostname }, code, at }) {
   if (!config.hosts.has(hostname)) {
     const text = await readHostCopy(hostname);

@@ -1,7 +1,7 @@
 /** The page snippet, inserted by the build. */
 declare const SNIPPET: string;
 
-/** What belongs to one request of an isolate. */
+/** Types of objects that belong to a single request. */
 type OfOneRequest =
   | PromiseLike<unknown>
   | ReadableStream
@@ -15,7 +15,7 @@ type OfOneRequest =
   | D1Database
   | D1PreparedStatement;
 
-/** `T`, or `never` where some part of it belongs to one request. */
+/** `T`, with `never` in place of each part that belongs to a single request. */
 type Data<T> = T extends OfOneRequest
   ? never
   : T extends

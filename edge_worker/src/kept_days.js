@@ -3,17 +3,18 @@
  * when a day is closed.
  */
 
-/** Reports reach 30 days back, plus a few days for differences between the clocks of worker and service. */
+/** Reports go back 30 days. The extra days allow for differences between the clocks of the Worker and the service. */
 const MAX_DAYS = 35;
 const MIN_DAYS = 14;
 
 /**
  * Deleted rows count as written rows, which are limited to 100,000 per day and account (platform docs: D1 pricing, free
- * plan). Closing a day therefore deletes at most two days, even after the setting was lowered.
+ * plan). Closing a day therefore deletes at most two days, even if the setting has been lowered.
  */
 const DAYS_AT_ONCE = 2;
 
-// The key begins with the target: this reads the whole table, once a day. Another program may have written fractions.
+// The key begins with the target, so this reads the whole table, once a day. The cast removes fractions that another
+// program may have written.
 const OLDEST =
   "select cast(day as integer) as day, count(*) as n from day where day < ?1 group by 1 order by 1 " +
   `limit ${DAYS_AT_ONCE}`;
@@ -21,10 +22,10 @@ const OLDEST =
 /**
  * @typedef {object} Expired the oldest days, which are deleted now
  * @property {number} keptFrom epoch day: the first day that is not deleted
- * @property {number} rows to be deleted
+ * @property {number} rows number of rows to delete
  */
 
-/** @param {unknown} body of the row in `config` @returns {number} days to keep */
+/** @param {unknown} body of the row in `config` @returns {number} number of days to keep */
 export function daysKept(body) {
   if (typeof body !== "string") return MAX_DAYS;
   try {
@@ -63,6 +64,6 @@ export function readExpired(setting, oldest, day, keptFrom) {
   };
 }
 
-/** @param {D1Database} db @param {Expired} expired @returns {D1PreparedStatement[]} none or one */
+/** @param {D1Database} db @param {Expired} expired @returns {D1PreparedStatement[]} no statement, or one */
 export const deleteExpired = (db, { keptFrom, rows }) =>
   rows === 0 ? [] : [db.prepare("delete from day where day < ?").bind(keptFrom)];

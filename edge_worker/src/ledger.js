@@ -1,8 +1,8 @@
 /**
- * The ledger: what happened to the events of a UTC day, by target. It is counted separately from the folding, so that
- * the two can be compared. Events are counted when they are accepted and stored in the same statement as their lines.
- * Acknowledged and dropped events are recorded in the database batch that processes them. This module defines the
- * formats of the column `tally` and the table `ledger`, and the statements on them.
+ * The ledger records what happened to the events of each UTC day, by target. It is counted separately from the folds,
+ * so that the two can be compared. Events are counted when they are accepted, and the statement that stores their lines
+ * also stores these counts. Acknowledged and dropped events are recorded in the database batch that processes them.
+ * This module defines the formats of the column `tally` and the table `ledger`, and the statements on them.
  */
 
 import { PARTS_KEPT_DAYS } from "./outbox.js";
@@ -15,17 +15,20 @@ import { PARTS_KEPT_DAYS } from "./outbox.js";
  * @typedef {Map<string, Count>} Tally
  */
 
-/** During a database outage, drops are counted individually for this many targets, about 50 kB. */
+/** Once a tally has this many entries (about 50 kB), dropped events of further targets share one count. */
 const MAX_DROPPED = 500;
 
-/** Limit of a day's counts, below the platform's 2 MB for a value: about 45,000 targets. Full counts stay unchanged. */
+/**
+ * Maximum size of a day's counts (about 45,000 targets), below the platform's limit of 2 MB per value. Once the counts
+ * are full, they are left unchanged.
+ */
 const COUNTS_CHARS = 1_900_000;
 
 /**
  * Counts one event.
  * @param {Tally} tally updated in place
  * @param {Entry} entry
- * @param {{target: string, day: number, reason: string}} event reason: why it is a bot, "" for a person
+ * @param {{target: string, day: number, reason: string}} event reason: the bot reason, "" for a person
  */
 export function countEvent(tally, entry, { target, day, reason }) {
   addCount(tally, { target, day, entry, ...viewOrBot(reason) });
@@ -35,13 +38,13 @@ export function countEvent(tally, entry, { target, day, reason }) {
  * Counts one received event as dropped.
  * @param {Tally} tally updated in place
  * @param {DropReason} why
- * @param {{target: string, day: number, reason: string}} event reason: why it is a bot, "" for a person
+ * @param {{target: string, day: number, reason: string}} event reason: the bot reason, "" for a person
  */
 export function dropEvent(tally, why, { target, day, reason }) {
   addDropped(tally, why, { target, day, ...viewOrBot(reason) });
 }
 
-/** @param {string} reason why it is a bot, "" for a person */
+/** @param {string} reason the bot reason, "" for a person */
 const viewOrBot = (reason) => (reason === "" ? { views: 1, bots: 0 } : { views: 0, bots: 1 });
 
 /**
@@ -81,7 +84,7 @@ export function encodeTally(tally) {
 }
 
 /**
- * The end of an insert into the ledger that merges its counts with the stored counts.
+ * The `on conflict` clause of an insert into the ledger. It merges the new counts with the stored counts.
  * @param {"total" | "max"} how
  */
 const merged = (how) =>
@@ -93,7 +96,7 @@ const merged = (how) =>
   // `sum` would fail permanently if another program has written integers that are too large. `total` does not.
   `select one.key as target, cast(${how}(one.value ->> 0) as integer) as views, ` +
   `cast(${how}(one.value ->> 1) as integer) as bots ` +
-  // Not a `union`: the firewall of the platform's API takes it for an attack and rejects the upload.
+  // Do not use `union`: the firewall of the platform's API mistakes it for an attack and rejects the upload.
   "from json_each(json_array(json(ledger.counts), json(excluded.counts))) lists, json_each(lists.value) one " +
   "where one.type = 'array' group by one.key))) else excluded.counts end";
 
@@ -109,7 +112,7 @@ const ADD_TALLIES =
 
 /**
  * @param {D1Database} db @param {number} last
- * @returns {D1PreparedStatement} statement that adds the tallies of the event log's rows up to `last`
+ * @returns {D1PreparedStatement} a statement that adds the tallies of the event log's rows up to `last`
  */
 export const addTallies = (db, last) => db.prepare(ADD_TALLIES).bind(last);
 
@@ -120,7 +123,7 @@ const ADD_LATE =
 /**
  * @param {D1Database} db
  * @param {Tally} late events that a fold dropped because their day was closed
- * @returns {D1PreparedStatement[]} none or one
+ * @returns {D1PreparedStatement[]} no statement, or one
  */
 export function addLate(db, late) {
   if (late.size === 0) return [];
@@ -134,11 +137,12 @@ export function addLate(db, late) {
   return [db.prepare(ADD_LATE).bind(JSON.stringify([...days]))];
 }
 
-// A part that the service rejected as invalid may come from another program. It leaves the outbox all the same.
+// A part that the service rejected as invalid may come from another program. It is removed from the outbox anyway.
 const OURS = "case when json_valid(part) then part else '{}' end";
 const ROW = "case when one.type = 'array' then one.value end";
 
-// A day's numbers in a part are absolute and only grow: the largest is the newest, even if parts arrive twice or late.
+// A day's numbers in a part are absolute and only grow. The largest number is therefore the newest, even if parts
+// arrive twice or late.
 // ?1 the parts that leave the outbox, ?2 those that the service accepted, ?3 targets unknown to the service
 const ADD_PUSHED =
   "insert into ledger(day, entry, counts) select day, entry, json_group_object(target, json_array(views, bots)) from (" +
@@ -152,8 +156,9 @@ const ADD_PUSHED =
 
 /**
  * @param {D1Database} db
- * @param {{gone: number[], accepted: number[], unknown: string[]}} answered ids of parts, ids of targets
- * @returns {D1PreparedStatement[]} none or one, to be executed before the parts are deleted
+ * @param {{gone: number[], accepted: number[], unknown: string[]}} answered gone, accepted: ids of parts; unknown: ids
+ *   of targets
+ * @returns {D1PreparedStatement[]} no statement, or one to be executed before the parts are deleted
  */
 export function addPushed(db, { gone, accepted, unknown }) {
   if (gone.length === 0) return [];
@@ -162,6 +167,6 @@ export function addPushed(db, { gone, accepted, unknown }) {
 
 /** @param {D1Database} db @param {number} day epoch day that is closed @returns {D1PreparedStatement} */
 export function clearLedger(db, day) {
-  // The ledger covers the same days as the oldest part in the outbox, so every part that is given up can be explained.
+  // The ledger goes back as far as the oldest part in the outbox, so it still has the day of every part that expires.
   return db.prepare("delete from ledger where day <= ?").bind(day - PARTS_KEPT_DAYS);
 }

@@ -1,4 +1,4 @@
-/** Rules of short links. */
+/** Selects the target URL of a click on a short link. */
 
 import { ruleDevice } from "./agents.js";
 
@@ -10,7 +10,8 @@ import { ruleDevice } from "./agents.js";
 export const CODE = /^[A-Za-z0-9_-]{3,32}$/;
 
 /**
- * Returns the target URL of a click: that of the first rule whose countries and devices, if given, both match.
+ * Returns the target URL of a click: the URL of the first matching rule, or else the link's own URL. A rule without
+ * countries matches every country, and a rule without devices matches every device.
  * @param {Link} link
  * @param {string} country
  * @param {string} ua

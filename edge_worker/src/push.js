@@ -2,7 +2,7 @@
 
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "./time.js";
 
-/** Limits of one push. The service accepts more (1 MiB), but a run has 10 ms of CPU. */
+/** Limits of one push. The service accepts up to 1 MiB, but a run has only 10 ms of CPU. */
 export const MAX_PARTS = 20;
 export const PUSH_CHARS = 240_000;
 
@@ -16,12 +16,13 @@ export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
  * @typedef {import("./state.js").State} State
  * @typedef {{id: number, part: string}} OutboxRow part: JSON without its id
  * @typedef {{PUSH_URL: string, WORKER_KEY: string, BUNDLE: string, INSTALL: string, PUSH_SECOND: string}} PushEnv
- *   PUSH_SECOND: second of the hour
+ *   PUSH_SECOND: the second of the hour at which the account pushes
  * @typedef {{ok: boolean, accepted: number[], refused: {id: number, code: string}[], unknown_targets: string[]}} Answer
- * @typedef {{status: number, retryAfterS: number, answer: Answer | null, error: string}} Outcome status 0: no response
+ * @typedef {{status: number, retryAfterS: number, answer: Answer | null, error: string}} Outcome status 0: no valid
+ *   response
  */
 
-/** @param {PushEnv} env @returns {number} ms after the start of each hour */
+/** @param {PushEnv} env @returns {number} the account's push time, in ms after the start of each hour */
 const slotOf = (env) => (Number(env.PUSH_SECOND) || 0) * SECOND_MS;
 
 /**
@@ -34,8 +35,8 @@ export function nextSlot(now, env) {
 }
 
 /**
- * Returns when a cron run has to push. All crons start at the beginning of a minute, so each account delays its pushes
- * to its own second. This also spreads the pushes that accumulated during an outage of the service.
+ * Returns the time at which a cron run has to push. All cron jobs start at the beginning of a minute, so each account
+ * delays its pushes to its own second. This also spreads the pushes that accumulated during an outage of the service.
  * @param {number} now @param {PushEnv} env
  * @returns {number} epoch ms, within this minute
  */
@@ -55,10 +56,10 @@ export function pushDue({ push }, install, now) {
 }
 
 /**
- * @param {PushEnv} env @param {{state: State, schema: number, now: number}} run schema: the database's
+ * @param {PushEnv} env @param {{state: State, schema: number, now: number}} run schema: the database's schema version
  * @param {OutboxRow[]} rows @param {number} queue
  * @param {string | null} error @param {import("./state.js").ErrorKind | null} [errorKind]
- * @returns {string} the body, JSON
+ * @returns {string} the body as JSON
  */
 export function pushBody(env, { state, schema, now }, rows, queue, error, errorKind) {
   const head = {
@@ -106,7 +107,7 @@ const areIds = (value) => Array.isArray(value) && value.every((id) => Number.isS
 
 /**
  * @param {string} text
- * @returns {Answer | null} null if it is not a response of the service
+ * @returns {Answer | null} null if this is not a valid response from the service
  */
 export function readAnswer(text) {
   try {

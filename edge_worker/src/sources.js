@@ -1,8 +1,8 @@
-/** Derives the source of a visit as one short key. "" is a direct visit. */
+/** Derives the source of a visit, which is one short key. "" means a direct visit. */
 
 import { clean } from "./text.js";
 
-/** Maximum length of a source key; half as long with non-ASCII letters, which take six characters in the event log. */
+/** Maximum length of a source key. With non-ASCII letters it is half, as each takes six characters in the event log. */
 export const SOURCE_CHARS = 100;
 
 /** A campaign name is truncated to this length before it is decoded. */
@@ -22,7 +22,7 @@ export const INTERNAL = "(internal)";
 export const QR = "qr";
 
 /**
- * Returns the host of a referrer: lower case, without `www.` and port. "" if it has none.
+ * Returns the host of a referrer in lower case, without `www.` or port. Returns "" if the referrer has no host.
  * @param {string} referrer
  * @returns {string}
  */
@@ -35,8 +35,8 @@ export function referrerHost(referrer) {
 }
 
 /**
- * Normalizes a campaign name (`utm_source`, `ref`): trimmed, lower case, a URL reduced to its host. Returns "" for a
- * value that could identify a person (an e-mail address).
+ * Normalizes a campaign name (`utm_source`, `ref`): trims it, converts it to lower case, and reduces a URL to its host.
+ * Returns "" for a value that could identify a person (an e-mail address).
  * @param {string} value decoded or not
  * @returns {string}
  */
@@ -73,7 +73,7 @@ export const NAMED = /[?&](?:utm_source|ref)=([^&#]*)/;
 export const MARKER = /[?&]q=?(?:&|$)/;
 
 /**
- * Returns utm_source or ref of a query.
+ * Returns the value of utm_source or ref in a query.
  * @param {string} search with its "?"
  * @returns {string} as sent (still encoded), "" for none
  */
@@ -82,7 +82,8 @@ export function namedSource(search) {
 }
 
 /**
- * Returns the source of a click on a short link. Only the marker makes it a scan, not a campaign or host named "qr".
+ * Returns the source of a click on a short link. Only the marker identifies a scan; a campaign or host named "qr" does
+ * not.
  * @param {string} referrer URL of the previous page, "" for none
  * @param {string} search with its "?"
  * @param {string} ownHost host of the link
@@ -96,5 +97,5 @@ export function clickSource(referrer, search, ownHost) {
   return host === QR ? "" : sourceKey(referrer, "", ownHost);
 }
 
-/** @param {string} search @returns {boolean} whether the query carries the marker `q` */
+/** @param {string} search @returns {boolean} true if the query has the marker `q` */
 export const hasMarker = (search) => search !== "" && MARKER.test(search);

@@ -1,7 +1,8 @@
 /**
- * The state of the crons, one JSON row of `meta` (key 'state'). Every change of folded data is one D1 batch (one
- * transaction; platform docs: D1 binding, batch). The batch first compares this row with the value that its cron read,
- * and fails as a whole if another cron was faster. Crashed or concurrent runs therefore count nothing twice.
+ * The state of the cron job: one JSON row in `meta` with the key 'state'. Each change to folded data is one D1 batch,
+ * which is a transaction (platform docs: D1 binding, batch). The batch first checks that this row has not changed since
+ * its run read it. If another run was faster, the whole batch fails. Crashed or concurrent runs therefore never count
+ * an event twice.
  */
 
 import { HOUR_MS, dayOf, hourOf } from "./time.js";
@@ -11,28 +12,29 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @typedef {keyof import("./vocabulary.json")["drop_reasons"]} DropReason
  * @typedef {Record<DropReason, number>} Dropped
  *
- * @typedef {"push" | "cron"} ErrorKind a push, or the work of a cron
+ * @typedef {"push" | "cron"} ErrorKind what failed: a push, or the rest of a cron run
  *
  * @typedef {object} PushState
- * @property {string} install the INSTALL that last confirmed itself
+ * @property {string} install INSTALL of the last upload that the service confirmed
  * @property {number} next_at epoch ms of the next push
- * @property {number} fails consecutive failed pushes
- * @property {number} most_parts maximum parts per push (lowered after a 413)
+ * @property {number} fails number of consecutive failed pushes
+ * @property {number} most_parts maximum number of parts per push, which a 413 response lowers
  * @property {string | null} error
- * @property {ErrorKind | null} [error_kind] what failed; missing in the state of older workers
- * @property {string} tried the INSTALL that last pushed, successfully or not
+ * @property {ErrorKind | null} [error_kind] missing in a state that an older Worker wrote
+ * @property {string} tried INSTALL of the last upload that pushed, successfully or not
  *
  * @typedef {object} State
- * @property {number} sorted event log rows up to this id are sorted and deleted; no row is written there any more
+ * @property {number} sorted event log rows up to this id are sorted and deleted; no new rows are written there
  * @property {number} hour hours before this epoch hour are closed
  * @property {number} day days up to this epoch day are closed
  * @property {number} kept_from epoch day: the first day that retention has not deleted from `day`; 0 if it deleted none
  * @property {number} since epoch ms at which this database started counting
  * @property {number} as_of epoch ms: end of the latest hour that was closed with its counts
- * @property {number[]} dirty epoch hours that changed since they were put in the outbox
- * @property {{day: number, rows: number}} written rows written on a UTC day, up to the sorted rows
+ * @property {number[]} dirty epoch hours with changes that are not in the outbox yet
+ * @property {{day: number, rows: number}} written rows written on this UTC day, without the unsorted part of the event
+ *   log
  * @property {number} level of the write budget
- * @property {number} ran_at epoch ms of a recent run: at most RAN_EVERY_MS before the last one (cron.js)
+ * @property {number} ran_at epoch ms of a recent run, at most RAN_EVERY_MS (cron.js) older than the last run
  * @property {number} next_part id of the next part of a push
  * @property {Dropped} dropped
  * @property {PushState} push
@@ -84,7 +86,7 @@ export function addWritten(state, rows, now) {
 
 /** @param {D1Database} db @param {string} seen the state's JSON as read */
 function guard(db, seen) {
-  // Violates the primary key, and so rolls the batch back, if the row has changed since this cron read it.
+  // If the row has changed since this run read it, the insert violates the primary key and rolls back the batch.
   return db
     .prepare("insert into meta(key, value) select 'state', '' where (select value from meta where key = 'state') <> ?")
     .bind(seen);
@@ -104,7 +106,7 @@ export function failWhen(db, condition, values) {
  * @param {string} seen
  * @param {State} next
  * @param {D1PreparedStatement[]} statements
- * @returns {Promise<string | null>} the new state's JSON, null if another cron (or a late flush) was faster
+ * @returns {Promise<string | null>} the new state's JSON, null if another run (or a late flush) was faster
  */
 export async function commit(db, seen, next, statements) {
   const text = JSON.stringify(next);

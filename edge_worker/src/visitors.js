@@ -1,9 +1,9 @@
 /**
- * Visitor hashes: 6 bytes of HMAC-SHA256(salt of the day, target|address|user agent), as 8 base64 characters. The first
- * isolate that needs the salt generates it at random. It is deleted when the day is closed.
+ * Computes visitor hashes: 6 bytes of HMAC-SHA256(the day's salt, target|address|user agent), as 8 base64 characters.
+ * The first isolate that needs the day's salt generates it at random. The salt is deleted when the day is closed.
  */
 
-/** Bytes of the digest that are kept. With 100,000 visitors a day, two share a hash once in 56,000 days. */
+/** Number of digest bytes to keep. With 100,000 visitors per day, two visitors share a hash once in 56,000 days. */
 const HASH_BYTES = 6;
 const SALT_BYTES = 32;
 
@@ -35,11 +35,12 @@ export async function visitorHash(key, target, address, ua) {
 }
 
 /**
- * Returns the salt of a day, created if there is none yet. If two isolates create it, the database keeps the first.
+ * Returns the key made from a day's salt, which is created if there is none. If two isolates create a salt, the
+ * database keeps the first.
  * @param {D1Database} db
  * @param {number} day epoch day
  * @returns {Promise<CryptoKey>}
- * @throws {DayClosed}
+ * @throws {DayClosed} if the day is closed
  */
 export async function saltOfDay(db, day) {
   const fresh = base64(crypto.getRandomValues(new Uint8Array(SALT_BYTES)));

@@ -1,4 +1,4 @@
-/** svc-edge: answers each request first, and counts it afterwards. */
+/** The Worker svc-edge. It responds to each request first, and counts the request afterwards. */
 
 import { readAddress } from "./address.js";
 import { UA_CHARS, agentOf } from "./agents.js";
@@ -58,7 +58,7 @@ const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 function count(env, ctx, request, { target, page, driven, ua, country, source }) {
   const { headers, method } = request;
   const { reason: byAgent, device, browser, os } = agentOf(ua);
-  // A beacon comes from a page that is already shown. Only links can be prefetched.
+  // A beacon comes from a page that is already being shown. Only links can be prefetched.
   const purpose = method === "GET" ? purposeOf(headers) : "";
   const reason = botReason({ method, purpose, driven, byAgent });
   const event = {
@@ -139,10 +139,10 @@ async function answerBeacon(request, env, ctx, url, site) {
   return new Response(null, { status: 204 });
 }
 
-/** @param {Headers} headers @returns {boolean} whether the browser asks for its user not to be counted */
+/** @param {Headers} headers @returns {boolean} true if the browser asks not to count its user */
 const optsOut = (headers) => headers.get("sec-gpc") === "1" || headers.get("dnt") === "1";
 
-/** @param {Request} request @param {Address} url @returns {boolean} whether a page of another host sent it */
+/** @param {Request} request @param {Address} url @returns {boolean} true if a page on another host sent it */
 function isForeign({ headers }, url) {
   const origin = headers.get("origin");
   if (origin === null || origin === "null") return headers.get("sec-fetch-site") === "cross-site";
@@ -169,7 +169,7 @@ function answer(request, env, ctx, url, now) {
     return notFound();
   }
   if (url.hostname === config.host) return answerLink(request, env, ctx, url);
-  // This host is unknown: ask visitors of a possible link to retry, and pass other requests to the site.
+  // The host's configuration is unknown. Ask visitors of a possible link to retry, and pass other requests to the site.
   if (config.sitesOf(url.hostname) === undefined && CODE.test(url.pathname.slice(1))) return unavailable();
   return fetch(request);
 }
@@ -192,7 +192,7 @@ export default {
   },
 
   async scheduled(event, env) {
-    // This machine's clock may be behind: never use a time before the scheduled one.
+    // This machine's clock may be slow. Never use a time before the scheduled one.
     await tick(env.DB, env, Math.max(Date.now(), event.scheduledTime), (ms) => scheduler.wait(ms));
   },
 };

@@ -8,7 +8,7 @@ import { Database } from "../tools/database.js";
 
 const Real = Date;
 
-/** The platform from the view of a request: a clock, and the request's work, which stops when the request is ended. */
+/** The platform as a request sees it: a clock, and the request's work, which stops when the request is ended. */
 class Platform {
   now = 20_000 * DAY_MS + 12 * HOUR_MS;
   database = new Database();
@@ -20,7 +20,7 @@ class Platform {
   #running = null;
   /** @type {Set<object>} */
   #ended = new Set();
-  /** @type {Set<object>} requests whose database calls are never answered, even if they are executed */
+  /** @type {Set<object>} requests that never get a response from the database, even if their calls are executed */
   unanswered = new Set();
   /** @type {Map<object, number>} delay of a request's next database call, in ms */
   slow = new Map();
@@ -48,7 +48,7 @@ class Platform {
     this.#ended.add(request);
   }
 
-  /** The request's binding, which runs everything after a response as work of that request. */
+  /** The request's binding. Whatever runs after its responses is the work of that request. */
   #databaseOf(/** @type {object} */ me) {
     const { d1 } = this.database;
     const answered = async (/** @type {() => Promise<unknown>} */ call) => {
@@ -310,7 +310,7 @@ test("events beyond the buffer limit are tallied as accepted and dropped", async
     visits += 1;
     await platform.pass(60 * SECOND_MS);
   }
-  // Ten, and the next event, whose write empties the buffer.
+  // Ten events, and the next one. Its write empties the buffer.
   assert.deepEqual(tallied(), { accepted: visits, budget: 10, busy: 1 });
   assert.equal(platform.pages().length, visits - 11);
 });

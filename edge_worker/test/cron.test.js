@@ -85,7 +85,7 @@ test("a cron reports no error if another one has already sorted the event log", 
 test("a flood of maximum-length events is folded in few runs, with no more lines per run than usual", async (context) => {
   const { url, server } = await listen();
   context.after(() => void server.close());
-  /** @param {(n: number) => string} line @returns {Promise<number[]>} lines of each page that 3,000 events make */
+  /** @param {(n: number) => string} line @returns {Promise<number[]>} lines per page for 3,000 events */
   const pagesOf = async (line) => {
     const database = new Database();
     for (let minute = 0; minute < 10; minute += 1) {

@@ -173,6 +173,6 @@ test("the smaller the remaining budget, the longer events are buffered", () => {
     windows,
     [...windows].sort((a, b) => a - b),
   );
-  // The platform ends waitUntil 30 s after the response, and the write, after the previous one, must fit as well.
+  // The platform ends waitUntil 30 s after the response. The previous write and this one must fit into the rest.
   assert.ok(/** @type {number} */ (windows[3]) <= 20_000);
 });

@@ -95,7 +95,7 @@ test("a lowered setting deletes two days per night and records exactly which are
     assert.deepEqual(storedDays(database), daysBetween(oldest, CLOSED + nights), `after ${nights} nights`);
     assert.equal(stateOf(database).kept_from, oldest);
   }
-  // The new retention is reached. From here on one day per closeNextDay is deleted.
+  // The new retention is reached. From here on, each closeNextDay deletes one day.
   assert.equal(oldest, CLOSED + 21 - 14);
   await closeNextDay(database);
   assert.deepEqual(storedDays(database), daysBetween(oldest + 1, CLOSED + 22));

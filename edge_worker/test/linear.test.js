@@ -26,8 +26,8 @@ const READERS = {
 };
 
 /**
- * Returns the words of all patterns, and text that matches their character classes. A pattern that searches for one
- * thing after another (`a.*b`) is slow for text with many matches of `a` and none of `b`.
+ * Returns the words in all patterns, and text that matches their character classes. A pattern such as `a.*b` is slow
+ * for text with many matches of `a` and none of `b`.
  */
 function fragments() {
   const sources = [...list];
@@ -77,8 +77,8 @@ function cpuUs(read, text) {
 const CHARS = 4_000;
 
 /**
- * Returns the cost ratio for four times the length: 4 if the cost is linear, 16 if it is quadratic. Minimum of several
- * tries, because other processes disturb the measurement.
+ * Returns the factor by which the cost grows for four times the length: 4 if it is linear, 16 if it is quadratic. The
+ * result is the minimum of several tries, because other processes disturb the measurement.
  * @param {(text: string) => unknown} read @param {string} fragment @param {string} start
  */
 function growth(read, fragment, start) {
@@ -86,7 +86,7 @@ function growth(read, fragment, start) {
   let least = Infinity;
   for (let tries = 0; tries < 6 && least >= 7; tries += 1) {
     const once = cpuUs(read, text(CHARS));
-    // Less than a tenth of a millisecond cannot be compared.
+    // Times below a tenth of a millisecond cannot be compared.
     const fourfold = cpuUs(read, text(4 * CHARS));
     least = Math.min(least, fourfold < 400 ? 0 : fourfold / Math.max(once, 1));
   }

@@ -1,4 +1,4 @@
-"""Days without a reachable service: they wait in the worker's database, and are sent afterwards."""
+"""If the service is unreachable for days, the counts wait in the worker's database and are sent afterwards."""
 
 from __future__ import annotations
 

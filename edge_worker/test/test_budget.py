@@ -62,7 +62,7 @@ async def test_events_folded_with_the_end_of_the_previous_day_have_hours(worker:
     midnight = now - now % DAY_MS + DAY_MS
 
     async def crons_until(minutes: int) -> None:
-        """Run the last three crons before that many minutes after midnight."""
+        """Run the three crons that precede this minute (counted from midnight)."""
         for late in (2, 1, 0):
             at = midnight + (minutes - late) * MINUTE_MS
             await worker.clock((at - now) / 1000)
@@ -90,7 +90,7 @@ async def test_level_ends_with_its_day_without_a_cron_run(worker: InstalledWorke
     await use_up(worker, 85_000)
     await worker.cron(now + MINUTE_MS)
     assert (await worker.state())["level"] == 2
-    # The second views arrive when requests have taken over a part of the crons' work.
+    # When the second views arrive, requests have already done part of the crons' work.
     for days in (3, 3.1):
         await worker.clock(days * DAY_MS / 1000)
         await send_views(worker, 5, 2)

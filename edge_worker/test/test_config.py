@@ -11,7 +11,7 @@ from edge_worker.harness.installed import CHROME, DAY_MS, LINK_HOST, SITE_HOST, 
 from edge_worker.harness.sampling import EVERYTHING
 
 FRESH_S, STALE_S = 10, 60
-# The maximum of an account, or enough to notice if all of them were read.
+# An account's maximum, or enough links for the test to notice if all of them were read.
 LINKS = 10_000 if EVERYTHING else 2_000
 
 
@@ -21,14 +21,14 @@ def link(url: str) -> dict[str, str]:
 
 
 async def rows_read(worker: InstalledWorker) -> int:
-    """Return the rows that the account has read today."""
+    """Return the number of rows that the account has read today."""
     state = await worker.emulator.state()
     usage = state["accounts"][worker.customer.account_id]["usage"]
     return sum(day["rows_read"] for day in usage.values())
 
 
 async def rows_written(worker: InstalledWorker) -> int:
-    """Return the rows that the account has written."""
+    """Return the number of rows that the account has written."""
     state = await worker.emulator.state()
     usage = state["accounts"][worker.customer.account_id]["usage"]
     return sum(day["rows_written"] for day in usage.values())
@@ -77,7 +77,7 @@ async def test_new_isolate_serves_copies_while_the_database_fails(worker: Instal
     if first == "site":
         assert (await worker.view()).status == 204
     assert (await worker.click("abc")).headers["location"] == "https://example.net/1"
-    # It is unknown at this time whether these are links.
+    # At this time, the worker does not know whether these are links.
     for code in ("never", "none"):
         assert (await worker.click(code)).status == 503
     assert (await worker.view()).status == 204
@@ -111,7 +111,7 @@ async def test_no_copy_restores_a_deleted_link_or_an_old_target(worker: Installe
     assert (await worker.click("xyz")).status == 302
     await worker.emulator.settled()
     await worker.configure({"link:abc": None, "link:xyz": link("https://example.net/new")})
-    await worker.emulator.new_isolates()  # without any knowledge of them
+    await worker.emulator.new_isolates()  # which do not know these links
     assert (await worker.click("abc")).status == 404
     assert (await worker.click("xyz")).headers["location"] == "https://example.net/new"
     await worker.emulator.settled()
@@ -130,7 +130,7 @@ async def test_copies_are_not_served_without_routes(worker: InstalledWorker) -> 
     await worker.api("DELETE", "/workers/scripts/svc-edge?force=true")
     kept = [(LINK_HOST, "/~config"), (LINK_HOST, "/~link/abc"), (SITE_HOST, "/~config")]
     for host, path in [*kept, (SITE_HOST, f"{SITE_PATH}/~config"), (SITE_HOST, "/ab3/~config")]:
-        origin = "Error 522" if host == LINK_HOST else f"origin of {host}"  # there is none behind a dummy record
+        origin = "Error 522" if host == LINK_HOST else f"origin of {host}"  # a dummy record has none
         assert origin in (await worker.emulator.visit(host, path)).body
 
 
@@ -175,7 +175,7 @@ async def test_request_ended_during_its_read_delays_others_only_briefly(worker: 
                 nursery.start_soon(visitor, i)
     assert sorted(statuses) == [302] * 9 + [500]
     assert (await worker.click("code0")).status == 302
-    # The same for a read after a response: the next visitor's request starts a new one.
+    # The same applies to a read that continues after a response: the next visitor's request starts a new one.
     await worker.configure({"link:code0": link("https://example.net/new")})
     await worker.emulator.fault("d1_end_before")
     await worker.clock(FRESH_S + 1)
@@ -222,7 +222,7 @@ async def test_all_of_many_links_work_despite_requests_for_invented_codes(worker
     for code in (clicks[0], clicks[-1]):
         assert (await worker.click(code)).status == 302
     assert await rows_read(worker) == before
-    # When requested again, a code may be a link by now. Checking costs 600,000 rows for a day's requests.
+    # A code that is requested again may have become a link. Checking costs 600,000 rows for a day's requests.
     for code in (made_up[0], made_up[-1]):
         assert (await worker.click(code)).status == 404
     assert await rows_read(worker) - before <= 6 * 2

@@ -26,7 +26,7 @@ IPHONE = (
 
 
 def next_hour(now: int) -> int:
-    """Return the time at which this hour is closed."""
+    """Return the time at which the current hour is closed."""
     return now - now % HOUR_MS + HOUR_MS + 4 * MINUTE_MS
 
 
@@ -169,7 +169,7 @@ async def test_endless_body_is_read_only_up_to_the_limit(worker: InstalledWorker
         async with trio.open_nursery() as nursery:
 
             async def send() -> None:
-                # Never ends the body: only a response to a part of it can end this test.
+                # The body never ends, so only a response to a part of it can end this test.
                 with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
                     while True:
                         await stream.send_all(b"2\r\n/x\r\n" + chunk)
@@ -179,7 +179,7 @@ async def test_endless_body_is_read_only_up_to_the_limit(worker: InstalledWorker
                 answer = await stream.receive_some()
             nursery.cancel_scope.cancel()
     assert answer.startswith(b"HTTP/1.1 204")
-    # A complete body in chunks, and one whose Content-Length is too large.
+    # A complete body in chunks, and a body with a Content-Length that is too large.
     await worker.emulator.visit(
         SITE_HOST, SITE_PATH, method="POST", body="/" + "x" * 9_000, headers={"user-agent": CHROME}
     )

@@ -36,7 +36,7 @@ async def send_views(worker: InstalledWorker, views: int = VIEWS, people: int = 
 
 
 async def rows_used(worker: InstalledWorker, what: str) -> int:
-    """Return the rows that the account has written (`rows_written`) or read (`rows_read`) on all days."""
+    """Return the number of rows that the account has written (`rows_written`) or read (`rows_read`) on all days."""
     usage = (await worker.emulator.state())["accounts"][worker.customer.account_id]["usage"]
     return sum(day[what] for day in usage.values())
 
@@ -69,7 +69,7 @@ async def test_events_of_an_already_folded_minute_are_counted(worker: InstalledW
     await send_views(worker, 10, 5)
     await worker.cron(next_hour(now))
     assert await worker.sql("select * from event_log") == []
-    # A data centre whose clock is an hour slow.
+    # A data centre with a clock that is an hour slow.
     await worker.clock(-3600)
     await send_views(worker, 10, 5)
     await worker.clock(3600)
@@ -80,7 +80,7 @@ async def test_events_of_an_already_folded_minute_are_counted(worker: InstalledW
 
 @pytest.mark.rule("W3")
 async def test_large_input_is_folded_in_pages(worker: InstalledWorker) -> None:
-    """Rows of many lines, of many targets, and of targets whose day is already large, with concurrent crons."""
+    """Rows with many lines, with many targets, and with targets whose day is already large, and concurrent crons."""
     now = await worker.clock(0)
     await worker.cron(now)
     hour = now // HOUR_MS
@@ -141,7 +141,8 @@ async def test_hour_of_a_thousand_links_costs_two_rows_per_link(worker: Installe
     before, known = await rows_used(worker, "rows_written"), (await worker.state())["written"]["rows"]
     await worker.crons_until_quiet(hour + HOUR_MS + 3 * MINUTE_MS)
     assert sum(views for views, _, _ in worker.receiver.days.values()) == events
-    # Event rows and pages are deleted, and some pages exceed a run's share: still far below one row per event.
+    # The number includes deleted event rows and pages, and some pages exceed a run's share. It is still far below one
+    # row per event.
     written = await rows_used(worker, "rows_written") - before
     assert written < 2 * links + 200
     # The worker's own count must not be too low. This test wrote the event log.

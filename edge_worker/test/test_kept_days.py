@@ -1,4 +1,4 @@
-"""Retention of days: the cost of a lowered setting in daily rows, and the space that it frees."""
+"""Retention of days: how many daily rows it costs to lower the setting, and how much space this frees."""
 
 from __future__ import annotations
 

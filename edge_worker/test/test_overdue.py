@@ -1,4 +1,4 @@
-"""Crons that the platform does not run: requests run the job after their responses."""
+"""If the platform does not run the cron job, requests run it after their responses."""
 
 from __future__ import annotations
 

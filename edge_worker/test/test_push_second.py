@@ -14,14 +14,14 @@ SECOND = 17 * 60 + 42
 
 
 async def hourly_push(worker: InstalledWorker, hour: int, minute: int) -> dict[str, int]:
-    """Run the cron of a minute of this hour (epoch ms); return the number of pushes and its wait in ms."""
+    """Run the cron at a minute of this hour (epoch ms). Return the number of pushes and the run's wait in ms."""
     before = len(worker.receiver.pushes)
     run = await worker.cron(hour + minute * MINUTE_MS)
     return {"pushes": len(worker.receiver.pushes) - before, "waited_ms": run["waited_ms"]}
 
 
 async def counting_from(worker: InstalledWorker, bundle: Path, second: int) -> int:
-    """Set up a worker that pushes at this second of the hour and has counted; return the next hour (epoch ms)."""
+    """Set up a worker that pushes at this second of the hour, and count a view. Return the next hour (epoch ms)."""
     worker.push_second = second
     await worker.upload(bundle, json.loads((bundle / "manifest.json").read_text()), "install-2")
     began = await worker.clock(0)

@@ -39,7 +39,7 @@ async def drive(worker: InstalledWorker, steps: Sequence[dict[str, Any]], *, dri
 async def site(
     worker: InstalledWorker, bundle: Path, policy: str = "script-src 'unsafe-inline' 'self'; connect-src 'self'"
 ) -> None:
-    """Add the customer's pages: with the inline snippet, and with the script tag at /tag; /ahead prerenders /two."""
+    """Add the customer's pages. They have the inline snippet; /tag has the script tag, and /ahead prerenders /two."""
     code = (bundle / "snippet.js").read_text().replace("__PATH__", SITE_PATH)
     head = f'<!doctype html><title>shop</title><meta http-equiv="content-security-policy" content="{policy}">'
     page = f'{head}<script>{code}</script><a id="go" href="/two">go</a>'
@@ -130,7 +130,7 @@ async def test_going_back_is_one_view_with_or_without_the_back_forward_cache(
             {"idle": True},
         ],
     )
-    # A headless browser without a window reloads the page. Every other one keeps it.
+    # A headless browser without a window reloads the page. Every other browser keeps it.
     kept = answer["steps"][4]
     totals = await counted(worker)
     assert totals["pages"] == {"/": 2, "/two": 1}

@@ -1,1 +1,1 @@
-"""Programs that run under Node (the worker's build, a controlled browser, a CPU benchmark), and a way to call Node."""
+"""Programs that run under Node: the worker's build, a controlled browser, a CPU benchmark."""

@@ -1,5 +1,5 @@
 /**
- * Drives a real headless Chromium: `node tools/browser.js`, with JSON on stdin and on stdout.
+ * Controls a real headless Chromium. `node tools/browser.js` reads JSON from stdin and writes JSON to stdout.
  *
  * In:  {"host_rules": "MAP * 127.0.0.1:8787", "user_agent": "…", "driven": false, "steps": [
  *        {"goto": "http://shop.test/"}, {"push_state": "/a"}, {"replace_state": "/b"}, {"back": true},
@@ -7,7 +7,7 @@
  *        {"before_load": "script to run first in each later page"}]}
  * Out: {"steps": [the value of each step, null for most], "console": ["error: …"], "requests": ["POST http://…"]}
  *
- * The browser is CHROMIUM if set, otherwise `chromium` from the path, otherwise the one in @sparticuz/chromium.
+ * The browser is $CHROMIUM if set, otherwise `chromium` from the path, otherwise the browser in @sparticuz/chromium.
  * Without "driven", navigator.webdriver is not set, as in a person's browser.
  */
 
@@ -22,8 +22,8 @@ const STEP_MS = 20_000;
 const IDLE_MS = 300;
 // A beacon that outlives its page never reports its end, so it would count as pending forever.
 const UNHEARD_BEACONS = 10;
-// Not the arguments recommended by @sparticuz/chromium: --single-process crashes occasionally, and visitors do not use
-// --disable-web-security.
+// These are not the arguments that @sparticuz/chromium recommends: --single-process crashes occasionally, and visitors
+// do not use --disable-web-security.
 const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"];
 
 /** @returns {Promise<string>} the path of the browser */

@@ -1,7 +1,7 @@
 /**
  * Builds the worker: `node tools/build.js FOLDER [SOURCE]` builds the worker in SOURCE (default: src) and writes
- * svc-edge.js, snippet.js, vocabulary.json, patterns.json, manifest.json and licences.txt to FOLDER. The output is
- * reproducible on every machine.
+ * svc-edge.js, snippet.js, vocabulary.json, patterns.json, manifest.json and licences.txt to FOLDER. The output is the
+ * same on every machine.
  */
 
 import { createHash } from "node:crypto";
@@ -52,9 +52,10 @@ export async function buildWorker(snippet, source = SOURCE) {
 }
 
 /**
- * Statements allowed in a migration. The previous script continues to use the tables (until the new one is uploaded,
- * and again after a rollback). Each statement must be repeatable, because the platform does not guarantee that a batch
- * through its API is one transaction. Adding a column is not repeatable; the service skips columns that exist.
+ * Statements allowed in a migration. They only make additions, because the previous script continues to use the tables
+ * until the new script is uploaded, and again after a rollback. Each statement must be repeatable, because the platform
+ * does not guarantee that a batch sent through its API is one transaction. Adding a column is not repeatable, so the
+ * service skips columns that already exist.
  */
 const ADDITIONS = [
   /^create table if not exists \w+\s*\(/,
@@ -64,7 +65,8 @@ const ADDITIONS = [
 ];
 
 /**
- * Returns the database's schema: one migration per file of its folder; 0001-….sql is number 1.
+ * Returns the migrations that create the database's schema. Each file in the folder is one migration; 0001-….sql is
+ * number 1.
  * @param {string} [source] folder of the worker's source
  * @returns {string[][]} the statements of each migration, in order; in a file, each ends with ";" at the end of a line
  * @throws {Error} if a number is missing or a statement is not allowed

@@ -1,6 +1,6 @@
 /**
- * Evaluates clicks with the worker's own functions: `node tools/clicks.js < CLICKS` reads a JSON list of
- * {link, country, ua, search, method} and writes a list of {url, reason, source, device, browser, os}.
+ * Evaluates clicks with the worker's own functions. `node tools/clicks.js < CLICKS` reads a JSON list of
+ * {link, country, ua, search, method}. It writes a list of {url, reason, source, device, browser, os}.
  */
 
 import { readFileSync } from "node:fs";

@@ -1,9 +1,9 @@
 /**
- * Measures the CPU time of a cron run: `node tools/cron_cpu.js WORK` with fold, close or push prints milliseconds.
+ * Measures the CPU time of a cron run. `node tools/cron_cpu.js WORK` prints milliseconds; WORK is fold, close or push.
  *
- * Runs the worker's own code in an engine that has compiled nothing yet, with a real SQLite database whose time is
- * excluded, as on the platform. The conversion of values to and from JSON by the platform's client is included. Inside
- * the whole runtime, the run could only be measured together with the emulated edge.
+ * Runs the worker's own code in an engine that has not compiled anything yet. The database is a real SQLite database.
+ * As on the platform, the time spent in the database is excluded, but the client's conversion of values to and from
+ * JSON is included. Inside the whole runtime, a run could only be measured together with the emulated edge.
  */
 
 import { Database } from "./database.js";
@@ -13,7 +13,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "../src/time.js";
 
 const NOW = 20_000 * DAY_MS + 10 * HOUR_MS + 4 * MINUTE_MS;
 const ENV = { PUSH_URL: "http://service/push", WORKER_KEY: "key", BUNDLE: "b", INSTALL: "i", PUSH_SECOND: "240" };
-// One hour of a day at the free plan's limit, on many targets whose breakdowns are full.
+// One hour of a day at the free plan's limit, for many targets with large breakdowns.
 const EVENTS = 4_200;
 const TARGETS = 1_000;
 const KEYS = 60;

@@ -1,4 +1,4 @@
-/** The platform's database binding on an in-memory SQLite database with the worker's schema, as far as needed. */
+/** A partial implementation of the platform's database binding, on an in-memory SQLite database with our schema. */
 
 import { DatabaseSync } from "node:sqlite";
 
@@ -8,7 +8,7 @@ import { migrations } from "./build.js";
 
 export class Database {
   sqlite = new DatabaseSync(":memory:");
-  /** Time spent in SQLite, which on the platform is another machine's time. */
+  /** Time spent in SQLite. On the platform, the database runs on another machine. */
   sqlMs = 0;
   /** @type {D1Database} */
   d1;

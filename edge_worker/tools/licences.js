@@ -7,7 +7,7 @@ const TEXT = /^(licen[sc]e|copying|notice)/i;
 
 /**
  * @param {import("esbuild").Metafile} metafile
- * @param {string} root the folder to which its paths are relative
+ * @param {string} root the folder that the paths in the metafile are relative to
  * @returns {string} name, version and licence texts of each package, sorted by name
  * @throws {Error} if a package contains no licence
  */

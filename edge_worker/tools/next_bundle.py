@@ -1,4 +1,4 @@
-"""A newer version of the worker, for tests of updates."""
+"""Build a newer version of the worker, for tests of updates."""
 
 from __future__ import annotations
 

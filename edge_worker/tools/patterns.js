@@ -1,4 +1,4 @@
-/** The worker's patterns and limits as data, with which the service predicts how the worker classifies a visit. */
+/** The worker's patterns and limits as data. The service uses them to predict how the worker classifies a visit. */
 
 import { getPattern } from "isbot";
 
@@ -14,7 +14,7 @@ const shown = ({ source, flags }) => [source, flags];
 /** @param {readonly (readonly [string, RegExp])[]} list @returns {[name: string, ...Pattern][]} */
 const named = (list) => list.map(([name, pattern]) => [name, ...shown(pattern)]);
 
-/** The first match in `browsers` and in `systems` gives the name. All other names are those of the worker's sources. */
+/** In `browsers` and `systems`, the first match gives the name. Other keys are named like the worker's constants. */
 export const patterns = {
   ua_chars: agents.UA_CHARS,
   source_chars: sources.SOURCE_CHARS,

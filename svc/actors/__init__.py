@@ -1,12 +1,12 @@
 """One actor for each Cloudflare account. The actor owns that account's operations and timers.
 
 supervisor   starts an actor when its account has a queued request or a due duty
-account      the actor: serves its mailbox in order, then runs the duties that are due
+account      the actor: serves queued requests in order, then runs the duties that are due
 mailbox      the queue of requests for one account
 duty         a recurring task of an account
 operations   long-running work, each with a row in the store: connect, install, renew, disconnect
-checks       comparisons of Cloudflare with the store, and repairs
+checks       comparisons of Cloudflare's state with the store, and repairs
 sync         the worker's configuration, tables, script and routes
 requests     work that runs in the task of an HTTP request
-service      loops for the whole service: rollout, housekeeping, notifications
+service      work that is not specific to one request or actor: rollout, housekeeping, notifications
 """

@@ -1,6 +1,6 @@
 """The actor of one Cloudflare account: it serves queued requests in order, then runs the duties that are due.
 
-An actor holds no state that is not in the store. A new actor continues from the store's data, so a crash loses no work.
+All of an actor's lasting state is in the store. A new actor continues from the store's data, so a crash loses no work.
 """
 
 from __future__ import annotations
@@ -58,16 +58,17 @@ DUTIES: tuple[Duty, ...] = (
     advice.advise_when_due,
     notifications.notify_when_due,
 )
-# Duties that only check and repair. A new request interrupts these duties, and they start over afterwards.
+# Duties that can be interrupted without losing work. A new request interrupts them, and they start over afterwards.
 _INTERRUPTIBLE: tuple[Duty, ...] = (health_check.check_when_due, advice.advise_when_due)
 
 
 class AccountActor:
     """The operations and duties of one account, run one at a time in the actor's task.
 
-    Requests that change something at Cloudflare go through `ask`, and the work continues if the caller disconnects.
-    Reads and changes to only the store run in the request's own task (`actors.requests`) and are cancelled with it. The
-    store resolves conflicts between these requests, so they need not wait behind an install that takes a minute.
+    Requests that change something at Cloudflare go through `ask`. Their work continues even if the client disconnects.
+    Reads, and requests that change only the store, run in the request's own task (`actors.requests`) and are cancelled
+    with it. The store resolves conflicts between those requests, so they need not wait for an install that takes a
+    minute.
     """
 
     def __init__(
@@ -87,15 +88,16 @@ class AccountActor:
         self._woken = False
         self._at_work = False
         self._served: Ask[object] | None = None
-        self._check_scope = trio.CancelScope()  # around the duty that is running
+        self._check_scope = trio.CancelScope()  # cancels the duty that is running, if it is interruptible
         self._checked: tuple[float, Sequence[Checked]] | None = None  # start and findings of the last requested check
 
     async def ask(self, work: Callable[[], Awaitable[T]], claim: Claim | None = None) -> T:
         """Run `work` in the actor's task, after earlier requests. Return what `work` returns, or raise what it raises.
 
-        Interrupts a health check that a duty has started, so that the caller does not wait for a slow response.
+        If a duty is running a health check, `ask` interrupts it, so that the caller does not wait for a slow response
+        from Cloudflare.
 
-        Raises Busy, Stopping, or ServiceError internal if the work crashed.
+        Raises Busy or Stopping. Raises ServiceError internal if the work crashed.
         """
         ask = Ask(work, claim)
         self.mailbox.put(ask)
@@ -104,17 +106,20 @@ class AccountActor:
         return await ask.answer()
 
     async def ask_for(self, kind: OperationKind, work: Callable[[], Awaitable[T]], claim: Claim | None) -> T:
-        """Run `work` like `ask`, for an operation of this kind. Also raises Conflict operation_in_progress."""
+        """Run `work` like `ask`, but refuse it immediately while another operation is running.
+
+        Raises Conflict operation_in_progress, and the same errors as `ask`.
+        """
         await self._check_turn(kind, claim)
         return await self.ask(work, claim)
 
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
         """Refuse an operation immediately if it would wait behind another operation, which may take minutes.
 
-        A connect or a renewal is checked twice: before and after the check of its bootstrap token, which takes seconds.
-        The store decides when the actor serves the request. If a client disconnects and repeats its request, the repeat
-        waits for the answer to the first request. An idle actor accepts every operation, even if a killed process left
-        a row that says `running`.
+        A connect or a renewal calls this twice: before and after its bootstrap token is checked, which takes seconds.
+        The store makes the final decision when the actor serves the request. If a client disconnects and repeats its
+        request, the repeat waits for the first request's result. An idle actor accepts every operation, even if a
+        killed process left a row with the state `running`.
 
         Raises Conflict operation_in_progress.
         """
@@ -134,7 +139,10 @@ class AccountActor:
         commit: Commit[Account, R],
         claim: Claim | None = None,
     ) -> R:
-        """Connect this Cloudflare account for a user; see `operations.connect`. `claim` identifies a repeat."""
+        """Connect this Cloudflare account for a user; see `operations.connect`.
+
+        `claim` identifies the request, so that a repeat of it is recognized.
+        """
         if await connect.check(self._context, self.edge_account_id, user_id):
             await self._check_turn("connect", claim)
         with bootstrap.explain_still_valid():
@@ -161,7 +169,7 @@ class AccountActor:
             return await self.ask_for("renew", work, claim)
 
     async def install(self, account_id: str, commit: Commit[Account, R], claim: Claim | None = None) -> R:
-        """Install or reinstall the worker. Returns once the operation is recorded; a duty does the work."""
+        """Install or reinstall the worker. Returns as soon as the operation is recorded; a duty does the work."""
 
         async def work() -> R:
             return await operations.begin(self._context, "install", account_id, commit)
@@ -177,7 +185,7 @@ class AccountActor:
         *,
         by: float = math.inf,
     ) -> R:
-        """Remove the service's resources from Cloudflare, then the account's record; see `operations.disconnect`."""
+        """Remove the service's resources from Cloudflare, then delete the account; see `operations.disconnect`."""
 
         async def work() -> R:
             return await disconnect.disconnect(self._context, user_id, account_id, commit, by)
@@ -185,9 +193,10 @@ class AccountActor:
         return await self.ask_for("disconnect", work, claim)
 
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
-        """Check the whole account now and repair what is safe to repair; see `checks`.
+        """Check the whole account now and repair what can be repaired safely; see `checks`.
 
-        Callers that arrive during a check share the next check. Raises EdgeUnavailable, and the same errors as `ask`.
+        Callers that arrive during a check share the check that follows it. Raises EdgeUnavailable, and the same errors
+        as `ask`.
         """
         asked_at = trio.current_time()
 
@@ -197,7 +206,7 @@ class AccountActor:
                 began_at = trio.current_time()
                 account = accounts.present(await self._context.store.read(accounts.account_by_id(account_id)))
                 self._checked = began_at, await health_check.check_now(self._context, account, self.timers)
-            # A caller that shares another caller's check has repaired nothing.
+            # If the check was started for another caller, its repairs do not count as this caller's.
             return await self._context.store.run(commit(health_check.check_result(self._checked[1], is_own=is_own)))
 
         return await self.ask(run_check)
@@ -213,7 +222,7 @@ class AccountActor:
         return self._woken
 
     async def run(self) -> float:
-        """Run until the mailbox is empty and no duty is due. Return the next due time (monotonic seconds)."""
+        """Run until the mailbox is empty and no duty is due. Return the next duty's due time (monotonic seconds)."""
         self._at_work = True
         try:
             return await self._work()
@@ -226,7 +235,7 @@ class AccountActor:
                 self._woken = True
                 await self._serve(ask)
             if self._woken:
-                # Clear this before reading the store, so that changes during the duties are not missed.
+                # Clear the flag before reading the store, so that changes made during the duties are not missed.
                 self._woken = False
                 self.timers.routes_at = self.timers.sync_at = 0
             next_due = await self._do_duties()
@@ -268,5 +277,5 @@ class AccountActor:
             raise
         finally:
             self._served = None
-            ask.resolve(outcome.Error(Stopping()))  # after a cancellation, so that no caller waits forever
+            ask.resolve(outcome.Error(Stopping()))  # only takes effect after a cancellation, when no result is set yet
             self._context.metrics.observe(ASK_SECONDS, time.monotonic() - began_at, result)

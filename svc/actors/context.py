@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Wraps the transaction of an effect (Tx[T]) and returns the transaction to run, whose value (R) the caller gets. The
-# answer to a request is then stored together with the effect, or not at all. Callers that store no answer pass the
-# identity function. The wrapper is called again for each attempt at an effect, for example with another random code.
+# Wraps an effect's transaction (Tx[T]) and returns the transaction to run. The caller gets that transaction's value
+# (R). A wrapper can store the response to a request in the same transaction as the effect. Callers that store no
+# response pass the identity function. Each attempt calls the wrapper again, for example with another random code.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 _DELETED_BOOTSTRAPS = 1000
 
 
 class _NotYet(Exception):
-    """Raised in place of the effect: no answer is stored yet."""
+    """Raised in place of the effect, if no response is stored yet."""
 
 
 def _not_yet() -> Tx[Any]:
@@ -43,7 +43,7 @@ def _not_yet() -> Tx[Any]:
 
 @dataclass(frozen=True)
 class Context:
-    """Shared by all actors. Immutable, except for `deleted_bootstraps`."""
+    """The objects that all actors share. Immutable, except for `deleted_bootstraps`."""
 
     store: Store
     edge: Edge
@@ -57,15 +57,15 @@ class Context:
     deleted_bootstraps: deque[str] = field(default_factory=lambda: deque(maxlen=_DELETED_BOOTSTRAPS), init=False)
 
     def check_push_url(self) -> None:
-        """Check that an installed worker could reach the service. Raises ServiceError not_configured."""
+        """Check that workers can push to the service's URL. Raises ServiceError not_configured."""
         problem = self.config.push_url_problem(self.push_url)
         if problem is not None:
             raise ServiceError("not_configured", f"No worker can be installed: {problem}.")
 
     async def stored_answer(self, commit: Commit[Any, R]) -> R | None:
-        """Return the stored answer to an identical request whose client disconnected; None if no answer is stored yet.
+        """Return the stored response if this request is a repeat of an earlier one; None if no response is stored.
 
-        Use it for work that calls Cloudflare before the transaction that would find the stored answer.
+        Use it for work that calls Cloudflare before the transaction that would find the stored response.
         """
         try:
             return await self.store.read(commit(_not_yet()))
@@ -73,10 +73,10 @@ class Context:
             return None
 
     def access(self, account: Account) -> Access:
-        """Return the Cloudflare account with its working token.
+        """Return access to the Cloudflare account with its working token.
 
-        Refusals are retried for a while (`settling`) before the worker is installed, and shortly after an install or a
-        renewal, because Cloudflare may not know a new token everywhere yet.
+        Refused calls are retried for a while (`settling`) before the worker is installed, and shortly after an install
+        or a renewal, because some of Cloudflare's servers may not know a new token yet.
 
         Raises ServiceError credentials_missing or credentials_unreadable.
         """

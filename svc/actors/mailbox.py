@@ -1,7 +1,8 @@
-"""The mailbox: the bounded queue of requests that wait for one account's actor.
+"""The mailbox: a bounded queue of requests that are waiting for one account's actor.
 
-A caller puts a request into the queue and waits. The account's task serves the requests in order. Cancelling the caller
-abandons the result but not the work. Every request is resolved in all cases: success, refusal, crash or shutdown.
+A caller puts a request into the queue and waits. The account's task serves the requests in order. If the caller is
+cancelled, the work still runs, but its result is discarded. Every request gets a result, even if the work crashes or
+the service shuts down.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Ask(Generic[T]):
 
 
 class Mailbox:
-    """The bounded queue of one account. When it is full, callers get `Busy` instead of waiting."""
+    """One account's bounded queue. If the queue is full, `put` raises Busy instead of waiting."""
 
     def __init__(self, depth: int) -> None:
         self._depth = depth
@@ -69,7 +70,7 @@ class Mailbox:
         return iter(self._asks)
 
     def put(self, ask: Ask[T]) -> None:
-        """Append `ask`. Raises Busy (queue full) or Stopping (mailbox closed)."""
+        """Append `ask`. Raises Busy if the queue is full, or Stopping if the mailbox is closed."""
         if self._closed:
             raise Stopping
         if len(self._asks) >= self._depth:
@@ -81,11 +82,11 @@ class Mailbox:
         return self._asks.popleft() if self._asks else None
 
     def close(self) -> None:
-        """Reject new requests; queued requests can still be served."""
+        """Reject new requests from now on. Queued requests can still be served."""
         self._closed = True
 
     def refuse_queued(self) -> None:
-        """Close, and resolve every queued request with Stopping."""
+        """Close the mailbox and resolve every queued request with Stopping."""
         self.close()
         while ask := self.pop():
             ask.resolve(outcome.Error(Stopping()))

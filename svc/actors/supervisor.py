@@ -1,10 +1,9 @@
 """The supervisor: starts an actor's task while its account has queued requests or due duties.
 
 One heap holds the due times of all accounts. Each pass starts a limited number of tasks. A crashed task restarts with
-exponential backoff, and a shutdown lets running tasks finish. The supervisor runs beside the HTTP server, not under it.
-Each run of an account's task is a separate fault domain: a failure ends neither other tasks nor the process. If the
-store is unavailable, the task waits; that does not count as a crash. A commit wakes the accounts that it changed
-(`store/engines/changes.py`).
+exponential backoff. A shutdown gives running tasks time to finish. Each run of an account's task is a separate fault
+domain: a failure does not end other tasks or the process. If the store is unavailable, the task is retried later; that
+does not count as a crash. A commit wakes the accounts that it changed (`store/engines/changes.py`).
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Enough for thousands of accounts per minute, but few enough that requests between passes do not wait.
+# Enough for thousands of accounts per minute, but few enough that requests are served between two passes.
 _STARTS_PER_PASS = 50
 _PASS_PAUSE_S = 0.02
 _LONGEST_BACKOFF_S = 300.0
-# After an outage of the store, all waiting accounts resume within this time.
+# After a store outage, all waiting accounts resume within this time.
 _LONGEST_STORE_WAIT_S = 30.0
-# From this number of crashes in a row, the account shows the error.
+# After this many crashes in a row, the account shows the error.
 _CRASHES_SHOWN = 3
 
 
@@ -68,7 +67,7 @@ class Supervisor:
         self._duties = duties
         self.live_reads = LiveReads(context, nursery)
         self.departures = UserDeletions(context, nursery, self.account)
-        # An actor exists as long as something references it: a waiting caller, or its task.
+        # An actor exists only while a waiting caller or its own task references it.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
         self._timers: dict[str, Timers] = {}
         self._failures: dict[str, _Failures] = {}  # only accounts with failures
@@ -79,7 +78,7 @@ class Supervisor:
         self._closed = False
 
     def account(self, edge_account_id: str) -> AccountActor:
-        """Return the actor of a Cloudflare account, which need not have a record in the store."""
+        """Return the actor of a Cloudflare account. The account need not have a record in the store."""
         actor = self._actors.get(edge_account_id)
         if actor is None:
             timers = self._timers.setdefault(edge_account_id, Timers(trio.current_time()))
@@ -110,7 +109,7 @@ class Supervisor:
         self.account(edge_account_id).wake()
 
     async def load(self) -> None:
-        """Schedule every account in the store: unfinished work now, health checks at their next due time.
+        """Schedule every account in the store. Unfinished work is due now, a health check at its next due time.
 
         Retries while the store is unavailable.
         """
@@ -155,7 +154,7 @@ class Supervisor:
                 await self._earlier.wait()
 
     async def watch_commands(self) -> None:
-        """Wake accounts that a separate command (`svc import links`) changed. Runs until cancelled."""
+        """Wake accounts that a command in another process changed (`svc import links`). Runs until cancelled."""
         seen: dict[str, int] = {}
         while True:
             await trio.sleep(self._context.config.timing.commands_every_s)
@@ -169,7 +168,7 @@ class Supervisor:
             seen = unsynced
 
     async def watch_silence(self) -> None:
-        """Schedule a health check for each account whose worker misses a push. Runs until cancelled."""
+        """Schedule a health check for each account whose worker has missed a push. Runs until cancelled."""
         until = self._context.clock() - STOPPED_MS
         while True:
             await trio.sleep(self._context.config.timing.recheck_s)
@@ -230,9 +229,9 @@ class Supervisor:
             self._schedule(edge_account_id, next_due)
 
     async def _run_actor(self, actor: AccountActor) -> float:
-        """Run the actor.
+        """Run the actor. Return the time at which the account is due next (monotonic seconds).
 
-        Return when the account is due next (monotonic seconds), which is soon if the store is unavailable.
+        If the store is unavailable, that time is a few seconds away.
         """
         edge_account_id = actor.edge_account_id
         try:
@@ -249,7 +248,7 @@ class Supervisor:
         return trio.current_time() if actor.woken else next_due
 
     async def _crashed(self, edge_account_id: str) -> float:
-        """Count a crash, and show it on the account once crashes repeat. Return how long to wait, in seconds."""
+        """Count a crash. After repeated crashes, show the error on the account. Return the backoff in seconds."""
         failures = self._failures.setdefault(edge_account_id, _Failures())
         failures.crashes += 1
         self._context.metrics.count(ACTOR_CRASHES)
@@ -272,8 +271,8 @@ _CRASH = ServiceError("internal", "The service failed repeatedly on this account
 async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> AsyncIterator[Supervisor]:
     """Run a supervisor, with the rollout and the store's housekeeping beside it.
 
-    At exit, mailboxes close and running work has `drain_s` to finish before it is cancelled. Cancelled work remains a
-    `running` row in the store, which the next start resumes.
+    At exit, the mailboxes are closed and running work has `drain_s` to finish before it is cancelled. A cancelled
+    operation keeps its `running` row in the store, and the service resumes it at the next start.
     """
     supervisor: Supervisor | None = None
     try:

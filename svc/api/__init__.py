@@ -7,5 +7,5 @@ endpoint   the description of an endpoint: method, path, access, request, respon
 me … push  one module per resource: its models, then its endpoints
 contract   all endpoints
 openapi    the OpenAPI 3.1.0 document
-reference  the reference as an HTML page
+reference  the reference in Markdown
 """

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 _BOOTSTRAP_FIELD = (
     "An API token of the Cloudflare account with the permissions *Account Settings: Read* and *Account API Tokens: "
-    "Edit*, valid for one day. The operation's `x-token-page` is the URL of Cloudflare's form, with the permissions "
-    "filled in. The service uses the token for this request only, then deletes it, and never stores it."
+    "Edit*, valid for one day. The operation's `x-token-page` is the URL of Cloudflare's form with these permissions "
+    "already filled in. The service uses the token only for this request, then deletes it, and never stores it."
 )
 
 
@@ -57,14 +57,14 @@ class Connect(Body):
     bootstrap_token: EdgeToken = Field(description=_BOOTSTRAP_FIELD)
     location: Location | None = Field(
         None,
-        description="Location of the account's database: a region (`wnam`, `enam`, `weur`, `eeur`, `apac`, `oc`) or a"
-        " jurisdiction (`eu`, `fedramp`). It cannot be changed later. By default Cloudflare chooses a region near the"
-        " service.",
+        description="The location of the account's database: a region (`wnam`, `enam`, `weur`, `eeur`, `apac`, `oc`) or"
+        " a jurisdiction (`eu`, `fedramp`). It cannot be changed later. By default, Cloudflare chooses a region near"
+        " the service.",
     )
 
 
 class Renew(Body):
-    """A bootstrap token with which the service creates a new working token."""
+    """A bootstrap token, which the service uses to create a new working token."""
 
     bootstrap_token: EdgeToken = Field(description=_BOOTSTRAP_FIELD)
 
@@ -72,27 +72,29 @@ class Renew(Body):
 class AccountChange(Body):
     """Changes to an account. Fields that are absent or null keep their value."""
 
-    name: Name | None = Field(None, description="The account's name in this service. Initially its name at Cloudflare.")
+    name: Name | None = Field(
+        None, description="The account's name in this service. Initially, it is the name at Cloudflare."
+    )
     plan: EdgePlan | None = Field(
         None,
-        description="The account's Workers plan at Cloudflare, whose limits `advice` uses. The service cannot read it"
-        " from Cloudflare.",
+        description="The account's Workers plan at Cloudflare. `advice` compares usage with the limits of this plan."
+        " The service cannot read the plan from Cloudflare.",
     )
     days_kept: DaysKept | None = Field(
         None,
-        description="The number of days whose breakdowns (pages, sources, countries, …) the worker's database keeps."
-        " Daily totals are kept permanently. A lower number deletes older breakdowns over the next nights, and they do"
-        " not return when the number is raised again.",
+        description="The number of days for which the worker's database keeps breakdowns (pages, sources, countries,"
+        " …). Daily totals are kept permanently. If you lower the number, the worker deletes older breakdowns over the"
+        " next nights. Raising the number again does not restore them.",
     )
 
 
 class PutLinkHost(Body):
-    """The host of all links of the account."""
+    """The host for all of an account's links."""
 
     host: Host
     replace_website: bool = Field(
         False,
-        description="Use the host even if it already serves a website. This includes the zone's apex and `www`. The"
+        description="Use the host even if it already serves a website, for example the zone's apex or `www`. The"
         " website is unreachable while the host is the link host. It becomes reachable again afterwards, because the"
         " service does not change DNS records. Default: `false`.",
     )
@@ -103,7 +105,7 @@ class PutLinkHost(Body):
     )
 
     def wish(self) -> model.LinkHostRequest:
-        """Return the request as a model for the actors."""
+        """Return the request in the form that the actors use."""
         return model.LinkHostRequest(self.host, self.replace_website, self.has_certificate)
 
 
@@ -150,7 +152,7 @@ class LastPush(Answer):
 
 
 class Busiest(Answer):
-    """The highest usage on one day. For `size`: the database's size, and the day on which the service read it."""
+    """The highest usage on one day. For the metric `size`, the database's size and the day when the service read it."""
 
     day: Day | None = Field(description="The day of this usage. Null if there was no usage.")
     value: Count
@@ -163,7 +165,7 @@ class MetricAdvice(Answer):
     limit: Count
     busiest: Busiest
     forecast: Day | None = Field(
-        description="The day on which the trend reaches the limit. Null if it does not reach the limit within 30 days."
+        description="The day on which the trend reaches the limit. Null if the trend does not reach it within 30 days."
     )
 
 
@@ -178,7 +180,7 @@ class Advice(Answer):
         " closest to its limit. Null if `level` is `ok` or null."
     )
     metrics: dict[Metric, MetricAdvice] = Field(
-        description="The metrics that could be read. `requests`, `writes` and `reads` are numbers per day for the whole"
+        description="The metrics that could be read. `requests`, `writes` and `reads` are daily numbers for the whole"
         " Cloudflare account. `size` is the size of the worker's database in bytes. Paid plans have no daily limits, so"
         " only `size` is present."
     )
@@ -191,7 +193,7 @@ class Advice(Answer):
 
     @classmethod
     def from_model(cls, advice: model.Advice, suggestion: Suggestion | None) -> Advice:
-        """Return the response for an advice; `suggestion` is for the account's user."""
+        """Return the response for stored advice. `suggestion` is the suggestion for the account's user, if any."""
         return cls(
             level=advice.level,
             metric=advice.metric,
@@ -218,7 +220,7 @@ class Account(Answer):
     name: str
     location: Location | None
     plan: EdgePlan = Field(description="The account's Workers plan, as set by the user.")
-    days_kept: DaysKept = Field(description="The number of days whose breakdowns the worker's database keeps.")
+    days_kept: DaysKept = Field(description="The number of days for which the worker's database keeps breakdowns.")
     state: AccountState
     token: WorkingToken | None
     error: AccountError | None
@@ -231,7 +233,7 @@ class Account(Answer):
 
     @classmethod
     def from_model(cls, account: model.Account, bundle: str) -> Account:
-        """Return the account as in lists. `bundle` is the SHA-256 of the worker that an install would upload."""
+        """Return the account as it appears in lists. `bundle` is the SHA-256 of the worker that an install uploads."""
         return cls(**_fields(account, bundle))
 
 
@@ -241,8 +243,8 @@ class Operation(Answer):
     kind: OperationKind
     state: OperationState
     step: str = Field(
-        description="The current step. In the step `selfcheck`, the worker is installed and the service waits for its"
-        " first push."
+        description="The current step. During `selfcheck`, the worker is already installed, and the service is waiting"
+        " for its first push."
     )
     error: ErrorObject | None
     updated_at: Moment
@@ -266,8 +268,8 @@ class LinkHost(Answer):
     state: RouteState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time from which all visitors get this version. Null if the worker does not have it yet, or"
-        " received it from a service older than version 0.8."
+        description="The time from which all visitors get this version. Null if the worker does not have this version"
+        " yet, or received it from a service older than version 0.8."
     )
     error: ErrorObject | None
 
@@ -292,7 +294,7 @@ class FullAccount(Account):
 
     @classmethod
     def of_all(cls, account: model.Account, bundle: str, latest: model.Operation | None) -> FullAccount:
-        """Return the account as in GET /v1/accounts/{id}."""
+        """Return the account as it appears in the response to GET /v1/accounts/{id}."""
         return cls(
             **_fields(account, bundle),
             operation=None if latest is None else Operation.from_model(latest),
@@ -309,7 +311,7 @@ class AccountList(Answer):
 
 
 class OneAccount(Answer):
-    """An account after the request."""
+    """The account as it is after the request."""
 
     account: Account
 
@@ -321,23 +323,24 @@ class OneFullAccount(Answer):
 
 
 class OneLinkHost(Answer):
-    """A link host after the request."""
+    """The link host as it is after the request."""
 
     link_host: LinkHost
 
 
 class RemainingResource(Answer):
-    """A resource that the service could not remove from Cloudflare. `left` describes it in a sentence."""
+    """A resource that the service could not remove from Cloudflare. The field `left` describes it in a sentence."""
 
     kind: LeftKind = Field(
-        description="The kind of resource. `uncounted_database` is the worker's database, which the service kept"
-        " because it could not read the last counts; `why` gives the reason."
+        description="The kind of resource. `uncounted_database` is the worker's database, which the service did not"
+        " delete because it could not read the last counts; `why` gives the reason."
     )
     why: LeftWhy = Field(
-        description="The reason why the resource still exists. For `refused`, `facts.said` is Cloudflare's message."
+        description="The reason why the resource still exists. If it is `refused`, `facts.said` is Cloudflare's"
+        " message."
     )
     facts: dict[str, str] = Field(
-        description="Values such as `route`. `kind` and `why` determine which values are present."
+        description="Details such as `route`. `kind` and `why` determine which details are present."
     )
 
     @classmethod
@@ -351,15 +354,15 @@ class Disconnected(Answer):
 
     ok: Literal[True] = True
     revoke_token: str | None = Field(
-        description="The name of the working token. A token cannot delete itself, so delete it in the Cloudflare"
-        " dashboard. Null if the token was deleted, has expired, or never existed."
+        description="The name of the working token. A token cannot delete itself, so you have to delete it in the"
+        " Cloudflare dashboard. Null if the token was deleted, has expired, or never existed."
     )
     left: tuple[str, ...] = Field(
         description="The resources that could not be removed from Cloudflare, each with the reason in a sentence."
     )
     leftovers: tuple[RemainingResource, ...] = Field(
-        description="The resources in `left`, in the same order, as codes for programs and translations. This field is"
-        " not part of the original API specification."
+        description="The same resources as in `left`, in the same order, but as codes for programs and translations."
+        " This field is not part of the original API specification."
     )
 
     @classmethod
@@ -378,12 +381,12 @@ class Finding(Answer):
     kind: FindingKind = Field(
         description="The kind of finding. For `other`, only `thing`, `expected` and `found` describe the difference."
     )
-    facts: dict[str, str] = Field(description="Values such as `route`. `kind` determines which values are present.")
+    facts: dict[str, str] = Field(description="Details such as `route`. `kind` determines which details are present.")
     thing: str = Field(description="The resource, e.g. `the route shop.example/ab3/x9k*`.")
     expected: str = Field(description="Its expected state, e.g. `points to the worker svc-edge`.")
     found: str = Field(description="Its actual state, e.g. `was deleted outside the service`.")
     remedy: str | None = Field(description="What the user can do. Null if the health check has repaired the problem.")
-    remedy_code: str | None = Field(description="The error code that has the same remedy. Null if there is none.")
+    remedy_code: str | None = Field(description="The error code with the same remedy. Null if there is none.")
     mended: bool = Field(description="True if the health check has repaired the problem.")
 
 
@@ -401,14 +404,17 @@ class Zone(Answer):
 
 
 class Zones(Answer):
-    """The zones of a Cloudflare account, by name. `truncated` is true if there are more than the 1,000 listed."""
+    """The zones of a Cloudflare account, sorted by name. `truncated` is true if there are more than 1,000."""
 
     zones: tuple[Zone, ...] = Field(json_schema_extra={"maxItems": 1000})
     truncated: bool
 
 
 def config_state(version: int, synced_version: int, error: ErrorNote | None = None) -> ConfigState:
-    """Return whether the worker has this configuration version. `error`: the reason why it could not be synced."""
+    """Return "synced" if the worker has this configuration version and no `error` prevents its use, else "pending".
+
+    `error`: the reason why this version could not be synced.
+    """
     return "synced" if version <= synced_version and error is None else "pending"
 
 
@@ -449,7 +455,7 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
 
 
 def _account_error(account: model.Account) -> AccountError | None:
-    """Return the account's error and warnings with the names of tokens to revoke, or None if there are none."""
+    """Return the account's error, its warnings and the names of tokens to revoke, or None if it has none of these."""
     shown: dict[str, Any] = {} if account.error is None else with_remedy(account.error)
     if account.warnings:
         shown["warnings"] = account.warnings
@@ -488,7 +494,7 @@ CONNECT = Endpoint(
     summary="Connect a Cloudflare account",
     description="The service checks the bootstrap token, creates its own working token with only the permissions that"
     " it needs, deletes the bootstrap token, and installs the worker. Poll the account until its `state` is `ready`."
-    " After a 503 the account is `pending`; repeat the same request to continue.",
+    " After a 503, the account is `pending`: send the same request again to continue.",
     scopes=("accounts",),
     body=Connect,
     answer=OneAccount,
@@ -520,10 +526,10 @@ CHANGE = Endpoint(
     path="/v1/accounts/{account_id}",
     tag="accounts",
     action="account.change",
-    summary="Change an account's name, Cloudflare plan or retention of breakdowns",
-    description="When `plan` changes, the service starts to recompute `advice` immediately, and `advice` is null until"
-    " it has finished. The worker receives a changed `days_kept` with the next sync. This operation is not part of the"
-    " original API specification.",
+    summary="Change an account's name, Cloudflare plan or breakdown retention",
+    description="When `plan` changes, the service immediately starts to recompute `advice`, which is null until then."
+    " The worker receives a changed `days_kept` with the next sync. This operation is not part of the original API"
+    " specification.",
     scopes=("accounts",),
     body=AccountChange,
     answer=OneAccount,
@@ -546,10 +552,10 @@ RENEW = Endpoint(
     action="account.renew",
     summary="Renew the working token",
     description="The service checks the bootstrap token, creates a new working token, and deletes the old working token"
-    " and the bootstrap token. The worker keeps running. If the account did not work because of its old token, it works"
-    " again after the renewal. If the response is 503, nothing has changed: send the same request again. If the"
-    " response is `renew_lost`, the account keeps its old token, and the next renewal deletes any new token that the"
-    " failed renewal left at Cloudflare.",
+    " and the bootstrap token. The worker keeps running. If the old token was the reason why the account did not work,"
+    " the account works again after the renewal. If the response is 503, nothing has changed: send the same request"
+    " again. If the response is `renew_lost`, the account keeps its old token, and the next renewal deletes any new"
+    " token that the failed renewal left at Cloudflare.",
     scopes=("accounts",),
     body=Renew,
     answer=OneAccount,
@@ -563,9 +569,8 @@ INSTALL = Endpoint(
     tag="accounts",
     action="account.install",
     summary="Install or reinstall the worker",
-    description="A reinstall keeps the database and gives the worker a new key. If a worker or database of the same"
-    " name exists that the service did not create, or if the worker was changed outside the service, the service does"
-    " not touch it.",
+    description="A reinstall keeps the database and gives the worker a new key. The service does not overwrite a worker"
+    " or database of the same name that it did not create, or a worker that was changed outside the service.",
     scopes=("accounts",),
     body=NoBody,
     answer=OneAccount,
@@ -578,11 +583,11 @@ DISCONNECT = Endpoint(
     tag="accounts",
     action="account.disconnect",
     summary="Disconnect an account",
-    description="The service removes from Cloudflare the routes, worker and database that it created, unless they were"
+    description="The service removes the routes, worker and database that it created at Cloudflare, unless they were"
     " changed outside the service. It then deletes the account. The account's sites and links become `deleted`; their"
     " counts and reports remain available. You can disconnect an account in any state, even if its token is invalid or"
-    " Cloudflare is unavailable. `left` lists the resources that remain at Cloudflare. A repeated request gets the"
-    " first response again.",
+    " Cloudflare is unavailable. `left` lists the resources that remain at Cloudflare. If you repeat the request, you"
+    " get the first response again.",
     scopes=("accounts",),
     body=NoBody,
     answer=Disconnected,
@@ -593,13 +598,13 @@ CHECK = Endpoint(
     path="/v1/accounts/{account_id}/check",
     tag="accounts",
     action="account.check",
-    summary="Run a health check of the account, and repair what is safe to repair",
+    summary="Run a health check of the account, and repair what can be repaired safely",
     description="The health check inspects the working token and its permissions; the worker, its bindings, its cron"
     " trigger and its workers.dev address; the database and its contents; the routes and DNS records; and the worker's"
     " pushes. The service restores missing routes, cron triggers and configuration. It does not overwrite resources"
-    " that were changed outside the service, but reports them as findings. You can run a health check in any state of"
-    " the account. The service also runs it automatically. This operation is not part of the original API"
-    " specification.",
+    " that were changed outside the service, but reports them as findings. You can run a health check while the account"
+    " is in any state. The service also runs health checks automatically. This operation is not part of the original"
+    " API specification.",
     scopes=("accounts",),
     body=NoBody,
     answer=Check,
@@ -612,9 +617,9 @@ PUT_LINK_HOST = Endpoint(
     action="link_host.set",
     summary="Set or replace the host of the account's links",
     description="First create a proxied DNS record for the host. If the host serves only links, use `AAAA 100::`. A new"
-    " host replaces the old one. Links keep their codes, but short links and QR codes with the old host stop working."
-    " All pages of the host are unreachable while it is the link host, so the service rejects a host that serves a"
-    " website unless you send `replace_website: true`.",
+    " host replaces the old one. Links keep their codes, but short links and QR codes with the old host stop working. A"
+    " website on the host is unreachable while the host is the link host. The service therefore rejects a host that"
+    " serves a website, unless you send `replace_website: true`.",
     scopes=("sites",),
     body=PutLinkHost,
     answer=OneLinkHost,

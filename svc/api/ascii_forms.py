@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 import idna
 
-# Limit on the input, because the cost of the conversion grows faster than its length. Host names have at most 253
-# characters.
+# Host names have at most 253 characters. Longer input is rejected, because the cost of the conversion grows faster than
+# the input's length.
 _LONGEST_HOST = 253
 _LABEL = re.compile(r"[A-Za-z0-9_-]*")
 _URL = re.compile(
@@ -50,7 +50,7 @@ def ascii_url(text: str) -> str:
 
 
 def ascii_path(text: str) -> str:
-    """Return a path as a browser sends it: percent-encoded by the URL standard, without trailing spaces.
+    """Return a path as a browser sends it: percent-encoded as in the URL standard, without trailing spaces.
 
     Existing percent-encoding is kept. https://url.spec.whatwg.org/#path-percent-encode-set
     """

@@ -74,8 +74,8 @@ SIGN_UP = Endpoint(
     path="/auth/sign-up",
     tag="sign-in",
     summary="Sign up and receive a confirmation e-mail",
-    description=f"{_SAME_ANSWER} E-mails to the user are in English or German, as the `Accept-Language` header"
-    " prefers. `PATCH /v1/me` changes the language.",
+    description=f"{_SAME_ANSWER} E-mails to the user are in English or German, depending on the"
+    " `Accept-Language` header. `PATCH /v1/me` changes the language.",
     access="anybody",
     body=SignUp,
     answer=Ok,
@@ -125,8 +125,8 @@ REFRESH = Endpoint(
     tag="sign-in",
     summary="Exchange the refresh token for new tokens",
     description="The old tokens stop working. A second tab, or a retry after a lost response, gets the same new tokens"
-    " if it sends the previous cookie within 30 s or the new cookie within 60 s. A later request with a previous cookie"
-    " ends the session.",
+    " if it sends the previous cookie within 30 s or the new cookie within 60 s. If a previous cookie is used later,"
+    " the service ends the session.",
     access="cookie",
     body=NoBody,
     answer=NewSession,
@@ -138,7 +138,7 @@ SIGN_OUT = Endpoint(
     path="/auth/sign-out",
     tag="sign-in",
     summary="Sign out",
-    description="The service ends the sessions to which the refresh cookie and the access token belong.",
+    description="The service ends the session of the refresh cookie and the session of the access token.",
     access="anybody",
     body=NoBody,
     answer=Ok,

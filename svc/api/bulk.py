@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
 MOST_LINKS = 1_000
-# The default of `[http] max_body_bytes`: a thousand URLs of a thousand characters.
+# The default of `[http] max_body_bytes`. It is enough for a thousand URLs of a thousand characters.
 BULK_BYTES = 1_048_576
 _MOST_ISSUES = 5  # per row, because each of a thousand rows can have issues
 
 
 class LinkRow(Body):
-    """A link to create, with the fields of POST /v1/links."""
+    """A link to create. The fields have the same meaning as in POST /v1/links."""
 
     url: HttpsUrl
     code: LinkCode | None = Field(None, description=CODE)
@@ -33,7 +33,7 @@ class LinkRow(Body):
 
 
 class _AnyRow:
-    """A row that is validated separately later, so that its issues become an error of this row only."""
+    """A row that is validated separately later, so that its issues cause an error only in the result of this row."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -46,7 +46,7 @@ class _AnyRow:
     ) -> JsonSchemaValue:
         del schema
         valid = handler(LinkRow.__pydantic_core_schema__)
-        return {"anyOf": [valid, {"description": "Any other value gets an error in its result."}]}
+        return {"anyOf": [valid, {"description": "If a row has any other value, its result is an error."}]}
 
 
 class NewLinks(Body):
@@ -96,7 +96,7 @@ ADD_MANY = Endpoint(
     summary="Create many short links",
     description="The service creates all valid links in one transaction. The results of all other links contain an"
     " error. If the account has no link host, or the links would exceed the limit, the service rejects the whole"
-    " request and creates no links. The body can have at most 1 MiB, and at most 70,000 fields and items.",
+    " request and creates no links. The body can have at most 1 MiB, and at most 70,000 fields and list items.",
     scopes=("links",),
     body=NewLinks,
     answer=Results,

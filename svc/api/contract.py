@@ -30,7 +30,7 @@ TAGS: dict[Tag, str] = {
     "events": "The activity log: changes with actor, time and IP address.",
     "keys": "API keys.",
     "accounts": "Connected Cloudflare accounts with their worker, zones and link host.",
-    "sites": "Hosts whose pages are counted.",
+    "sites": "Hosts whose page views are counted.",
     "links": "Short links and their QR codes.",
     "reports": "Counts of sites and links.",
     "worker": "Requests of installed workers.",

@@ -1,8 +1,8 @@
-"""Cursors: opaque strings with which clients request the next page of a list.
+"""Cursors: opaque strings that clients send to request the next page of a list.
 
-A cursor contains a digest of its query without `cursor` and `limit`. With another order or filter the page would
-silently omit items, so such a cursor is rejected. Cursors are validated like any input. They are not signed, because
-they contain only values that the client has seen.
+A cursor contains a digest of its query without `cursor` and `limit`. If the order or a filter changed between pages,
+the next page would silently omit items, so the cursor is rejected. Cursors are validated like any input. They are not
+signed, because they contain only values that the client has seen.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def cursor_of(of: Sequence[str | None], place: Sequence[int | str]) -> str:
 
 
 def place_in(cursor: str, of: Sequence[str | None], kinds: Sequence[type]) -> tuple[int | str, ...]:
-    """Return the position in a cursor as values of the types `kinds`, int or str.
+    """Return the position that a cursor contains. `kinds` lists the type of each value: int or str.
 
     Raises Invalid if the cursor is malformed or belongs to a query other than `of`.
     """

@@ -63,7 +63,7 @@ class Endpoint(Generic[B, Q]):
     answer: type[Answer] | None
     description: str = ""
     access: Access = "user"
-    scopes: tuple[Scope, ...] = ()  # any of these suffices; (): no scope needed
+    scopes: tuple[Scope, ...] = ()  # any one of these is sufficient; (): no scope needed
     action: Action | Literal["nothing"] | None = None
     status: int = 200
     query: type[Q] | None = None
@@ -94,7 +94,7 @@ class Endpoint(Generic[B, Q]):
 
     @property
     def is_form(self) -> bool:
-        """True if the endpoint accepts a body without a credential: forms of /auth, for the service's own pages."""
+        """True if the endpoint is a form of /auth, which accepts a body without an `Authorization` header."""
         return self.body is not None and self.access in ("anybody", "cookie")
 
     @property

@@ -15,8 +15,8 @@ class ErrorObject(Answer):
     message: str
     details: dict[str, Any] | None = optional_field(
         "`remedy` says what the user can do, if anything. `issues` (only for `invalid_request`) describes each invalid"
-        " field with its `path`, a stable `code`, a `message`, and the `limit` that the message names, if any. Other"
-        " details depend on the code.",
+        " field with its `path`, a stable `code` and a `message`. If the message mentions a limit, `limit` contains it."
+        " Other details depend on the code.",
     )
 
     @classmethod

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from svc import model
 
 _PREFIX = "evt"
-# An event's id encodes the user and the event's number, so it is not stored and serves as the cursor.
+# An event's id encodes the user and the event's number. The id is therefore not stored, and it serves as the cursor.
 _NUMBERS: int = 1 << (5 * ID_CHARS // 2)
 
 
@@ -44,18 +44,18 @@ class Event(Answer):
     )
     ip: str | None = Field(description="The client's IP address. Null if it is unknown or no client was involved.")
     action: Action = Field(description="The kind of change. docs/use/history.md explains each value.")
-    target: str | None = Field(description="The id of the changed object. Null if it is the user.")
+    target: str | None = Field(description="The id of the changed object. Null if the change concerns the user.")
     outcome: str = Field(
         description="`done`, `accepted`, an account's new state (for `account.state`), or an error code. `accepted`"
-        " means that the change is stored and work at Cloudflare follows; the end of an install is a separate event by"
-        " `service`."
+        " means that the change is stored and that work at Cloudflare follows. When an install ends, the service"
+        " records a separate event."
     )
     edge_account_id: str | None = Field(
         description="The Cloudflare account that was changed. Null if the event concerns only the user."
     )
     count: Count = Field(
-        description="The number of changes that the event records: the number of links for `POST /v1/links/bulk`, of"
-        " repairs for `account.check`, and of days for `totals.import`; otherwise 1."
+        description="The number of changes that the event records: links for `POST /v1/links/bulk`, repairs for"
+        " `account.check`, and days for `totals.import`; otherwise 1."
     )
 
     @classmethod
@@ -89,7 +89,7 @@ def id_of(user_id: int, number: int) -> str:
 
 
 def number_in(event_id: str, user_id: int) -> int:
-    """Return the number in an event's id. Raises Invalid if it is not the id of an event of this user."""
+    """Return the number in an event's id. Raises Invalid if the id is not that of an event of this user."""
     if is_id(_PREFIX, event_id):
         whose, number = divmod(number_of_base32(event_id.removeprefix(f"{_PREFIX}_")), _NUMBERS)
         if whose == user_id:
@@ -104,9 +104,10 @@ LIST = Endpoint(
     summary="List the events of the last year",
     description="The service stores each event in the same transaction as the change. Request pages until a response"
     " has no `next_cursor`. To follow all changes without missing any, use `order=oldest` and set `after` to the id of"
-    " the last event that you received. An API key that is limited to some accounts sees only the events of these"
-    " accounts. Events that concern only the user (sign-ins, keys) require a sign-in session, or a key with all scopes"
-    " that is not limited to accounts. This operation is not part of the original API specification.",
+    " the last event that you received. An API key that is limited to specific accounts sees only the events of these"
+    " accounts. To read events that concern only the user (sign-ins, keys), you need a sign-in session, or a key with"
+    " all scopes that is not limited to specific accounts. This operation is not part of the original API"
+    " specification.",
     scopes=("accounts",),
     query=EventQuery,
     answer=EventList,

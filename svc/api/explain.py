@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AskedClick(Body):
-    """A click. If a field is absent or null, the click has no user agent, no query, or an unknown country."""
+    """A click. If a field is absent or null, the click comes from an unknown country, or has no user agent or query."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
@@ -27,7 +27,7 @@ class AskedClick(Body):
         None, description="The query string of the short URL, with or without `?`, e.g. `q` or `utm_source=mail`."
     )
     method: Literal["GET", "HEAD"] | None = Field(
-        None, description="Default: `GET`. The worker answers all other methods with 405 and does not count them."
+        None, description="Default: `GET`. The worker responds to all other methods with 405 and does not count them."
     )
 
 
@@ -36,7 +36,7 @@ class CountedAs(Answer):
 
     kind: Literal["view", "bot"]
     reason: str | None = optional_field(
-        "The reason why the click is counted as a bot, which is a key of the breakdown `bots`. Present only for bots."
+        "The reason why the click is counted as a bot. This is a key in the breakdown `bots`. Present only for bots."
     )
     source: str = Field(description="The key in the breakdown `sources`. Empty for direct visits and bots.")
     device: str
@@ -74,8 +74,8 @@ EXPLAIN = Endpoint(
     action="nothing",
     summary="Explain where a click leads and how it is counted",
     description="The service evaluates the click exactly as the worker does once it has the current version of the link"
-    " (`config` is `synced`). The request does not count a click. You cannot describe clicks on another page, which"
-    " have a `Referer` header, or prefetches, which have a special header.",
+    " (`config` is `synced`). The request itself is not counted. You cannot describe a click on a link in another"
+    " website, because it has a `Referer` header, or a prefetch, because it has a special header.",
     scopes=("links",),
     body=AskedClick,
     answer=ExplainedClick,

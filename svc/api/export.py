@@ -24,11 +24,11 @@ EXPORT = Endpoint(
     path="/v1/export",
     tag="me",
     summary="Export all your data as a ZIP file",
-    description="The ZIP file contains your accounts, sites, links and all totals, including deleted and disconnected"
-    " ones, and one year of events, as JSON and CSV. README.txt in the ZIP file describes the other files. The service"
-    " sends the ZIP file while it creates it, so an interrupted download is incomplete. The request requires a sign-in"
-    " session, or an API key with all scopes that is not limited to accounts. This operation is not part of the"
-    " original API specification.",
+    description="The ZIP file contains your accounts, sites, links, all totals, and one year of events, as JSON and"
+    " CSV. Disconnected accounts and deleted sites and links are included. README.txt describes the other files. The"
+    " service sends the ZIP file while it creates it, so an interrupted download is incomplete. The request requires a"
+    " sign-in session, or an API key with all scopes that is not limited to specific accounts. This operation is not"
+    " part of the original API specification.",
     answer=None,
     media_types=(ZIP_TYPE,),
     codes=("scope_required",),
@@ -158,9 +158,9 @@ HOURLY_COLUMNS = ("target", "kind", "edge_account_id", "name", "at", "views", "b
 def csv_lines(rows: Iterable[Iterable[object]]) -> str:
     """Return rows as CSV (RFC 4180).
 
-    Text is not escaped to prevent formulas, because escaped text could not be imported again. No cell of an export
-    begins with =, + or @. Codes can begin with -, but contain no characters with which a formula could call a function
-    or fetch a URL.
+    Text that a spreadsheet could read as a formula is not escaped, because escaped text could not be imported again. No
+    cell of an export begins with =, + or @. Codes can begin with -, but they contain none of the characters that a
+    formula needs to call a function or fetch a URL.
     """
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\r\n").writerows(rows)
@@ -177,7 +177,7 @@ README = """\
 This export contains all data of {email} in this service, as of {exported_at}:
 accounts, sites, links and totals, including deleted and disconnected ones. Accounts,
 sites and links created later are not included, but counts that arrived during the
-export may be. The files refer to each other by ids.
+export may be. The files refer to each other by id.
 
 All times are in UTC; days end at midnight UTC. Text is in UTF-8. Each .csv file has a
 header line, commas between cells, and quotes where needed (RFC 4180).
@@ -206,14 +206,15 @@ Not included: passwords, API keys and Cloudflare tokens (create new ones), and
 breakdowns (top pages, sources, countries ...), which are in your own database at
 Cloudflare.
 
-To import the data into another installation of the service, with its operator's help:
+To import the data into another installation of the service, ask its operator for help:
 
 1. Connect the Cloudflare account, and set its link host (accounts.json).
 2. Add the sites in sites.json that are not deleted: POST /v1/sites with host,
-   excluded_paths and respect_gpc. Replace the snippet of each with the new one.
+   excluded_paths and respect_gpc. Replace each site's snippet with the new one.
 3. Links: svc import links links.csv --user you@example.com --apply
    This imports the links of the same Cloudflare account that are not deleted, with
-   their rules. For another account, add --of and its edge_account_id.
+   their rules. To import the links of a different account, add --of and the
+   edge_account_id of that account.
 4. Totals: svc import totals daily_totals.csv --user you@example.com --apply
    This imports the days before the site or link was created there.
 """

@@ -1,6 +1,7 @@
 """The types of request and response fields, each with its validation and JSON schema.
 
-Every valid value matches the pattern in the schema. Where a pattern cannot express all rules, `format` names the rest.
+Every valid value matches the pattern in the schema. If a pattern cannot express all rules, `format`
+names the format that defines the others.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _HOST = rf"^({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.?$"
 # Characters that RFC 3986 allows in a URL; all others must be percent-encoded.
 _UNRESERVED = r"A-Za-z0-9._~\-"
 _SUB_DELIMS = r"!$&'()*+,;="
-# Laxer than _LABEL, because such names are in use. No percent sign: an encoded host could pass for another one.
+# More permissive than _LABEL, because hosts with underscores or outer hyphens are in use. Percent signs are excluded,
+# because an encoded host could be mistaken for a different host.
 _URL_LABEL = r"[A-Za-z0-9_-]{1,63}"
 _BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"{_BYTE}(\.{_BYTE}){{3}}"
@@ -69,7 +71,8 @@ _BEYOND_ASCII = r"[^\x00-\x7F]"
 _HOST_TAKEN = rf"{_HOST}|^[A-Za-z0-9.-]*{_BEYOND_ASCII}([A-Za-z0-9.-]|{_BEYOND_ASCII})*$"
 _URL_CHARS = rf"[{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]"
 _URL_TAKEN = rf"{_URL}|^[Hh][Tt][Tt][Pp][Ss]://{_URL_CHARS}*{_BEYOND_ASCII}({_URL_CHARS}|{_BEYOND_ASCII})*$"
-# The worker compares prefixes with paths as browsers send them. Browsers turn a backslash into a slash.
+# The worker compares prefixes with paths as browsers send them. Browsers never send a backslash, because they turn it
+# into a slash.
 _PREFIX = r"^/[^\x00-\x1f\x7f?#\\]*$"
 _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|12[0-8]))?)$"
 _EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
@@ -80,13 +83,13 @@ _NAME = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
 # Header values and query strings: no control characters, except tabs in headers.
 _HEADER = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 _QUERY = r"^[^\x00-\x1f\x7f]*$"
-# Cloudflare accepts URLs of 16 kB, and longer headers than the worker reads.
+# Cloudflare accepts URLs of up to 16 kB, and headers that are longer than the part that the worker reads.
 _LONGEST_SENT = 16_000
 _ASCII_FORM = "ASCII form (xn--…)"
 
 
 class Wrong(ValueError):
-    """A value is invalid; the message is for the client, the code for programs. See `errors.Issue`."""
+    """The error for an invalid value. The message is for people, and the code is for programs; see `errors.Issue`."""
 
     def __init__(self, message: str, code: IssueCode, limit: int | None = None) -> None:
         super().__init__(message)
@@ -180,7 +183,7 @@ def _digits(value: object) -> int:
 
 
 def _day(value: object) -> int:
-    """Parse a day (YYYY-MM-DD) in a query, and return its number. Reject other forms that Python would accept."""
+    """Parse a day (YYYY-MM-DD) in a query, and return its number. Reject other forms, even if Python accepts them."""
     wrong = Wrong("must be a date, e.g. 2026-11-21", "not_day")
     if not isinstance(value, str) or not re.fullmatch(_DAY, value):
         raise wrong
@@ -204,7 +207,7 @@ def _password(value: SecretStr) -> SecretStr:
 
 
 def _edge_token(value: SecretStr) -> SecretStr:
-    """Check a Cloudflare API token: only visible ASCII characters, because it is sent in a header."""
+    """Check that a Cloudflare API token has only visible ASCII characters, because it is sent in a header."""
     if not _fits(_EDGE_TOKEN, value.get_secret_value()):
         raise Wrong("must be an API token", "not_token")
     return value
@@ -227,7 +230,7 @@ def _secret(**more: object) -> WithJsonSchema:
 Text = Annotated[str, AfterValidator(_text)]
 Id = Annotated[Text, Field(max_length=100), _string(maxLength=100, pattern=NO_NUL)]
 Search = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL, examples=["shop"])]
-# Short enough to fit, percent-encoded, into a query with all other parameters of the list of links.
+# The percent-encoded text must fit into a query together with all other parameters of the link list.
 ShortSearch = Annotated[Text, Field(max_length=50), _string(maxLength=50, pattern=NO_NUL)]
 Cursor = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL)]
 Host = Annotated[
@@ -277,7 +280,7 @@ Password = Annotated[SecretStr, AfterValidator(_password), _secret(maxLength=pas
 EdgeToken = Annotated[SecretStr, AfterValidator(_edge_token), _secret(pattern=_EDGE_TOKEN)]
 MailToken = Annotated[SecretStr, Field(max_length=200), _secret(maxLength=200)]
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["DE"])]
-# A visitor's country as Cloudflare reports it, which includes codes such as T1.
+# A visitor's country as Cloudflare reports it. It can be a special code such as T1.
 EdgeCountry = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]$", examples=["DE"])]
 HeaderText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_HEADER)]
 QueryText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_QUERY)]
@@ -290,7 +293,7 @@ LinkCode = Annotated[
     ),
     AfterValidator(_link_code),
 ]
-# Follows the bounds of an integer in a query: `Annotated[int, Field(ge=1), DIGITS]`.
+# Write this after the bounds of an integer in a query: `Annotated[int, Field(ge=1), DIGITS]`.
 DIGITS = BeforeValidator(_digits)
 QueryDay = Annotated[int, BeforeValidator(_day), _string(format="date", examples=["2026-11-21"])]
 ExcludedPaths = Annotated[tuple[PathPrefix, ...], Field(max_length=50, fail_fast=True)]

@@ -23,7 +23,7 @@ def _not_empty(value: tuple[Scope, ...]) -> tuple[Scope, ...]:
 
 
 class NewKey(Body):
-    """An API key to create. A null restriction does not apply."""
+    """An API key to create. If `allow_accounts` or `allow_ips` is null, this restriction does not apply."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
@@ -52,7 +52,7 @@ class Key(Answer):
 
     id: str
     name: str | None
-    prefix: str = Field(description="The beginning of the key's value, with which a leaked key can be identified.")
+    prefix: str = Field(description="The beginning of the key's value, which helps to identify a leaked key.")
     scopes: tuple[Scope, ...]
     allow_accounts: tuple[str, ...] | None
     allow_ips: tuple[str, ...] | None
@@ -105,7 +105,7 @@ RENAME = Endpoint(
     tag="keys",
     action="key.change",
     summary="Rename an API key",
-    description="You cannot change a key's scopes and restrictions. This operation is not part of the original API"
+    description="You cannot change a key's scopes or restrictions. This operation is not part of the original API"
     " specification.",
     access="session",
     body=KeyChange,
@@ -119,7 +119,7 @@ REVOKE = Endpoint(
     action="key.revoke",
     summary="Revoke an API key",
     description="The key stops working immediately. New requests with the key, and writes whose body has not arrived"
-    " yet, get `unauthorized`. The service aborts streamed responses (an export, totals), and completes all other"
+    " yet, get `unauthorized`. The service aborts streamed responses (exports and totals), but completes all other"
     " requests that are in progress.",
     access="session",
     body=NoBody,

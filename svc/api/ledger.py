@@ -42,7 +42,7 @@ class Difference(Answer):
 
 
 class LedgerTarget(Answer):
-    """The numbers of a site's or link's events at each step. Null if the worker's database was not read."""
+    """The number of events at each step for a site or link. Only `stored` is known if the database was not read."""
 
     id: str
     accepted: EventCounts | None = Field(
@@ -53,7 +53,7 @@ class LedgerTarget(Answer):
     )
     waiting: EventCounts | None = Field(description="Accepted events that the worker has not counted yet.")
     counted: EventCounts | None = Field(
-        description="The worker's total of the day. Also null if the worker has deleted the total because of its age."
+        description="The worker's total for the day. Also null if the worker has deleted the total because of its age."
     )
     queued: EventCounts | None = Field(
         description="The highest total of the day in the parts (reports of new totals) that the worker has yet to send."
@@ -62,9 +62,9 @@ class LedgerTarget(Answer):
     stored: EventCounts = Field(description="The total in the service's store, without imported days.")
     agrees: bool | None = Field(description="True if the numbers at all steps agree. Null if this is unknown.")
     fault: Fault | None = Field(
-        description="The first step at which two numbers differ that should be equal. Null if there is none."
+        description="The first step at which two numbers differ although they should be equal. Null if there is none."
     )
-    off_by: Difference | None = Field(description="The difference at this step. Null if there is none.")
+    off_by: Difference | None = Field(description="The difference at the step `fault`. Null if there is none.")
 
     @classmethod
     def from_model(cls, found: TargetDay) -> LedgerTarget:
@@ -93,11 +93,11 @@ class PlatformRequests(Answer):
 
 
 class Ledger(Answer):
-    """The statement of counts of an account and day."""
+    """An account's statement of counts for one day."""
 
     day: Day
     since: Moment | None = Field(
-        description="The time at which the worker's database began to count. The statement contains no earlier events."
+        description="The time at which the worker's database began counting. The statement contains no earlier events."
     )
     closed: bool | None = Field(description="True if the worker has closed the day and adds no more events to it.")
     queued_parts: Count | None = Field(
@@ -110,8 +110,8 @@ class Ledger(Answer):
     )
     agrees: bool | None = Field(description="True if the numbers of all targets agree. Null if this is unknown.")
     platform_requests: PlatformRequests | None = Field(
-        description="Cloudflare's own count of the worker's requests, which is a few minutes late and includes the"
-        " 1,440 runs of the cron trigger per day. Null if Cloudflare does not report it."
+        description="Cloudflare's own count of the worker's requests. It is a few minutes behind, and includes the cron"
+        " trigger's 1,440 runs per day. Null if Cloudflare does not report it."
     )
     unavailable: UnavailableReason | Literal["not_kept", "not_counted"] | None = Field(
         description="The reason why the worker's numbers are unknown. Null if they are known."
@@ -128,10 +128,10 @@ SHOW = Endpoint(
     method="GET",
     path="/v1/accounts/{account_id}/ledger",
     tag="accounts",
-    summary="Show the statement of counts of a day",
+    summary="Show the statement of counts for one day",
     description="The statement compares the number of events at each step from the worker to the service's totals. The"
-    " service reads the worker's database, which counts as one of the user's 30 reads a minute for reports. This"
-    " operation is not part of the original API specification.",
+    " service reads the worker's database. This counts as one of the user's 30 report reads per minute. This operation"
+    " is not part of the original API specification.",
     scopes=("reports",),
     query=LedgerQuery,
     answer=OneLedger,

@@ -30,7 +30,7 @@ _RULES = "The worker tries the rules in order and applies the first that matches
 class NewRule(Body):
     """The target of clicks from given countries and devices.
 
-    A condition that is absent or null matches all clicks. An empty list would match none and is rejected.
+    A condition that is absent or null matches all clicks. An empty list is rejected, because it would match no click.
     """
 
     url: HttpsUrl
@@ -42,7 +42,7 @@ class NewRule(Body):
     ) = Field(None, description="Phones and tablets are `mobile`; everything else is `desktop`.")
 
     def to_model(self) -> model.Rule:
-        """Return the rule as the service stores it."""
+        """Return the rule in the form that the service stores."""
         return model.Rule(self.url, self.countries, self.devices)
 
 
@@ -67,7 +67,7 @@ class LinkChange(Body):
 
     url: HttpsUrl | None = Field(None, description=_URL)
     rules: Rules | None = Field(
-        None, description=f"The new rules, which replace all existing rules; `[]` removes them. {_RULES}"
+        None, description=f"The new rules, which replace all existing rules; `[]` removes all rules. {_RULES}"
     )
 
 
@@ -75,7 +75,7 @@ class LinkQuery(Query):
     """Filters, order and page of a list of links. A page has at most 1,000 links."""
 
     account_id: Id | None = optional_field("Only links of this account.")
-    q: ShortSearch = Field("", description="Only links whose code or URL contains this text, ignoring case.")
+    q: ShortSearch = Field("", description="Only links whose code or URL contains this text. Case is ignored.")
     order: LinkOrder = Field(
         "oldest",
         description="Sort order: by creation time, by code (ignoring case), or by clicks in the last seven complete UTC"
@@ -92,7 +92,7 @@ class LinkQuery(Query):
 
     @property
     def contains(self) -> tuple[str, ...]:
-        """The stored forms of `q` to search for."""
+        """The forms of `q` to search for in the store."""
         return search_forms(self.q)
 
 
@@ -100,7 +100,7 @@ class QrQuery(Query):
     """The size of the image."""
 
     size: Annotated[int, Field(ge=64, le=9999), DIGITS] | None = optional_field(
-        "Width and height in pixels. By default the image scales to its container."
+        "Width and height in pixels. By default, the image scales to its container."
     )
 
 
@@ -124,8 +124,8 @@ class Link(Answer):
     state: LinkState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time from which all visitors get this version. Null if the worker does not have it yet, or"
-        " received it from a service older than version 0.8."
+        description="The time from which all visitors get this version. Null if the worker does not have this version"
+        " yet, or received it from a service older than version 0.8."
     )
     error: ErrorObject | None = Field(
         description="The reason why the service could not send the link to the worker. Null if there is no error."
@@ -159,14 +159,14 @@ class Link(Answer):
 
 
 class LinkList(Answer):
-    """A page of links. A link that exists while you read all pages appears on exactly one of them."""
+    """A page of links. A link that exists from your first request to your last appears on exactly one page."""
 
     links: tuple[Link, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = optional_field("Present if there may be more links. The next page can be empty.")
 
 
 class OneLink(Answer):
-    """A link after the request."""
+    """The link as it is after the request."""
 
     link: Link
 
@@ -179,7 +179,7 @@ def short_url(link: model.Link, account: model.Account | model.FormerAccount) ->
 
 
 def rules_of(rules: Sequence[NewRule]) -> tuple[model.Rule, ...]:
-    """Return the rules of a body as the service stores them."""
+    """Return the rules of a request body in the form that the service stores."""
     return tuple(rule.to_model() for rule in rules)
 
 
@@ -236,7 +236,7 @@ CHANGE = Endpoint(
     action="link.change",
     summary="Change a link's target and rules",
     description="You cannot change the code. `config` is `pending` until the worker has received the change. The"
-    " service also accepts a body that changes nothing. A deleted link gets `not_found`.",
+    " service also accepts a body that changes nothing. If the link is deleted, the response is `not_found`.",
     scopes=("links",),
     body=LinkChange,
     answer=OneLink,

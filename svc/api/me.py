@@ -1,4 +1,4 @@
-"""/v1/me: the signed-in user with plan, limits and usage; notifications; deletion of the user."""
+"""/v1/me: the signed-in user with plan, limits and usage; the user's settings; deletion of the user."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class User(Answer):
     notify: bool = Field(description="Send an e-mail when an account needs attention and when it has recovered.")
     language: Language | None = Field(
         description="The language of e-mails to the user. Null if the user has not chosen one. Each e-mail is then in"
-        " the language of the request that caused it, or in English if no request did."
+        " the language of the request that caused it, or in English if it was not caused by a request."
     )
     email_refused_at: Moment | None = Field(
         description="The time since which mail servers have rejected the address. Null if they accept it. The service"
-        " still sends e-mails that the user requests. It sends notifications again when a mail server has accepted an"
-        " e-mail, the user has confirmed the address again, or a request has set `notify`."
+        " still sends e-mails that the user requests, but no notifications. Notifications resume after a mail server"
+        " has accepted an e-mail, the user has confirmed the address again, or a request has set `notify`."
     )
 
 
 class Limits(Answer):
-    """The maximum number of objects of this user, and the rate limits."""
+    """The maximum number of objects that the user can have, by kind, and the rate limits."""
 
     accounts: Count
     sites: Count
@@ -46,7 +46,7 @@ class Limits(Answer):
 
 
 class Use(Answer):
-    """The number of objects of this user, without deleted objects."""
+    """The number of objects that the user has, by kind. Deleted objects are not included."""
 
     accounts: Count
     sites: Count
@@ -55,7 +55,7 @@ class Use(Answer):
 
 
 class Caller(Answer):
-    """The caller, and the type of its credential."""
+    """The caller: the user with plan, limits and usage, and the type of the credential."""
 
     user: User
     plan: Plan
@@ -70,12 +70,12 @@ class ChangeMe(Body):
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     notify: bool | None = optional_field(
-        "Send an e-mail when an account needs attention and when it has recovered. The service does not send later what"
-        " it did not send while `notify` was false. Default: unchanged."
+        "Send an e-mail when an account needs attention and when it has recovered. E-mails that were not sent because"
+        " `notify` was false are not sent later. Default: unchanged."
     )
     language: Language | None = Field(
         None,
-        description="The language of e-mails to the user, also of those that are already queued. Null removes the"
+        description="The language of e-mails to the user, including e-mails that are already queued. Null removes the"
         " choice. Default: unchanged.",
     )
 
@@ -99,7 +99,7 @@ class ChangeMe(Body):
 
 
 class Leave(Body):
-    """The password, which confirms that the user requests the deletion."""
+    """The password, which confirms that the request comes from the user."""
 
     holds_password: ClassVar[bool] = True
 
@@ -111,16 +111,16 @@ class Left(Answer):
 
     ok: bool = True
     left: tuple[str, ...] = Field(
-        description="The resources that could not be removed from Cloudflare. A sentence for each resource contains the"
-        " account's name and id, and the reason. See the response of DELETE /v1/accounts/{id}."
+        description="The resources that could not be removed from Cloudflare. Each resource is described in a sentence"
+        " with the account's name and id, and the reason. See the response to DELETE /v1/accounts/{id}."
     )
     leftovers: tuple[RemainingResource, ...] = Field(
-        description="The resources in `left`, in the same order, as codes for programs. `facts.account` is the"
-        " account's name and id. This field is not part of the original API specification."
+        description="The same resources as in `left`, in the same order, but as codes for programs. `facts.account` is"
+        " the account's name and id. This field is not part of the original API specification."
     )
     revoke_tokens: tuple[str, ...] = Field(
-        description="The names of the accounts' working tokens. A token cannot delete itself, so delete them in the"
-        " Cloudflare dashboard."
+        description="The names of the accounts' working tokens. A token cannot delete itself, so you have to delete"
+        " these tokens in the Cloudflare dashboard."
     )
 
     @classmethod
@@ -159,8 +159,8 @@ LEAVE = Endpoint(
     " sites, links, totals and keys. To keep the data, first use GET /v1/export. As soon as the service has verified"
     " the password, API keys and sessions stop working, and the e-mail address becomes available for a new user. The"
     " deletion cannot be stopped. It continues if the client disconnects or the service restarts. It can take several"
-    " minutes, and at most half an hour if Cloudflare does not respond. Until the deletion ends, you can repeat the"
-    " request with the same session and get the same response. Afterwards the response is 401. The service also sends"
+    " minutes, or up to half an hour if Cloudflare does not respond. Until the deletion ends, you can repeat the"
+    " request with the same session and get the same response. Afterwards, the response is 401. The service also sends"
     " the result by e-mail. It does not store the response for an Idempotency-Key.",
     access="session",
     body=Leave,

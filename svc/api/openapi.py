@@ -49,7 +49,7 @@ _OTHER_SCHEMAS: dict[str, Json] = {JSON_TYPE: {"type": "object"}, YAML_TYPE: {"t
 
 
 class _Generator(GenerateJsonSchema):
-    """A schema generator that omits titles, which repeat the field name, and null as a default.
+    """A schema generator that omits titles, because they repeat the field names, and defaults that are null.
 
     Fields of request bodies have no `default`, because client generators such as openapi-typescript make fields with a
     default mandatory. The descriptions of these fields name the default.
@@ -70,7 +70,7 @@ class _Generator(GenerateJsonSchema):
 
 
 class _QueryGenerator(_Generator):
-    """A schema generator that keeps defaults: query parameters are optional due to `required: false`."""
+    """A schema generator that keeps defaults, because `required: false` already makes query parameters optional."""
 
     default_in_requests = True
 
@@ -122,8 +122,8 @@ def to_json(contract: Json) -> bytes:
 
 
 def to_yaml(contract: Json) -> bytes:
-    """Serialize the document as YAML, in the same order."""
-    copy = json.loads(to_json(contract))  # shared objects would become YAML anchors and aliases
+    """Serialize the document as YAML, with its fields in the same order."""
+    copy = json.loads(to_json(contract))  # without a copy, shared objects would become YAML anchors and aliases
     text: str = yaml.safe_dump(copy, allow_unicode=True, sort_keys=False, width=120)
     return text.encode()
 
@@ -264,17 +264,18 @@ def _header(name: str) -> Json:
     return {"$ref": f"#/components/headers/{name}"}
 
 
-# Printable characters; of the spaces only U+0020, which can be neither first nor last.
+# Printable characters. The only allowed space is U+0020, which must not be the first or the last character.
 _PRINTABLE = r"^[^\x00-\x20\x7f-\xa0\xad]([^\x00-\x1f\x7f-\xa0\xad]*[^\x00-\x20\x7f-\xa0\xad])?$"
 _IDEMPOTENCY_KEY: Json = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Required with an API key. If a request had an effect, the same request with the same"
-    " Idempotency-Key gets the same response for 24 hours and has no further effect. The service does not store errors"
-    " of requests that had no effect: follow the remedy and send the request again with the same Idempotency-Key. While"
-    " a response is stored or the first request is in progress, a request with a different body gets"
-    " `idempotency_conflict`. The value consists of printable characters in UTF-8.",
+    "description": "Required with an API key. If a request had an effect, you can repeat it with the same"
+    " Idempotency-Key for 24 hours: you get the same response, and the effect does not happen again. If a request"
+    " failed without an effect, the error is not stored: follow the remedy and send the request again with the same"
+    " Idempotency-Key. While a response is stored or the first request is in progress, a request with the same"
+    " Idempotency-Key and a different body gets `idempotency_conflict`. The value consists of printable characters in"
+    " UTF-8.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": _PRINTABLE},
     "example": "0d5f8a1e-8c0b-4f57-9a52-0f6d1a7c1a55",
 }
@@ -285,17 +286,17 @@ _HEADERS: Json = {
         "schema": {"type": "string", "pattern": "^req_[a-z2-7]{20}$"},
     },
     "RateLimit": {
-        "description": "With an API key: the remaining requests, and the seconds until the limit resets, for example"
+        "description": "With an API key: the number of remaining requests, and the seconds until the limit resets, e.g."
         ' `"key";r=119;t=60`.',
         "schema": {"type": "string"},
     },
     "RateLimit-Policy": {
-        "description": "With an API key: the maximum number of requests, and the window in seconds, for example"
+        "description": "With an API key: the maximum number of requests, and the length of the window in seconds, e.g."
         ' `"key";q=120;w=60`.',
         "schema": {"type": "string"},
     },
     "Retry-After": {
-        "description": "Seconds to wait before retrying.",
+        "description": "The number of seconds to wait before retrying.",
         "schema": {"type": "integer", "minimum": 0},
     },
     "Idempotent-Replayed": {
@@ -303,7 +304,7 @@ _HEADERS: Json = {
         "schema": {"type": "string", "const": "true"},
     },
     "WWW-Authenticate": {
-        "description": "How to authenticate.",
+        "description": "The authentication scheme to use.",
         "required": True,
         "schema": {"type": "string", "const": "Bearer"},
     },
@@ -313,8 +314,8 @@ _HEADERS: Json = {
         "schema": {"type": "string", "const": '"cache"'},
     },
     "Set-Cookie": {
-        "description": "The session's refresh token, or an identifier of this browser. Only requests to /auth read"
-        " these cookies.",
+        "description": "The session's refresh token, or an identifier of this browser. Only the endpoints under"
+        " /auth read these cookies.",
         "schema": {"type": "string"},
     },
 }

@@ -1,7 +1,7 @@
 """/edge/push: the totals that an account's worker sends. docs/develop/push.md describes the format and its reasons.
 
-The head of a push is validated as a whole, its parts one by one. An invalid part is rejected by its id and leaves the
-worker's outbox, so it does not block the parts after it.
+The head of a push is validated as a whole, and its parts are validated one by one. The response rejects an invalid part
+by its id, and the worker then removes the part from its outbox. An invalid part therefore does not block later parts.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from svc.errors import Invalid, Issue
 from svc.model import NO_NUL
 from svc.worker.pushed import Count, PushedPart, TargetId
 
-# Limits that apply before parsing, so that no body costs more than a valid one of its size. A part has about 60 fields
-# and lists besides its rows. A row has one list and four commas, and more bytes than _BYTES_A_ROW.
+# Limits that apply before parsing, so that no body costs more than a valid body of the same size. A part has about 60
+# fields and lists besides its rows. A row has one list and four commas, and more than _BYTES_A_ROW bytes.
 _MOST_PARTS = 100
 _MOST_FIELDS = 80 * _MOST_PARTS
 _BYTES_A_ROW = 30
@@ -35,7 +35,7 @@ _PART = TypeAdapter(PushedPart)
 class _FromWorker(BaseModel):
     """Base of the models of a push. Unknown fields of newer workers are ignored.
 
-    Not strict, because JSON arrays become tuples; the scalar fields are declared strict.
+    Validation is not strict, because it must turn JSON arrays into tuples. The scalar fields are declared strict.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
@@ -66,7 +66,7 @@ class PushHead(_FromWorker):
     sent_at: Count
     queue: Count
     error: Annotated[str, Field(max_length=1000, pattern=NO_NUL, strict=True)] | None
-    error_kind: TargetId | None = None  # newer workers may send other kinds; workers before this field send none
+    error_kind: TargetId | None = None  # newer workers may send other kinds; old workers send none
     dropped: Dropped
     parts: Annotated[tuple[Any, ...], Field(max_length=_MOST_PARTS)]
 
@@ -125,7 +125,7 @@ def read_push(raw: bytes) -> tuple[PushHead, list[PushedPart], list[int]]:
 
 
 def _check_marks(raw: bytes) -> None:
-    """Reject a large body that cannot be a push by its punctuation, before parsing. Raises Invalid."""
+    """Reject a large body before parsing if its punctuation shows that it cannot be a push. Raises Invalid."""
     rows = len(raw) // _BYTES_A_ROW
     lists, fields, commas = raw.count(b"[") + raw.count(b"{"), raw.count(b":"), raw.count(b",")
     if fields > _MOST_FIELDS or lists > _MOST_FIELDS + rows or commas > _MOST_FIELDS + 4 * rows:

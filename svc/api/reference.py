@@ -28,8 +28,8 @@ def _lines(contract: Json) -> Iterator[str]:
     yield ""
     yield f"Version {info['version']}. {info['description']} Base URL: `{contract['servers'][0]['url']}`."
     yield ""
-    yield "Every response has the header `X-Request-Id`, which identifies the request in the service's log. Errors have"
-    yield 'the body `{"error": {"code", "message", "details"?}}`. The table of error codes is at the end.'
+    yield "Every response has the header `X-Request-Id`, which identifies the request in the service's log. Error"
+    yield 'responses have the body `{"error": {"code", "message", "details"?}}`. A table at the end lists the codes.'
     yield ""
     yield from _table(
         ("endpoint", ""),
@@ -56,13 +56,13 @@ def _lines(contract: Json) -> Iterator[str]:
         yield from _fields(schema)
     yield "## Error codes"
     yield ""
-    yield "Responses have the remedy in `error.details.remedy`."
+    yield "In responses, `error.details.remedy` contains the remedy."
     yield ""
     yield from _table(("status", "code", "message", "remedy"), _codes(contract["x-codes"]))
 
 
 def _anchor(heading: str) -> str:
-    """Return the anchor of a heading as GitHub generates it: `post-v1links`."""
+    """Return the anchor that GitHub generates for a heading, such as `post-v1links`."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
@@ -125,7 +125,7 @@ def _fields(schema: Json) -> Iterator[str]:
 
 def _codes(codes: Json) -> Iterator[tuple[str, ...]]:
     for code, meaning in codes.items():
-        shown_as = f" Responses show it as `{meaning['shown_as']}`." if "shown_as" in meaning else ""
+        shown_as = f" Responses contain `{meaning['shown_as']}` instead of this code." if "shown_as" in meaning else ""
         yield str(meaning["status"]), f"`{code}`", meaning["message"] + shown_as, meaning.get("remedy", "")
 
 
@@ -139,7 +139,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[s
 
 
 def _type(schema: Json) -> str:
-    """Describe a schema briefly: `string (hostname), at most 253 characters`."""
+    """Return a short description of a schema, such as `string (hostname), at most 253 characters`."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{_anchor(name)})"

@@ -22,7 +22,7 @@ class ReportQuery(Query):
 
 
 class Counts(Answer):
-    """`views` and `visitors` count people, `bots` everything else. `visitors` are unique per day."""
+    """`views` and `visitors` count people, and `bots` counts everything else. `visitors` are unique per day."""
 
     views: Count
     bots: Count
@@ -43,7 +43,7 @@ class Top(Answer):
 
 
 class Breakdowns(Answer):
-    """The ten most frequent values of each dimension, most frequent first. `(other)` combines all further values."""
+    """The ten most frequent values of each dimension, most frequent first. `(other)` combines all other values."""
 
     pages: tuple[Top, ...]
     sources: tuple[Top, ...]
@@ -64,13 +64,13 @@ class Report(Answer):
     totals: Counts
     series: tuple[Point, ...] = Field(description="One point per hour for `today`, one point per day otherwise.")
     incomplete: bool = Field(
-        description="True if hourly points of today are missing. The daily totals are exact nevertheless. Always false"
-        " for a link."
+        description="True if hourly points of today are missing. The daily totals are still exact. Always false for a"
+        " link."
     )
     breakdowns: Breakdowns | None
     breakdowns_from: Day | None = Field(
-        description="The first day that the breakdowns cover. This day is later than `from` if the period is longer"
-        " than the worker's database keeps breakdowns. Null if the report has no breakdowns."
+        description="The first day that the breakdowns cover. This day is later than `from` if the period begins before"
+        " the oldest breakdowns that the worker's database keeps. Null if the report has no breakdowns."
     )
     unavailable: UnavailableReason | None = Field(
         description="The reason why the numbers from the worker's database are missing. Null if none are missing."
@@ -107,7 +107,7 @@ SITE = Endpoint(
     tag="reports",
     summary="Get the report of a site",
     description="The worker sends its counts once an hour. For breakdowns, the service reads the worker's database and"
-    " caches the result for 5 minutes. Each user can cause at most 30 such reads a minute.",
+    " caches the result for 5 minutes. A user can cause at most 30 of these reads per minute.",
     scopes=("reports",),
     query=ReportQuery,
     answer=OneReport,
@@ -119,7 +119,7 @@ FIRST_VIEW = Endpoint(
     summary="Check whether a site has received its first view",
     description="Use this request to wait for the first view after you have set up a site. Until the worker has sent a"
     " view, the service reads the worker's database and caches the result for 10 seconds. Each read counts as one of"
-    " the user's 30 reads a minute for reports.",
+    " the user's 30 report reads per minute.",
     scopes=("reports",),
     answer=OneFirstView,
 )

@@ -1,8 +1,8 @@
 """Base classes and parsing of request bodies, queries and responses. No I/O.
 
-Invalid input raises `Invalid` with a list of issues: text has no NUL, numbers have bounds, lists have a maximum length,
-and unknown fields are rejected. Invalid input never costs more work than valid input: the number of values in a body is
-limited before validation, and only the first invalid item of a list is reported.
+Invalid input raises `Invalid` with a list of issues. Text must not contain NUL, numbers have bounds, lists have a
+maximum length, and unknown fields are rejected. Invalid input never costs more work than valid input, because the
+number of values in a body is limited before validation, and only the first invalid item of a list is reported.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Body(BaseModel):
     Errors never quote the input.
 
     `most_bytes`: maximum size, enough for the largest valid body with some white space.
-    `holds_password`: the hash stored for an Idempotency-Key must not help to guess the password.
+    `holds_password`: the body contains a password, so the hash stored for an Idempotency-Key must not help to guess it.
     `most_values`, `most_containers`: maximum number of fields and items, and of lists and objects. The largest usual
     body, a link with ten rules for 300 countries each, has 3,100 values in 31 lists and objects.
     """
@@ -86,7 +86,7 @@ def optional_field(description: str | None = None, alias: str | None = None) -> 
     """Declare a field of a query or response that may be absent but is never null.
 
     Example: `cursor: str | None = optional_field()`. Pass `alias` if the field's name is a Python keyword. Fields of
-    request bodies do not need this function: there null means absent.
+    request bodies usually do not need this function, because null means absent there.
     """
     return Field(None, exclude_if=_is_none, json_schema_extra=_never_null, description=description, alias=alias)
 
@@ -118,7 +118,7 @@ def parsed(model: type[B], **fields: object) -> B:
 
 
 def parse_query(model: type[Q], parameters: Mapping[str, list[str]]) -> Q:
-    """Parse a query. Raises Invalid, including for repeated parameters."""
+    """Parse a query. Raises Invalid if a parameter is invalid or repeated."""
     twice = [name for name, values in parameters.items() if len(values) > 1]
     if twice:
         raise Invalid([Issue(_cut(name), "must not be repeated", "twice") for name in twice[:_MOST_ISSUES]])
@@ -139,7 +139,7 @@ _TOO_MANY_CONTAINERS = "has too many lists and objects"
 
 
 def _bounded(raw: bytes, model: type[Body]) -> bytes:
-    """Return the JSON if it is within all limits. Of a repeated field only the last is kept. Raises Invalid."""
+    """Return the JSON if it is within all limits. If a field is repeated, only the last one is kept. Raises Invalid."""
     if len(raw) > LARGE_BYTES:
         _check_marks(raw, model)
     try:
@@ -162,7 +162,7 @@ def _bounded(raw: bytes, model: type[Body]) -> bytes:
 
 
 def _check_marks(raw: bytes, model: type[Body]) -> None:
-    """Count the values of a large body by its punctuation before parsing. Raises Invalid.
+    """Reject a large body with too many values before parsing, by counting its punctuation. Raises Invalid.
 
     Parsing a MiB of empty lists would take 60 ms. Valid strings contain no escaped quotation mark, so splitting at
     quotation marks separates strings from structure.
@@ -182,7 +182,7 @@ def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-# Pydantic's error types with our message and code. Limits come from the error's context.
+# Our message and code for each of pydantic's error types. Limits come from the error's context.
 _TEXTS: Mapping[str, tuple[str, IssueCode]] = {
     "json_invalid": ("must be valid JSON", "not_json"),
     "missing": ("is required", "required"),

@@ -1,4 +1,4 @@
-"""/v1/sites: hosts whose pages are counted."""
+"""/v1/sites: hosts whose page views are counted."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class NewSite(Body):
     account_id: Id
     host: Host = Field(
         description="The apex of a zone of the account, or a host in the zone. The zone may be pending, and the DNS"
-        " record may be missing. The site's `warnings` then say what you have to do."
+        " record may be missing. In these cases, the site's `warnings` say what to do."
     )
     excluded_paths: ExcludedPaths = Field(
         (),
         description="Path prefixes of pages that are not counted. Non-ASCII characters and spaces are percent-encoded"
-        " as in browsers; the response has the encoded form. Default: `[]`.",
+        " as in browsers; the response contains the encoded form. Default: `[]`.",
     )
     respect_gpc: bool = Field(
         False, description="Do not count visitors whose browser sends `Sec-GPC: 1` or `DNT: 1`. Default: `false`."
@@ -46,7 +46,7 @@ class SiteChange(Body):
     most_bytes: ClassVar[int] = LARGE_BYTES
 
     excluded_paths: ExcludedPaths | None = Field(
-        None, description="The new paths, which replace all existing paths. `[]` removes them."
+        None, description="The new paths, which replace all existing paths. `[]` removes all paths."
     )
     respect_gpc: bool | None = None
 
@@ -55,7 +55,7 @@ class SiteQuery(Query):
     """Filters, order and page of a list of sites. A page has at most 1,000 sites."""
 
     account_id: Id | None = optional_field("Only sites of this account.")
-    q: Search = Field("", description="Only sites whose host contains this text, ignoring case.")
+    q: Search = Field("", description="Only sites whose host contains this text. Case is ignored.")
     order: SiteOrder = Field("oldest", description="Sort order: by creation time, or by `host`.")
     state: Literal["active", "deleted"] = Field(
         "active", description="`active` includes all sites that are not deleted, even if their routes are not active."
@@ -70,12 +70,12 @@ class SiteQuery(Query):
 
     @property
     def contains(self) -> tuple[str, ...]:
-        """The stored forms of `q` to search for."""
+        """The forms of `q` to search for in the store."""
         return search_forms(self.q)
 
 
 class Snippet(Answer):
-    """The code for the site's pages, in two forms. Put one of the two into each page."""
+    """The code for the site's pages, in two forms. Each page needs one of them."""
 
     inline: str = Field(description="A script element that contains the code.")
     script_tag: str = Field(description="A script element that loads the same code from the site's own host.")
@@ -83,7 +83,7 @@ class Snippet(Answer):
 
 
 class Retiring(Answer):
-    """A path from before a rotation. Its views are still counted."""
+    """A path from before a rotation. Until the time `until`, the worker still counts views that use it."""
 
     path: str
     until: Moment
@@ -102,16 +102,16 @@ class Site(Answer):
     respect_gpc: bool
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time from which all visitors get this version. Null if the worker does not have it yet, or"
-        " received it from a service older than version 0.8."
+        description="The time from which all visitors get this version. Null if the worker does not have this version"
+        " yet, or received it from a service older than version 0.8."
     )
     retiring: tuple[Retiring, ...] = Field(
-        description="Old paths whose views are still counted. A site has at most ten.",
+        description="Old paths at which views are still counted. A site can have at most ten.",
         json_schema_extra={"maxItems": 10},
     )
     error: ErrorObject | None
     warnings: tuple[ErrorObject, ...] = Field(
-        description="Problems at Cloudflare that prevent counting: `zone_not_active` and `dns_not_proxied`. When you"
+        description="Problems at Cloudflare that prevent counting: `zone_not_active` and `dns_not_proxied`. After you"
         " have fixed the cause of a warning, the service removes the warning within an hour, or immediately if you send"
         " `POST /v1/accounts/{id}/check`."
     )
@@ -167,7 +167,7 @@ class SiteList(Answer):
 
 
 class OneSite(Answer):
-    """A site after the request."""
+    """The site as it is after the request."""
 
     site: Site
 
@@ -218,7 +218,7 @@ CHANGE = Endpoint(
     tag="sites",
     action="site.change",
     summary="Change a site's exclusions",
-    description="The snippet stays the same. The worker has received the change when `config` is `synced`.",
+    description="The snippet stays the same. Once `config` is `synced`, the worker has received the change.",
     scopes=("sites",),
     body=SiteChange,
     answer=OneSite,
@@ -244,9 +244,9 @@ ROTATE = Endpoint(
     tag="sites",
     action="site.rotate",
     summary="Replace a site's path and snippet",
-    description="Views of pages with the old snippet are counted for 30 more days. `retiring` lists the old paths. If"
-    " it already contains ten paths, the response is `limit_reached`. The new snippet counts views as soon as `state`"
-    " is `active` and `config` is `synced`.",
+    description="Pages with the old snippet continue to count views for 30 days. `retiring` lists the old paths. If it"
+    " already contains ten paths, the response is `limit_reached`. The new snippet counts views as soon as `state` is"
+    " `active` and `config` is `synced`.",
     scopes=("sites",),
     body=NoBody,
     answer=OneSite,

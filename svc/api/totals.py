@@ -32,7 +32,7 @@ class Total(Answer):
 
 
 class Totals(Answer):
-    """Stored totals, oldest first. Days and hours without views, or that the worker has not sent yet, are absent."""
+    """Stored totals, oldest first. Days and hours are absent if they had no views or were not sent yet."""
 
     totals: tuple[Total, ...]
 
@@ -40,7 +40,7 @@ class Totals(Answer):
 _DESCRIPTION = (
     "The response is JSON, or CSV if the client prefers it. The service streams the response, so an interrupted"
     " response is incomplete. The service keeps daily totals permanently. It keeps hourly totals for 40 days, unless"
-    " the operator has set another time. This operation is not part of the original API specification."
+    " the operator has configured a different period. This operation is not part of the original API specification."
 )
 SITE = Endpoint(
     method="GET",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 MANIFEST, STORE, KEY = "manifest.json", "store.db", "vault.key"
-# The largest manifest or key file that is read.
+# Maximum size of a manifest or a key file.
 _SMALL_PART_BYTES = 1_000_000
 _CHUNK_BYTES = 1_048_576
 
@@ -44,7 +44,7 @@ class Part(_Shape):
 class Manifest(_Shape):
     """The contents of `manifest.json`.
 
-    `sealed`: the number of sealed tokens in the store. `opened`: how many of them the key opened.
+    `sealed`: the number of sealed tokens in the store. `opened`: the number of these tokens that the key opened.
     """
 
     format: Literal[1]
@@ -68,7 +68,7 @@ def can_be_replaced(file: Path) -> bool:
 
 
 def describe_part(source: Path | bytes) -> Part:
-    """Return the size and digest of the source. Raises OSError."""
+    """Return the size and SHA-256 digest of a file or of bytes. Raises OSError."""
     if isinstance(source, bytes):
         return Part(sha256=hashlib.sha256(source).hexdigest(), bytes=len(source))
     with source.open("rb") as file:
@@ -94,7 +94,8 @@ def write(out: IO[bytes], manifest: Manifest, sources: Mapping[str, Path | bytes
 def unpack(file: Path, store: Path) -> tuple[Manifest, bytes | None]:
     """Unpack the archive's store into the new file `store` (mode 0600) and compare every part with the manifest.
 
-    Returns the manifest, and the text of the key file or None if the backup has none. Raises BadBackup; OSError.
+    Returns the manifest and the content of the key file, which is None if the backup has no key. Raises BadBackup;
+    OSError.
     """
     try:
         with tarfile.open(file, mode="r:") as archive:
@@ -136,7 +137,8 @@ def _next_part(archive: tarfile.TarFile, name: str) -> tarfile.TarInfo:
     member = archive.next()
     if member is None:
         raise BadBackup(f"its part {name} is missing")
-    # Links, folders, devices and sparse files are rejected, because they could refer to other files or expand.
+    # Links, folders, devices and sparse files are rejected, because they could refer to other files, or grow when they
+    # are unpacked.
     if member.name != name or member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
         raise BadBackup(f"it contains something else in place of its part {name}")
     return member

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svc.config import Config
 
 _COPY = "backup.tar"
-# The copy that is made before a schema migration is a plain store without a manifest.
+# The first bytes of a plain store without a manifest, such as the copy that is made before a schema migration.
 _SQLITE = b"SQLite format 3\0"
 # The first bytes of compressed or encrypted backups, what they mean, and the command that unpacks them.
 _PACKED_FORMATS = {
@@ -44,8 +44,8 @@ _PACKED_FORMATS = {
 class VerifiedBackup:
     """A verified backup.
 
-    `manifest` is None for a plain copy of a store. `keys` is None for a backup without a key file. `opened`: how many
-    of the backup's sealed tokens the keys open.
+    `manifest` is None for a plain copy of a store. `keys` is None for a backup without a key file. `opened`: the
+    number of the backup's sealed tokens that the keys open.
     """
 
     manifest: Manifest | None
@@ -55,7 +55,7 @@ class VerifiedBackup:
 
 
 def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: bool) -> Manifest:
-    """Back up the store into `file`, which appears complete or not at all. A service may be running.
+    """Back up the store to `file`, which appears only once it is complete. The service can keep running.
 
     Raises ConfigError if there is no store or no key, the store is damaged, `file` exists and `replace` is False, the
     existing `file` is not a backup, or `file` cannot be written.
@@ -64,7 +64,7 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
         raise ConfigError(f"The file {file} exists already.")
     try:
         if file.exists() and not archive.can_be_replaced(file):
-            # The file may be the store itself, because FILE is easily mistaken for the source of the backup.
+            # The file may be the store itself, because users may mistake FILE for the file to back up.
             raise ConfigError(f"{file} exists and is not a backup, so it is not overwritten. Choose another file.")
         with _work_folder(file) as work:
             whole = work / "backup.tar"
@@ -80,7 +80,7 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
 
 
 def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:
-    """Write a backup to a stream. Needs space for a temporary copy, beside the store if it is SQLite.
+    """Write a backup to a stream. This requires disk space for a temporary copy, which is beside an SQLite store.
 
     Raises ConfigError like `backup`.
     """
@@ -111,11 +111,11 @@ def verify(source: Path | IO[bytes], folder: Path | None = None) -> VerifiedBack
 
 
 def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool) -> tuple[VerifiedBackup, str | None]:
-    """Replace the store with a backup and add the backup's key to the key file. No service may be running.
+    """Replace the store with a backup and add the backup's key to the key file. The service must be stopped.
 
     `source`: a file, or a stream, which is first copied beside the store. The backup is verified before anything
-    changes. If the process is killed at any time, either the old store or the new one remains. When the service starts
-    next, it reads the data that the backup lacks from every account's worker.
+    changes. If the process is killed at any time, either the old store or the new one remains. The next time that the
+    service starts, it reads data that the backup lacks from each account's worker.
     Returns the verified backup and the new location of the old store, which is None if there was no store. Raises
     BadBackup; ConfigError.
     """
@@ -150,7 +150,7 @@ def _display_name(source: Path | IO[bytes]) -> str:
 
 @contextmanager
 def _work_folder(file: Path) -> Iterator[Path]:
-    """Yield a private folder beside `file` that one process uses at a time. Files of a killed backup are removed."""
+    """Yield a private folder beside `file`, for one process at a time. Files of a killed backup are deleted first."""
     folder = file.with_name(f"{file.name}.part")
     folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as held:
@@ -242,7 +242,7 @@ def _count_opened(contents: Contents, keys: list[bytes]) -> int:
 
 
 def _add_keys(config: Config, verified: VerifiedBackup) -> None:
-    """Add the backup's keys to the end of the key file. New tokens are still sealed with its first key."""
+    """Add the backup's keys to the end of the key file. New tokens are still sealed with the file's first key."""
     with changing(config.vault.key_file):
         existing = _existing_keys(config)
         missing = [key for key in verified.keys or [] if key not in existing]

@@ -15,7 +15,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def edge_account_id(text: str) -> str:
-    """Check the ID of a Cloudflare account. Raises argparse.ArgumentTypeError."""
+    """Return the text if it is a valid Cloudflare account ID. Raises argparse.ArgumentTypeError."""
     if re.fullmatch(r"[0-9a-f]{32}", text) is None:
         raise argparse.ArgumentTypeError("must be a Cloudflare account ID (32 hexadecimal digits)")
     return text

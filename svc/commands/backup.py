@@ -66,7 +66,7 @@ def _backup(config: Config, arguments: argparse.Namespace) -> int:
 
 
 def _record(config: Config, manifest: Manifest, now: int) -> None:
-    """Record the time of the backup in the store, unless the store has an earlier schema."""
+    """Record the time of the backup in the store, unless the store still has an earlier schema."""
     import trio
 
     from svc.config import ConfigError
@@ -89,7 +89,7 @@ def _record(config: Config, manifest: Manifest, now: int) -> None:
 
 
 def _source(file: str) -> Path | IO[bytes]:
-    """Return the backup to read: a path, or standard input."""
+    """Return the backup to read: a path, or standard input if `file` is "-"."""
     if file != "-":
         return Path(file)
     if sys.stdin.isatty():

@@ -51,7 +51,7 @@ class Finding:
 
 _UNKNOWN_WORKERS = Finding("workers", "ok", "versions unknown, since the store was not read")
 _UNKNOWN_BACKUP = Finding("backup", "ok", "time of the last backup unknown, since the store was not read")
-# Daily backups are recommended.
+# An older backup fails the check, because daily backups are recommended.
 _OLD_BACKUP_MS = 2 * DAY_MS
 _UNKNOWN_EMAILS = Finding("emails", "ok", "queue length unknown, since the store was not read")
 
@@ -175,7 +175,7 @@ async def _workers(config: Config, store: Store) -> Finding:
 
 
 def _waiting(found: Backlog) -> Finding:
-    """Check the email queue. A queue alone is not a problem, because emails wait while the service is stopped."""
+    """Check the email queue. Waiting emails alone are not a problem: they wait while the service is stopped."""
     verdict: Verdict = "ok"
     text = "none queued"
     if found.queue.since is not None:
@@ -214,8 +214,8 @@ def _address(config: Config) -> Finding:
 def _metrics(config: Config) -> Finding:
     """Check that the metrics cannot be read from other networks.
 
-    A public address is a failure. Binding to all addresses is only a warning, because it is usual in a container, where
-    the published port decides who has access.
+    A public address is a failure. Binding to all addresses is only a warning, because it is common in containers,
+    where the published port determines who has access.
     """
     bind = config.metrics.bind
     if not bind:

@@ -18,11 +18,11 @@ from svc.config import load
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Values by section and name of the setting, as in the file.
+# The value of each setting, by the section and name that it has in the file.
 Value = str | int | float | list[str]
 Answers = dict[tuple[str, str], Value]
 
-# The template: in the package of an installation, or at the top of a checkout.
+# Possible paths of the template: in an installed package, or at the top of a checkout.
 _TEMPLATES = [Path(__file__).parents[1] / "config.toml", Path(__file__).parents[2] / "config.toml"]
 _SETTING = re.compile(r"(\w+) = (.*?)(\s+#.*)?")
 _HEAD = """\
@@ -58,7 +58,7 @@ def read(path: Path) -> Answers:
     """Return the settings in a configuration file. Raises ConfigError if the file is not valid."""
     load(path, {})
     file = tomllib.loads(path.read_text("utf-8-sig"))
-    # Accept the program's own name of a setting as well, if it differs.
+    # Also accept the name that a setting has in the program, if it differs.
     names = {("mail", "sender"): "from"}
     return {
         (section, names.get((section, key), key)): value
@@ -75,8 +75,8 @@ def _toml(value: Value) -> str:
 def write(path: Path, text: str, owner: os.stat_result) -> None:
     """Write a file atomically, readable only by its owner.
 
-    An existing file keeps its owner and group, and its group can still read it if it could before. A new file gets the
-    owner `owner` if we have permission to set it. Raises OSError.
+    An existing file keeps its owner and group. If the group can read it, that permission is kept too. A new file gets
+    the owner and group of `owner` if the process has permission to set them. Raises OSError.
     """
     was = path.stat() if path.exists() else None
     mode = 0o600 | (was.st_mode & stat.S_IRGRP if was else 0)
@@ -96,7 +96,7 @@ def has_exposed_password(path: Path) -> bool:
 
 @contextmanager
 def as_owner(owner: os.stat_result) -> Iterator[None]:
-    """Act as the owner of a folder if we are root, because the service cannot open files that root creates there."""
+    """If this process is root, act as the owner of a folder: the service cannot open files that root creates there."""
     if os.geteuid() != 0 or owner.st_uid == 0:
         yield
         return

@@ -84,7 +84,11 @@ def _bind(path: Path | None, environ: Mapping[str, str]) -> str:
 
 
 def _ask(url: str) -> None:
-    """Request /healthz. Raises OSError or HTTPException without a response of 200; ValueError if not an http(s) URL."""
+    """Request /healthz.
+
+    Raises OSError or HTTPException if the request fails or the response is not 200; ValueError if `url` is not an http
+    or https URL.
+    """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must be an http or https address")

@@ -1,4 +1,4 @@
-"""Print to standard output: escape control characters and ignore a closed pipe."""
+"""Helpers for command output: replace control characters, format plurals, and ignore a closed pipe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def printable(text: str, most: int = 60) -> str:
-    """Return up to `most` characters of a text from a file, with characters that could control a terminal replaced."""
+    """Return the first `most` characters of a text. Characters that could control a terminal are replaced."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[:most])
 
 
@@ -23,7 +23,7 @@ def plural(count: int, noun: str) -> str:
 
 @contextmanager
 def ignoring_closed_pipe() -> Iterator[None]:
-    """Ignore a reader that closes the pipe while the block writes, and discard the remaining output."""
+    """If the reader closes the pipe while the block is writing, discard the remaining output instead of raising."""
     try:
         yield
     except BrokenPipeError:

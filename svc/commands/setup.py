@@ -70,7 +70,7 @@ class _Dialogue:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._given = arguments
         self._path = (arguments.config or Path("config.toml")).absolute()
-        # Start with the settings of an existing configuration, so that settings that are not asked for are kept.
+        # Begins with the settings of an existing configuration, so that settings without a question are kept.
         self._answers: Answers = {}
         self._has_smtp = False
 
@@ -258,7 +258,7 @@ class _Dialogue:
         return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()
 
     def _next(self, folder: Path, uid: int) -> list[str]:
-        """Return the next steps as commands. If we are root, they run as the owner of the data folder."""
+        """Return the next steps as commands. If this process is root, they run as the owner of the data folder."""
         option = config_option(self._given.config)
         as_user = ""
         if os.geteuid() == 0 and uid != 0:
@@ -279,7 +279,7 @@ class _Dialogue:
     def _ask(
         self, question: str, offered: str, check: Callable[[str], None] = lambda _: None, *, secret: bool = False
     ) -> str:
-        """Ask until the answer is valid. An empty answer means the default, `offered`."""
+        """Ask until the answer is valid, and return it. An empty answer means the default, `offered`."""
         if self._given.yes:
             check(offered)
             return offered
@@ -332,9 +332,9 @@ class _Dialogue:
 
 
 def _move_path(path: str, before: Path | None, folder: Path) -> str:
-    """Move a path from the folder `before` to `folder`.
+    """Return the path that a file in the folder `before` will have in `folder`.
 
-    Other paths stay unchanged, as do all paths if `before` is None.
+    Paths outside `before` are returned unchanged. If `before` is None, so are all paths.
     """
     absolute = Path(path).absolute()
     if not path or before is None or not absolute.is_relative_to(before):

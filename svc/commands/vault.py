@@ -43,7 +43,7 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
     drop = arguments.drop_old
 
     async def run() -> tuple[int, int]:
-        # Exclusive access to the store, so that no service encrypts with a key that is being removed.
+        # To remove keys, open the store exclusively, so that no service encrypts with a key that is being removed.
         async with open_store(config.store, serving=drop, as_is=True) as store:
             keys = read_keys(path)
             if not drop:
@@ -69,10 +69,10 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
 
 
 async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
-    """Re-encrypt tokens that use an older key with the first key, in one transaction each.
+    """Re-encrypt all tokens that use an older key with the first key. Each token has a separate transaction.
 
-    Return the number of re-encrypted tokens, and the number of tokens that no key decrypts. Can be repeated after an
-    interruption.
+    Return the number of re-encrypted tokens, and the number of tokens that no key decrypts. After an interruption, the
+    call can be repeated.
     """
     from svc.security.vault import Vault
     from svc.store.working_tokens import reseal, sealed_tokens

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str = "") -> list[str]:
     """Return four lines: where the service runs, what it needs for production, how to add a user, and the web address.
 
-    `url`: the address that the service listens on. `base_url`: the public URL. `web`: True if the web application was
-    built. `option`: the option that makes commands use the same configuration.
+    `url`: the address on which the service listens. `base_url`: the public URL. `web`: True if the web application was
+    built. `option`: the command-line option with which other commands use the same configuration.
     """
     key_file = config.vault.key_file.absolute()
     missing = []

@@ -1,1 +1,1 @@
-"""The client of Cloudflare's API, with a module per area. No other package sends HTTP requests."""
+"""The client for Cloudflare's API, with one module per area of the API. No other package sends HTTP requests."""

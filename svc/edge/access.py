@@ -1,6 +1,7 @@
 """API calls for one Cloudflare account with one token, including retries and paging.
 
-The functions of tokens, zones, workers, d1, routes and analytics take an Access, which `Edge.access` creates.
+`Edge.access` creates an Access. The functions in tokens, zones, workers, d1, routes and analytics take it as an
+argument.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Files = dict[str, tuple[str | None, bytes, str]]
 
 PAGE_SIZE = 50  # Cloudflare docs: 5 to 50 for zones
 MAX_PASSES = 4
-# If the answer to a change was lost, the change may still take effect later. After this time, a query shows the final
+# If the response to a change was lost, the change may still take effect later. After this time, a query shows the final
 # state.
 LATE_MS = 3_600_000
 
@@ -45,10 +46,10 @@ class Exchange:
     """A request to the API.
 
     `path`: relative to the API's base URL.
-    `files`: multipart form parts as (file name, content, content type).
-    `repeatable`: the request is idempotent.
-    `graphql`: a GraphQL query, whose response has no envelope.
-    `gone`: the product's numeric codes for an object that does not exist.
+    `files`: multipart form parts, by name, as (file name, content, content type).
+    `repeatable`: True if the request is idempotent.
+    `graphql`: True for a GraphQL query. Its response has no envelope.
+    `gone`: Cloudflare's numeric codes for an object that does not exist. Each product has its own codes.
     """
 
     method: str
@@ -63,9 +64,10 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Bearer:
-    """The account and token of a call. `user_id`: the user whose share of concurrent calls it uses, if any.
+    """The account and token of a call.
 
-    `awaited`: a user is waiting for the call, so it can use the token's full rate limit (see pace.py).
+    `user_id`: the user whose concurrency limit the call counts towards, if any.
+    `awaited`: True if a user is waiting for the call. The call can then use the token's full rate limit (see pace.py).
     """
 
     edge_account_id: str
@@ -80,7 +82,10 @@ class Client(Protocol):
     retry: Retry
 
     async def try_once(self, bearer: Bearer, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:
-        """Return the envelope and its `result` as a `shape`, or the failure. Does not raise errors of the API."""
+        """Send the request once. Return the envelope and its `result` parsed as `shape`, or the failure.
+
+        Does not raise API errors.
+        """
         raise NotImplementedError
 
 
@@ -98,15 +103,15 @@ class Access:
         return f"Access({self.edge_account_id!r})"
 
     def settling(self, seconds: float) -> Access:
-        """Return an access for a token that was just created. For `seconds`, it retries after 401 and 403.
+        """Return an Access for a token that was just created. For `seconds`, it retries calls after 401 and 403.
 
-        New tokens can take about a minute to work everywhere (Cloudflare user reports). With other tokens, calls are
-        retried only a few times after 401 and 403; see answers.CREDENTIAL_WAITS.
+        Cloudflare users report that a new token can take about a minute to work everywhere. With other tokens, calls
+        are retried only a few times after 401 and 403; see answers.CREDENTIAL_WAITS.
         """
         return Access(self._client, self._bearer, trio.current_time() + seconds)
 
     def awaited(self) -> Access:
-        """Return an access for a request that a user is waiting for. Its calls can use the reserved quota."""
+        """Return an Access for a request that a user is waiting for. Its calls can use the reserved quota."""
         return Access(self._client, replace(self._bearer, awaited=True), self._settling_until)
 
     async def call(
@@ -120,18 +125,24 @@ class Access:
         files: Files | None = None,
         repeatable: bool,
     ) -> T:
-        """Return the `result` of a call. Raises EdgeRefused, EdgeUnavailable; EdgeUnknown if not `repeatable`."""
+        """Return the `result` of a call.
+
+        Raises EdgeRefused and EdgeUnavailable, and also EdgeUnknown if the call is not `repeatable`.
+        """
         _, result = await self._result(shape, Exchange(method, path, query, body, files, repeatable))
         return result
 
     async def graphql(self, shape: type[T], query: str, variables: dict[str, object]) -> T:
-        """Return the `data` of a GraphQL query. Raises EdgeRefused (even if only a part failed), EdgeUnavailable."""
+        """Return the `data` of a GraphQL query.
+
+        Raises EdgeUnavailable, and EdgeRefused even if only part of the query failed.
+        """
         body = {"query": query, "variables": variables}
         _, data = await self._result(shape, Exchange("POST", "/graphql", body=body, graphql=True))
         return data
 
     async def get(self, shape: type[T], path: str, query: Query | None = None) -> T:
-        """GET an object that must exist. Raises EdgeRefused, EdgeUnavailable (for a 404 as well)."""
+        """GET an object that must exist. Raises EdgeRefused, or EdgeUnavailable (including for a 404)."""
         return await self.call(shape, "GET", path, query=query, repeatable=True)
 
     async def find(self, shape: type[T], path: str, gone: Codes) -> T | None:
@@ -146,7 +157,7 @@ class Access:
         return found
 
     async def delete(self, path: str, gone: Codes) -> bool:
-        """DELETE an object. Return False if it did not exist, or if an earlier, unanswered attempt deleted it.
+        """DELETE an object. Return False if it did not exist, or if an earlier attempt without a response deleted it.
 
         `gone`: as in `find`. Raises EdgeRefused, EdgeUnavailable.
         """
@@ -157,10 +168,10 @@ class Access:
         return True
 
     async def collect(self, item: type[T], path: str, query: Query, limit: int | None = None) -> list[T]:
-        """Return all items of a paged list without duplicates, or the first `limit`.
+        """Return all items of a paged list without duplicates, or the first `limit` items.
 
-        If the list changes between two pages, an item can be skipped. As long as the reported total shows that items
-        are missing, the list is read again, until a pass finds no new items. Raises EdgeRefused, EdgeUnavailable.
+        If the list changes while it is being read, an item can be skipped. If the reported total shows that items are
+        missing, the list is read again until a pass finds no new items. Raises EdgeRefused, EdgeUnavailable.
         """
         found: dict[T, None] = {}
         for _ in range(MAX_PASSES):
@@ -203,11 +214,11 @@ class Access:
         raise outcome.error
 
     async def _judged(self, refused: EdgeError, exchange: Exchange) -> EdgeError:
-        """Return the error for a refused credential, after checking the token itself.
+        """Check the token itself after a refused credential, and return the error.
 
-        Cloudflare's codes are ambiguous: 403/10000 means an invalid token or a missing permission. 403/9109 can mean a
-        missing zone as well. `revoked` means that Cloudflare reports the token as disabled or expired. `token_refused`
-        means that Cloudflare rejects the token, which may be deleted or still valid.
+        Cloudflare's codes are ambiguous: 403/10000 means an invalid token or a missing permission. 403/9109 can also
+        mean a missing zone. `revoked` means that Cloudflare reports the token as disabled or expired. `token_refused`
+        means that Cloudflare rejects the token, which may have been deleted or may still be valid.
         """
         verify_path = f"{self.account_path}/tokens/verify"
         if exchange.path == verify_path:

@@ -1,9 +1,9 @@
 """An account's daily usage from Cloudflare's GraphQL analytics.
 
-The datasets are `adaptive`: their figures can be estimates from samples, even for small accounts, as users of
-Cloudflare have reported. Each figure is therefore read with its confidence interval (Cloudflare docs:
-graphql-api/features/confidence-intervals). Days without usage have no row. Requests and database rows are separate
-queries, so that a failing dataset does not affect the other.
+The datasets are `adaptive`: their figures can be estimates from samples. Cloudflare users report that this happens even
+for small accounts. Each figure is therefore read with its confidence interval (Cloudflare docs:
+graphql-api/features/confidence-intervals). Days without usage have no row. Requests and database rows are read with
+separate queries, so that one still works if the other's dataset fails.
 
 All functions raise EdgeUnavailable, and EdgeRefused if a permission is missing or a dataset is unknown.
 """
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 # Four full weeks. Cloudflare keeps figures for 31 days (docs: d1/observability/metrics-analytics).
 DAYS_AVAILABLE = 28
-# There is usually one row per day, but datasets may split a day into several rows. The API allows up to 10,000.
+# There is usually one row per day, but datasets may split a day into several rows. The API allows up to 10,000 rows.
 _ROWS = 1_000
 _FILTER = f"limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last"
-# Far above real figures. The sum of thousands of such figures still fits into the integers of the store and all
+# Far above real figures. The sum of thousands of these figures still fits into the integers of the store and all
 # clients.
 _MOST = 10**15
 _INTERVAL = "{ estimate lower upper }"
@@ -66,9 +66,9 @@ _DATABASES = f"""query Databases($account: String!, $database: String!, $first: 
 
 @dataclass(frozen=True)
 class DatabaseDays:
-    """Rows read and written by all databases of the account, and the size of one database, by day.
+    """Rows read and written by all of the account's databases, and the size of one database, by day.
 
-    Days without a known size are absent.
+    `sizes` omits days without a known size.
     """
 
     reads: tuple[Figure, ...]
@@ -165,7 +165,7 @@ class _Databases(Shape):
 
 
 async def request_days(access: Access, first_day: int, last_day: int) -> tuple[Figure, ...]:
-    """Return the requests to all workers of the account for each day from first to last, inclusive."""
+    """Return the number of requests to all of the account's workers for each day from first to last, inclusive."""
     data = await access.graphql(_Requests, _REQUESTS, _variables(access, first_day, last_day))
     _check_visible(data.viewer.accounts)
     return _by_day(
@@ -182,8 +182,8 @@ async def request_days(access: Access, first_day: int, last_day: int) -> tuple[F
 async def script_requests(access: Access, script: str, day: int) -> Figure | None:
     """Return the number of requests to one worker on a day (day number), including cron runs.
 
-    Returns None if there is no row. The number is then unknown, because a worker with a cron trigger has requests every
-    day.
+    Returns None if there is no row for that day. The number is then unknown rather than 0, because a worker with a cron
+    trigger has requests every day.
     """
     variables = _variables(access, day, day) | {"script": script}
     data = await access.graphql(_Script, _SCRIPT, variables)
@@ -197,7 +197,10 @@ async def script_requests(access: Access, script: str, day: int) -> Figure | Non
 
 
 async def database_days(access: Access, database_id: str, first_day: int, last_day: int) -> DatabaseDays:
-    """Return the rows of all databases for each day from first to last, inclusive, and the size of one database."""
+    """Return the account's usage for each day from first to last, inclusive.
+
+    The rows are those of all databases; the size is that of the database `database_id`.
+    """
     variables = _variables(access, first_day, last_day) | {"database": database_id}
     data = await access.graphql(_Databases, _DATABASES, variables)
     _check_visible(data.viewer.accounts)
@@ -220,7 +223,10 @@ def _variables(access: Access, first_day: int, last_day: int) -> dict[str, objec
 
 
 def _check_visible(accounts: Sequence[object]) -> None:
-    """Raise EdgeRefused if the response omits the account. Users report that this happens without permission."""
+    """Raise EdgeRefused if the response omits the account.
+
+    Cloudflare users report that this happens if the token lacks a permission.
+    """
     if not accounts:
         raise EdgeRefused("cloudflare_error", "Cloudflare's analytics returned no data for this account.")
 

@@ -1,4 +1,4 @@
-"""Interpretation of responses from Cloudflare's API: result or failure, and whether and when to retry. No I/O."""
+"""Classify responses from Cloudflare's API as results or failures, and decide about retries. No I/O."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, StringCo
 from svc.clock import epoch_ms
 from svc.errors import CATALOGUE, Code, EdgeError, EdgeGone, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
-# Which failed calls can be retried. never: the call would be refused again. always: nothing was done. repeatable: the
-# call may have been carried out, so only idempotent calls are retried. credential: nothing was done; there are a few
-# retries, or more while the token is new.
+# Which failed calls can be retried:
+# - never: the call would be refused again.
+# - always: the call had no effect.
+# - repeatable: the call may have taken effect, so only idempotent calls are retried.
+# - credential: the call had no effect. It is retried a few times, or more often while the token is new.
 Repeat = Literal["never", "always", "repeatable", "credential"]
 
 MESSAGE_CHARS = 500  # maximum length of Cloudflare's message in an error
 
 LONGEST_WAIT_S = 4.0
 LONGEST_SETTLING_WAIT_S = 15.0
-# Waits before retrying a refused credential, as multiples of the first wait: 1, 4 and 10 s by default. Cloudflare
-# occasionally refuses valid tokens (user reports of 10000 and 7403), and users must not see these refusals.
+# Delays before retrying after a refused credential, as multiples of the first wait: 1, 4 and 10 s by default.
+# Cloudflare occasionally refuses valid tokens (user reports of 10000 and 7403), and users must not see these refusals.
 CREDENTIAL_WAITS = (4, 16, 40)
-# Cloudflare blocks a token for five minutes after it exceeds its limit. Only shorter waits are worth a retry here.
+# If a token exceeds its rate limit, Cloudflare blocks it for five minutes. Calls are retried only after shorter waits.
 LONGEST_THROTTLE_S = 5.0
 
 # Cloudflare docs: Workers error codes. wrangler maps the codes 7502 and 7404 for D1.
@@ -37,12 +39,12 @@ _REFUSALS: dict[int, Code] = {
     10072: "cron_limit",
 }
 _DEAD_TOKEN = frozenset({1000, 9109})
-# HTTP 403 usually means a refused credential: an invalid token, a missing permission, or no apparent reason. Each
-# product has its own code for it (10000, 7403, 10023 …). The exceptions are the codes above and this one: the policies
-# of a new token cannot be granted.
+# HTTP 403 usually means a refused credential, because of an invalid token, a missing permission, or no apparent reason.
+# Each product has its own code for this (10000, 7403, 10023 …). The exceptions are the codes above, and 1001, which
+# means that the calling token cannot grant a new token's policies.
 _FORBIDDEN_FOR_ANOTHER_REASON = frozenset({1001})
 _CONCURRENT_CHANGE = 10035  # Cloudflare docs: wait and retry
-# Messages of transient failures, with any status (Cloudflare docs: D1 "debug", Workers 10021).
+# Messages of transient failures, regardless of the HTTP status (Cloudflare docs: D1 "debug", Workers 10021).
 _TRANSIENT_TEXTS = (
     "failed to generate",
     "D1 DB is overloaded",
@@ -65,9 +67,9 @@ _HTTP_TIMEOUT, _HTTP_THROTTLED, _HTTP_FAILED = 408, 429, 500
 
 
 class DailyLimit(EdgeUnavailable):
-    """The account has used up its free D1 rows for this UTC day. Nothing was done, and retries fail until midnight.
+    """The account has used up its free D1 rows for this UTC day.
 
-    `rows`: the limit that was reached, "read" or "write".
+    The call had no effect, and retries fail until midnight. `rows`: the limit that was reached, "read" or "write".
     """
 
     def __init__(self, rows: Literal["read", "write"], *, remote_status: int, remote_code: int) -> None:
@@ -80,7 +82,7 @@ class DailyLimit(EdgeUnavailable):
 
 
 class Blocked(EdgeRefused):
-    """The firewall of Cloudflare's API blocked the body as an attack. The same body will be blocked again.
+    """The firewall of Cloudflare's API blocked the request body as an attack. It will block the same body again.
 
     `ray_id` identifies the request for Cloudflare's support.
     """
@@ -92,7 +94,7 @@ class Blocked(EdgeRefused):
 
 
 class Shape(BaseModel):
-    """Base of the models for responses. Models ignore unused fields, and their errors do not show invalid values."""
+    """The base class of response models. They ignore unknown fields, and their errors do not show invalid values."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -129,7 +131,7 @@ class PageInfo(Shape):
 
 
 class Envelope(Shape):
-    """The v4 envelope of all responses except GraphQL's."""
+    """The v4 envelope that all responses have, except those of GraphQL."""
 
     success: bool
     errors: list[_Error] | None = None
@@ -154,7 +156,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True)
 class Failed:
-    """A failed call, and whether it can be retried. `wait_s`: the wait that Cloudflare requested."""
+    """A failed call, and whether it can be retried. `wait_s`: the delay that Cloudflare requested, if any."""
 
     error: EdgeError
     repeat: Repeat
@@ -165,9 +167,9 @@ class Failed:
 class Retry:
     """The retry policy of one call, with its attempts so far.
 
-    `most`: maximum number of retries after failures.
-    `first_wait_s`: wait before the first retry; it doubles with each further retry.
-    `failures`, `refusals`: failed attempts so far, and attempts whose credential was refused.
+    `most`: the maximum number of retries after failures.
+    `first_wait_s`: the delay before the first retry. It doubles with each retry.
+    `refusals`: the number of attempts with a refused credential; `failures`: the number of other failed attempts.
     """
 
     most: int
@@ -176,18 +178,18 @@ class Retry:
     refusals: int = 0
 
     def counted(self, failed: Failed) -> Retry:
-        """Return the policy after a failed attempt."""
+        """Return a copy of the policy that includes a failed attempt."""
         if failed.repeat == "credential":
             return replace(self, refusals=self.refusals + 1)
         return replace(self, failures=self.failures + 1)
 
     def wait_s(self, failed: Failed, *, repeatable: bool, settling_s: float, jitter: float) -> float | None:
-        """Return the seconds until the next attempt, or None to give up.
+        """Return the number of seconds until the next attempt, or None to give up.
 
-        `repeatable`: the call is idempotent.
-        `settling_s`: remaining time in which the token may be refused because it is new; 0 or less means no time.
-        `jitter`: factor for waits that Cloudflare did not request. It prevents calls that failed together from retrying
-        together.
+        `repeatable`: True if the call is idempotent.
+        `settling_s`: the remaining time in which the token may be refused because it is new; 0 or less if it is old.
+        `jitter`: a factor for delays that Cloudflare did not request. It prevents calls that failed at the same time
+        from being retried at the same time.
         """
         if failed.repeat == "credential":
             if settling_s > 0:
@@ -213,11 +215,11 @@ def read(
 ) -> Envelope | Failed:
     """Return the envelope of a successful response, or the failure.
 
-    `repeatable`: the call is idempotent. For other calls, a failure with an unknown outcome is EdgeUnknown.
-    `secret`: removed from Cloudflare's message.
-    `graphql`: the response has no v4 envelope.
-    `gone`: the numeric codes that, with a 404, mean that the object does not exist (EdgeGone). Other 404s are
-    inconclusive.
+    `repeatable`: True if the call is idempotent. For other calls, a failure with an unknown outcome is EdgeUnknown.
+    `secret`: the text to remove from Cloudflare's message.
+    `graphql`: True if the response has no v4 envelope.
+    `gone`: the numeric codes that, in a 404 response, mean that the object does not exist (EdgeGone). Other 404
+    responses are inconclusive.
     """
     status = answer.status
     try:
@@ -262,14 +264,14 @@ def read(
 
 
 def no_answer(what: str, *, sent: bool, repeatable: bool) -> Failed:
-    """Return the failure for a call without a response. `sent`: the request may have reached Cloudflare."""
+    """Return the failure for a call without a response. `sent`: True if the request may have reached Cloudflare."""
     if sent:
         return _unclear(what, 0, _Error(), None, repeatable=repeatable)
     return Failed(EdgeUnavailable(f"{what}."), "always")
 
 
 def too_large(status: int, *, repeatable: bool) -> Failed:
-    """Return the failure for a response above our size limit. For a change, the outcome is unknown."""
+    """Return the failure for a response above our size limit. If the call is not idempotent, its outcome is unknown."""
     text = "Cloudflare's response is too large."
     if repeatable:
         return Failed(EdgeRefused("cloudflare_error", text, remote_status=status), "never")
@@ -277,14 +279,14 @@ def too_large(status: int, *, repeatable: bool) -> Failed:
 
 
 def unreadable(problem: ValidationError, status: int, *, repeatable: bool) -> Failed:
-    """Return the failure for a result of an unknown form. The message names the fields, never their values."""
+    """Return the failure for a result in an unknown format. The message names the fields, but not their values."""
     places = sorted({".".join(str(part) for part in issue["loc"]) for issue in problem.errors(include_input=False)})
     what = f"Cloudflare's response has an unknown format at {', '.join(places[:5])}"
     return _unclear(what, status, _Error(), None, repeatable=repeatable)
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """Parse Retry-After in seconds. Return None if it is absent or a date, which Cloudflare does not send."""
+    """Parse a Retry-After header as seconds. Return None if it is absent or a date, which Cloudflare does not send."""
     try:
         value = float(retry_after or "")
     except ValueError:

@@ -1,7 +1,7 @@
-"""The HTTP client for Cloudflare's API: sends a request once, and reads the response.
+"""The HTTP client for Cloudflare's API. It sends each request once; `access.py` retries.
 
-`open_edge` owns the connections; `Edge.access` binds them to one account and token. Tokens never appear in a repr, a
-log or an error.
+`open_edge` opens the connection pool, and `Edge.access` binds it to one account and token. Tokens never appear in a
+repr, a log or an error.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# httpcore #1093: a request that is cancelled while the pool is contended leaks its slot permanently. Calls therefore
-# wait for a slot of `Shares`, never for the pool.
+# httpcore #1093: a request that is cancelled while it is waiting for the pool leaks its slot permanently. Calls
+# therefore wait for a slot in `Shares`, and never for the pool.
 POOL_MARGIN = 8
 FIRST_WAIT_S = 0.25
 # Customers can put anything into their databases, so the memory for a response must be limited.
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 _HTTP_THROTTLED = 429
 
-# Characters allowed in a header. Tokens with other characters are not sent, because httpx would quote them in its error
-# message.
+# The characters that are allowed in a header. A token with any other character is not sent, because httpx would quote
+# the token in its error message.
 _TOKEN = re.compile(r"[\x21-\x7e]{1,1024}")
 
 
 class Edge:
-    """The client of Cloudflare's API with a connection pool. Created by open_edge."""
+    """The client for Cloudflare's API, with a connection pool. Use open_edge to create one."""
 
     def __init__(self, config: EdgeConfig, client: httpx.AsyncClient, first_wait_s: float, metrics: Metrics) -> None:
         self._client = client
@@ -64,7 +64,7 @@ class Edge:
         metrics.at_scrape(self._show_load)
 
     def access(self, edge_account_id: str, token: str, user_id: int | None = None) -> Access:
-        """Return an Access to the account with this token. Its calls use the user's share of concurrent calls."""
+        """Return an Access to the account with this token. Its calls count towards the user's concurrency limit."""
         return Access(self, Bearer(edge_account_id, SecretStr(token), user_id))
 
     async def try_once(self, bearer: Bearer, shape: type[T], exchange: Exchange) -> tuple[Envelope, T] | Failed:
@@ -99,7 +99,10 @@ class Edge:
             return unreadable(problem, answer.status, repeatable=exchange.repeatable)
 
     async def _answer(self, bearer: Bearer, exchange: Exchange, call: _Call) -> HttpAnswer | Failed:
-        """Wait for a slot, then send and receive. `timeout_s` applies to each of the two."""
+        """Wait for a slot, then send the request and receive the response.
+
+        `timeout_s` applies to the wait and, separately, to the exchange.
+        """
         began = False
         asked_at = trio.current_time()
         with trio.move_on_after(self._timeout_s) as deadline:
@@ -151,8 +154,8 @@ class Edge:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > MAX_ANSWER_BYTES:
-                    # Close the response to make the loop raise. A `break` would leave httpx's nested async generators
-                    # unfinished, and Trio warns about each.
+                    # Close the response to make the loop raise an error. A `break` would leave httpx's nested async
+                    # generators unfinished, and Trio warns about each of them.
                     await response.aclose()
         except httpx.TransportError:
             if len(body) <= MAX_ANSWER_BYTES:
@@ -168,7 +171,7 @@ class Edge:
 
 @dataclass
 class _Call:
-    """An attempt, for the metrics: when it was sent (None if it was not sent), and its outcome."""
+    """The time at which an attempt was sent (None if it was not sent) and its outcome, for the metrics."""
 
     sent_at: float | None = None
     outcome: str = "cancelled"
@@ -188,7 +191,10 @@ def _outcome(tried: object) -> str:
 
 
 class WholeBody(httpx.AsyncByteStream):
-    """A request body in one chunk. Trio warns about httpx's own async generator when a call is cancelled."""
+    """A request body in one chunk.
+
+    Replaces httpx's async generator, because Trio warns about that generator when a call is cancelled.
+    """
 
     def __init__(self, content: bytes) -> None:
         self._chunks = [content]
@@ -206,15 +212,15 @@ class WholeBody(httpx.AsyncByteStream):
 async def open_edge(
     config: EdgeConfig, *, first_wait_s: float = FIRST_WAIT_S, metrics: Metrics | None = None
 ) -> AsyncIterator[Edge]:
-    """Open the client for the duration of the block. `first_wait_s`: wait before the first retry."""
+    """Open the client for the duration of the block. `first_wait_s`: the delay before the first retry."""
     limits = httpx.Limits(
         max_connections=config.concurrency + POOL_MARGIN,
         max_keepalive_connections=config.concurrency,
         keepalive_expiry=15,
     )
     client = httpx.AsyncClient(
-        # Ignore proxies and .netrc of the environment. No redirects, which could send the token elsewhere. No cookies,
-        # which would be shared between accounts.
+        # Ignore the environment's proxies and .netrc. Do not follow redirects, which could send the token elsewhere. Do
+        # not store cookies, because accounts would share them.
         timeout=httpx.Timeout(config.timeout_s, connect=min(config.timeout_s, 5)),
         limits=limits,
         verify=trusted(),

@@ -1,4 +1,4 @@
-"""D1 databases over REST, for setup, configuration and report reads. The worker itself uses its binding.
+"""D1 databases over the REST API, for setup, configuration and reports. The worker itself uses its binding.
 
 All functions raise EdgeRefused and EdgeUnavailable. Functions whose calls are never retried also raise EdgeUnknown.
 """
@@ -26,7 +26,7 @@ Parameter = str | int | None
 
 @dataclass(frozen=True)
 class Database:
-    """A database. `created_at` is epoch ms; `size_bytes` is its current size, or None if unknown."""
+    """A D1 database. `created_at` is in epoch ms. `size_bytes` is the current size, or None if unknown."""
 
     id: str
     name: str
@@ -36,7 +36,7 @@ class Database:
 
 @dataclass(frozen=True)
 class StatementResult:
-    """A statement's result rows, its cost in the account's daily rows, and the size of the database afterwards."""
+    """A statement's result rows, the rows it used of the account's daily limits, and the database size afterwards."""
 
     rows: list[Mapping[str, Any]]
     rows_read: int
@@ -73,7 +73,7 @@ def _path(access: Access) -> str:
 
 
 async def find(access: Access, name: str) -> Database | None:
-    """Return the database with exactly this name, or None. (The API's parameter `name` is a substring search.)"""
+    """Return the database with exactly this name, or None. (The API's `name` parameter searches for a substring.)"""
     for found in await access.collect(_Listed, _path(access), {"name": name}):
         if found.name == name and found.uuid is not None:
             return await get(access, found.uuid)
@@ -90,7 +90,7 @@ async def get(access: Access, database_id: str) -> Database | None:
 
 
 async def create(access: Access, name: str, location: Location | None = None) -> Database:
-    """Create a database. By default Cloudflare chooses a location near the caller, the service. Never retried.
+    """Create a database. By default, Cloudflare chooses a location near the service. The call is never retried.
 
     Raises EdgeRefused name_taken if a database with this name exists.
     """
@@ -105,8 +105,8 @@ async def query(
 ) -> list[StatementResult]:
     """Run statements as one batch, which is one transaction. All statements must be idempotent.
 
-    Parameters are sent as text, so use CAST where the type matters. Also raises DailyLimit, a subclass of
-    EdgeUnavailable.
+    The API sends parameters as text, so statements must use CAST where the type matters. Also raises DailyLimit, a
+    subclass of EdgeUnavailable.
     """
     batch = [{"sql": sql, "params": list(parameters)} for sql, parameters in statements]
     found = await access.call(

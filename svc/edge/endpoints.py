@@ -1,4 +1,4 @@
-"""Classification of API paths into areas, for the metrics."""
+"""Classify API paths by area, for the metrics."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Client-side rate limits for Cloudflare's API, per token and for the service's IP address.
 
 Cloudflare allows 1,200 calls per token in five minutes, and then blocks the token for five minutes. It allows 200 calls
-per second and IP address (docs: fundamentals/api/reference/limits). Cloudflare counts each account-owned token
-separately, but all tokens of a user together. Counts are kept in memory, so after a restart the window is empty, and a
-token may be blocked once.
+per second from one IP address (docs: fundamentals/api/reference/limits). Cloudflare counts each account-owned token
+separately, but all of a user's tokens together. Our counts are in memory only. They start at 0 after a restart, so
+Cloudflare may then block a token once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from svc.limits import SlidingLimit
 if TYPE_CHECKING:
     from svc.edge.access import Bearer
 
-# Longer than five minutes, because Cloudflare counts a call when it arrives, and we count it when it is sent.
+# Longer than five minutes, because Cloudflare counts a call on arrival, whereas we count it when we send it.
 _WINDOW_S = 310
 # The fraction of a token's calls that is reserved for requests that a user is waiting for.
 _KEPT_ONE_IN = 8
@@ -29,8 +29,8 @@ _KEPT_ONE_IN = 8
 class Pace:
     """Limits for calls: `calls` per token in any five minutes, and `per_second` in total, evenly spaced.
 
-    Calls that no user is waiting for leave an eighth of a token's calls free. Even spacing keeps the limit in every
-    second as Cloudflare counts it.
+    An eighth of a token's calls is reserved for calls that a user is waiting for. Because calls are evenly spaced, no
+    second has more than `per_second` calls, whenever Cloudflare's seconds begin.
     """
 
     def __init__(self, calls: int, per_second: int) -> None:
@@ -48,9 +48,9 @@ class Pace:
             self._next_at = max(self._next_at + self._between_s, trio.current_time())
 
     def count(self, bearer: Bearer) -> Failed | None:
-        """Count a call before it is sent. Return the failure if the call would exceed the token's limit.
+        """Count a call before it is sent. Return the failure if the call would exceed the token's limit, else None.
 
-        Does not wait: duties schedule their own retries.
+        This does not wait, because callers schedule their own retries.
         """
         name = digest(bearer.token.get_secret_value())
         now_ms = int(trio.current_time() * 1000)

@@ -1,4 +1,4 @@
-"""Worker routes of a zone (Cloudflare docs: routing/routes).
+"""A zone's Worker routes (Cloudflare docs: routing/routes).
 
 All functions raise EdgeRefused and EdgeUnavailable. Functions whose calls are never retried also raise EdgeUnknown.
 """
@@ -19,10 +19,11 @@ _GONE = frozenset({10009})  # Cloudflare docs, Workers error codes: the route do
 
 @dataclass(frozen=True)
 class Route:
-    """A pattern and the script that receives its requests; None means no worker.
+    """A URL pattern and the script that receives the matching requests.
 
-    `fail_open`: beyond the account's daily requests, visitors reach the origin instead of an error page; None if not
-    reported.
+    `script`: None means that no worker receives them.
+    `fail_open`: True if requests beyond the account's daily limit go to the origin instead of failing with an error
+    page. None if Cloudflare did not report it.
     """
 
     id: str
@@ -32,7 +33,7 @@ class Route:
 
     @property
     def holder(self) -> str:
-        """A description of what receives the route's requests, for messages."""
+        """The receiver of the route's requests, as text for messages."""
         return f"the worker {self.script}" if self.script else "a route without a worker"
 
 
@@ -55,13 +56,13 @@ async def list_routes(access: Access, zone_id: str) -> list[Route]:
 
 
 async def create(access: Access, zone_id: str, pattern: str, script: str, *, fail_open: bool) -> Route:
-    """Create a route. Never retried. Raises EdgeRefused route_conflict if the pattern already has a route.
+    """Create a route. The call is never retried. Raises EdgeRefused route_conflict if the pattern already has a route.
 
-    `fail_open` is in Cloudflare's changelog, but not in the API schema. The returned route shows whether it was set.
+    Cloudflare's changelog mentions `fail_open`, but the API schema does not. The returned route shows if it was set.
     """
     body = {"pattern": pattern, "script": script, "request_limit_fail_open": fail_open}
     made = await access.call(_Made, "POST", _path(zone_id), body=body, repeatable=False)
-    # Do not use the response's pattern and script, which were sometimes blank.
+    # The pattern and script in the response are sometimes blank, so do not use them.
     return Route(made.id, pattern, script, made.request_limit_fail_open)
 
 

@@ -1,7 +1,7 @@
-"""A fair limiter for concurrent calls, so that a slow account delays only itself.
+"""A fair limiter for concurrent calls. An account with slow calls delays only its own calls.
 
-Slots are assigned round-robin: the account that was served longest ago comes first. Each account and each user has a
-maximum number of slots, regardless of how many of their calls are waiting.
+Slots are assigned round-robin: the account that was served longest ago comes first. Each account and each user can use
+a maximum number of slots, regardless of how many of their calls are waiting.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ K = TypeVar("K", str, int)
 
 @dataclass(eq=False)
 class Turn:
-    """A call that waits for a slot or has one. If `user_id` is None, the call does not count towards a user's slots."""
+    """A call that is waiting for a slot or has one. With `user_id` None, it does not count towards a user's slots."""
 
     edge_account_id: str
     user_id: int | None
@@ -29,7 +29,7 @@ class Turn:
 
 
 class Shares:
-    """A limiter with `total` slots, at most `per_account` per account and `per_user` per user."""
+    """A limiter with `total` slots, of which each account can use `per_account` and each user `per_user`."""
 
     def __init__(self, total: int, *, per_account: int, per_user: int) -> None:
         self._total = total
@@ -53,7 +53,7 @@ class Shares:
 
     @asynccontextmanager
     async def place(self, edge_account_id: str, user_id: int | None) -> AsyncIterator[None]:
-        """Wait for a slot and hold it for the duration of the block. Cancellation ends the wait."""
+        """Wait for a slot, and hold it for the duration of the block. The wait can be cancelled."""
         turn = Turn(edge_account_id, user_id)
         self.ask(turn)
         try:
@@ -63,12 +63,12 @@ class Shares:
             self.leave(turn)
 
     def ask(self, turn: Turn) -> None:
-        """Queue a call. `turn.given` is set when it gets a slot, immediately if one is free."""
+        """Queue a call. `turn.given` is set when the call gets a slot, which is immediately if one is free."""
         self._waiting.setdefault(turn.edge_account_id, deque()).append(turn)
         self._give()
 
     def leave(self, turn: Turn) -> None:
-        """Release the slot, or stop waiting."""
+        """Release the call's slot, or remove the call from the queue."""
         if turn.given.is_set():
             self._free += 1
             self._count(turn, -1)
@@ -105,7 +105,7 @@ class Shares:
 
 
 def _add(counts: Counter[K], key: K, change: int) -> None:
-    """Change a count, and remove it at 0, so that memory does not grow with the number of accounts ever seen."""
+    """Change a count and remove it at 0. Otherwise, memory would grow with the number of accounts ever seen."""
     counts[key] += change
     if not counts[key]:
         del counts[key]

@@ -1,4 +1,4 @@
-"""Account-owned API tokens, and the permissions of the working token.
+"""Account-owned API tokens, and the working token's permissions.
 
 Cloudflare docs: account tokens, permission groups. All coroutines raise EdgeRefused and EdgeUnavailable. Coroutines
 whose calls are never retried also raise EdgeUnknown.
@@ -30,7 +30,7 @@ _ZONE = "com.cloudflare.api.account.zone"
 
 @dataclass(frozen=True)
 class Right:
-    """A permission by the name and scope of its permission group. Ids are looked up at run time."""
+    """A permission, identified by the name and scope of its permission group. Ids are looked up at run time."""
 
     name: str
     scope: str
@@ -54,7 +54,7 @@ WORKING_PERMISSIONS = (
 
 @dataclass(frozen=True)
 class TokenStatus:
-    """The status of the calling token: active, disabled or expired. `expires_at` is epoch ms."""
+    """The calling token's status: active, disabled or expired. `expires_at` is in epoch ms; None means no expiry."""
 
     id: str
     status: str
@@ -68,12 +68,12 @@ class PermissionGroup:
     id: str
     name: str
     scopes: tuple[str, ...]
-    selectable: bool = True  # the calling token can grant it; this is a hint, and only creating the token shows
+    selectable: bool = True  # a hint that the calling token can grant it; only creating a token gives certainty
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Permission groups allowed or denied on resources.
+    """Permission groups that are allowed or denied for resources.
 
     A resource is `com.cloudflare.api.account.<id>`, or `<account>/<nested resource>`.
     """
@@ -85,7 +85,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Token:
-    """A token of the account, without its value."""
+    """One of the account's tokens, without its value."""
 
     id: str
     name: str
@@ -150,7 +150,7 @@ async def permission_groups(access: Access) -> list[PermissionGroup]:
 def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> list[Policy]:
     """Return the working token's policies: one for the account, and one for all of its zones.
 
-    Raises ServiceError permission_catalog if Cloudflare's list lacks permissions, with their names in details.missing.
+    Raises ServiceError permission_catalog if Cloudflare's list lacks a permission. `details.missing` has the names.
     """
     ids: dict[Right, str] = {}
     for right in WORKING_PERMISSIONS:
@@ -170,7 +170,7 @@ def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> lis
 
 
 def permissions_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]]:
-    """Return the permissions in these policies, independent of grouping, as (effect, group id, resource)."""
+    """Return the permissions in these policies as (effect, group id, resource), regardless of how they are grouped."""
     return frozenset(
         (policy.effect, group_id, resource)
         for policy in policies
@@ -180,9 +180,10 @@ def permissions_of(policies: Sequence[Policy]) -> frozenset[tuple[str, str, str]
 
 
 async def create(access: Access, name: str, policies: Sequence[Policy], expires_at: int) -> NewToken:
-    """Create a token that expires at `expires_at` (epoch ms). Never retried; after EdgeUnknown, the token may exist.
+    """Create a token that expires at `expires_at` (epoch ms).
 
-    Cloudflare may refuse permissions that the calling token cannot grant (see `cannot_give`), or leave them out.
+    The call is never retried. After EdgeUnknown, the token may exist. If the calling token cannot grant a permission,
+    Cloudflare may reject the call (see `cannot_grant`), or omit the permission.
     """
     body = {
         "name": name,
@@ -206,7 +207,7 @@ async def create(access: Access, name: str, policies: Sequence[Policy], expires_
 
 
 def cannot_grant(refused: EdgeRefused, groups: Sequence[PermissionGroup]) -> bool:
-    """Return True if creation was refused because the calling token cannot grant the working token's permissions."""
+    """Return True if Cloudflare refused to create a token because the calling token cannot grant its permissions."""
     if refused.remote_code == _COMMON_PERMISSION_CHECK:
         return True
     needed = [group for group in groups for right in WORKING_PERMISSIONS if right.fits(group.name, group.scopes)]
@@ -220,7 +221,7 @@ async def list_all(access: Access) -> list[Token]:
 
 
 async def delete(access: Access, token_id: str) -> bool:
-    """Delete a token, which can be the calling token. Return False if it did not exist."""
+    """Delete a token, which can be the calling token itself. Return False if it did not exist."""
     try:
         return await access.delete(f"{access.account_path}/tokens/{token_id}", frozenset())
     except EdgeUnavailable as error:
@@ -231,7 +232,7 @@ async def delete(access: Access, token_id: str) -> bool:
 
 
 def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:
-    """Convert resources to Cloudflare's form: an account, or resources nested in it."""
+    """Convert resources to Cloudflare's format: an account, or resources nested in it."""
     wire: dict[str, str | dict[str, str]] = {}
     for resource in sorted(resources):
         outer, _, inner = resource.partition("/")
@@ -240,9 +241,9 @@ def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:
 
 
 def _flat(wire: dict[str, str | dict[str, str]]) -> frozenset[str]:
-    """Convert resources from Cloudflare's form.
+    """Convert resources from Cloudflare's format.
 
-    Keep values other than "*", so that they match no requested resource.
+    Append any value other than "*", so that the result does not match a requested resource.
     """
     flat = set()
     for outer, inner in wire.items():

@@ -1,4 +1,4 @@
-"""Test views of a site, as a browser sends them. No other requests in this package bypass Cloudflare's API."""
+"""Send a test view to a site, as a browser does. All other requests in this package go to Cloudflare's API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _TIMEOUT_S = 15.0
 async def send_view(host: str, path: str, *, through: str = "") -> int | None:
     """Send a view of the page `/` to the counter at `path`. Return the response status, or None without a response.
 
-    `through`: scheme, address and port of an emulated edge, which evaluates the Host header; "" means the host itself.
+    `through`: the scheme, address and port of an emulated edge, which finds the site by its Host header; "" sends the
+    request to the host itself.
     """
     headers = {"User-Agent": _BROWSER, "Content-Type": "text/plain;charset=UTF-8"}
     if through:

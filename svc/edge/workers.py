@@ -1,7 +1,7 @@
-"""Worker scripts: upload, tags, cron triggers, deletion; the account's workers.dev subdomain.
+"""Worker scripts with their bindings and cron triggers, and the account's workers.dev subdomain.
 
-Without a subdomain, Cloudflare accepts neither scripts nor cron triggers. Cloudflare docs: multipart upload metadata,
-cron triggers. All functions raise EdgeRefused and EdgeUnavailable.
+If an account has no subdomain, Cloudflare accepts neither scripts nor cron triggers. Cloudflare docs: multipart upload
+metadata, cron triggers. All functions raise EdgeRefused and EdgeUnavailable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# Numeric codes of a 404. Cloudflare docs, Workers error codes: worker or service not found.
+# Numeric codes in a 404 response. Cloudflare docs, Workers error codes: worker or service not found.
 _GONE = frozenset({10007, 10090})
 # wrangler, registerSubdomain: the subdomain is available.
 _FREE = frozenset({10032})
@@ -24,20 +24,20 @@ _FREE = frozenset({10032})
 
 @dataclass(frozen=True)
 class Binding:
-    """A binding: an entry `name` in the script's `env`. The repr does not show its value, which can be a secret."""
+    """A binding, which is the entry `name` in the script's `env`. The repr omits its value, which can be a secret."""
 
     type: str
     name: str
     holds: tuple[tuple[str, str], ...] = field(repr=False)
 
     def wire(self) -> dict[str, str]:
-        """Return the binding in Cloudflare's form."""
+        """Return the binding in Cloudflare's format."""
         return {"type": self.type, "name": self.name, **dict(self.holds)}
 
 
 @dataclass(frozen=True)
 class Upload:
-    """The content of a script: one ES module, named `main_module`, its bindings and settings."""
+    """The content of a script: an ES module named `main_module`, with its bindings and settings."""
 
     module: bytes = field(repr=False)
     main_module: str
@@ -49,7 +49,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Script:
-    """A script as listed by Cloudflare. `etag` changes with the script's code; None if not reported."""
+    """A script as listed by Cloudflare. `etag` changes with the script's code. It is None if not reported."""
 
     name: str
     etag: str | None
@@ -58,7 +58,7 @@ class Script:
 
 @dataclass(frozen=True)
 class SeenBinding:
-    """A binding as reported by Cloudflare. `text` is set for plain texts, `database_id` for databases."""
+    """A binding as reported by Cloudflare. `text` is set for plain text bindings, `database_id` for D1 databases."""
 
     type: str
     name: str
@@ -103,17 +103,17 @@ class _Schedules(Shape):
 
 
 def database_binding(name: str, database_id: str) -> Binding:
-    """Return a binding for a D1 database. wrangler sends `id`, the API schema has `database_id`, so send both."""
+    """Return a binding for a D1 database. It has both `id`, as wrangler sends, and `database_id`, as in the schema."""
     return Binding("d1", name, (("id", database_id), ("database_id", database_id)))
 
 
 def text_binding(name: str, text: str) -> Binding:
-    """Return a binding for a plain text."""
+    """Return a plain text binding."""
     return Binding("plain_text", name, (("text", text),))
 
 
 def secret_binding(name: str, text: str) -> Binding:
-    """Return a binding for a secret text, which Cloudflare never shows again."""
+    """Return a binding for a secret. Cloudflare never shows its value again."""
     return Binding("secret_text", name, (("text", text),))
 
 
@@ -135,7 +135,10 @@ async def register_subdomain(access: Access, name: str) -> None:
 
 
 async def get_script(access: Access, name: str) -> Script | None:
-    """Return the script, or None. Uses the list, because no other endpoint returns etag and tags without the code."""
+    """Return the script, or None if it does not exist.
+
+    Reads the list of scripts, because no other endpoint returns the etag and tags without the code.
+    """
     for script in await access.get(list[_Script], f"{access.account_path}/workers/scripts"):
         if script.id == name:
             return Script(name, script.etag, script.tags or ())
@@ -143,9 +146,9 @@ async def get_script(access: Access, name: str) -> Script | None:
 
 
 async def bindings(access: Access, name: str) -> dict[str, SeenBinding]:
-    """Return the script's bindings by name; empty if the script does not exist."""
+    """Return the script's bindings by name, or an empty dict if the script does not exist."""
     found = await access.find(_Settings, f"{_path(access, name)}/settings", _GONE)
-    # wrangler reads `id` of a database, the API schema has `database_id`.
+    # For databases, wrangler reads `id`, but the API schema has `database_id`.
     return {
         one.name: SeenBinding(one.type, one.name, one.text, one.database_id or one.id)
         for one in (found.bindings if found else ())
@@ -153,15 +156,16 @@ async def bindings(access: Access, name: str) -> dict[str, SeenBinding]:
 
 
 async def text_bindings(access: Access, name: str) -> dict[str, str]:
-    """Return the script's plain text bindings by name; empty if the script does not exist."""
+    """Return the script's plain text bindings by name, or an empty dict if the script does not exist."""
     found = await bindings(access, name)
     return {one.name: one.text or "" for one in found.values() if one.type == "plain_text"}
 
 
 async def upload(access: Access, name: str, content: Upload) -> None:
-    """Upload and deploy a script. Idempotent. Get the etag from `get_script`, because it can be null in this response.
+    """Upload and deploy a script. The call is idempotent.
 
-    Raises EdgeRefused subdomain_required if the account has no workers.dev subdomain.
+    To get the etag, call `get_script`, because Cloudflare's response to the upload can omit it. Raises EdgeRefused
+    subdomain_required if the account has no workers.dev subdomain.
     """
     metadata = {
         "main_module": content.main_module,
@@ -185,7 +189,7 @@ async def upload(access: Access, name: str, content: Upload) -> None:
 
 
 async def schedules(access: Access, name: str) -> set[str]:
-    """Return the script's cron triggers; empty if the script does not exist."""
+    """Return the script's cron triggers, or an empty set if the script does not exist."""
     found = await access.find(_Schedules, f"{_path(access, name)}/schedules", _GONE)
     return {one.cron for one in found.schedules} if found else set()
 
@@ -193,11 +197,12 @@ async def schedules(access: Access, name: str) -> set[str]:
 async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None:
     """Set the script's cron triggers.
 
-    Raises EdgeRefused cron_limit if the account has no free cron trigger; EdgeRefused subdomain_required.
+    Raises EdgeRefused with `cron_limit` if the account has no cron trigger left, or with `subdomain_required` if it has
+    no workers.dev subdomain.
     """
     path = f"{_path(access, name)}/schedules"
-    # Skip unchanged triggers, because an account above its limit cannot even set what it already has (workers-sdk
-    # #15194).
+    # Do not set unchanged triggers: if an account exceeds its cron trigger limit, Cloudflare rejects even the triggers
+    # that the script already has (workers-sdk #15194).
     found = await access.get(_Schedules, path)
     if {one.cron for one in found.schedules} != set(crons):
         await access.call(_Schedules, "PUT", path, body=[{"cron": cron} for cron in crons], repeatable=True)
@@ -210,7 +215,7 @@ async def is_on_workers_dev(access: Access, name: str) -> bool:
 
 
 async def disable_subdomain(access: Access, name: str) -> None:
-    """Turn off the script's workers.dev address. Whether an upload turns it on is not documented."""
+    """Turn off the script's workers.dev address. Cloudflare does not document whether an upload turns it on."""
     body = {"enabled": False, "previews_enabled": False}
     await access.call(Shape, "POST", f"{_path(access, name)}/subdomain", body=body, repeatable=True)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from svc.edge.access import Access
 
-# For more hosts, all records of the zone are read in large pages (the API allows up to 5,000,000).
+# For more hosts, all of the zone's records are read, in large pages (the API allows up to 5,000,000 records per page).
 _HOSTS_ASKED_ONE_BY_ONE = 3
 _RECORDS_A_PAGE = 1_000
 _ADDRESS_RECORDS = frozenset({"A", "AAAA", "CNAME"})
@@ -25,7 +25,7 @@ _ADDRESS_RECORDS = frozenset({"A", "AAAA", "CNAME"})
 
 @dataclass(frozen=True)
 class Zone:
-    """A zone. `status` and `kind` are Cloudflare's values (active, pending…; full, partial…)."""
+    """A zone. `status` (active, pending …) and `kind` (full, partial …) are Cloudflare's values."""
 
     id: str
     name: str
@@ -35,14 +35,14 @@ class Zone:
 
     @property
     def is_active(self) -> bool:
-        """True if Cloudflare serves the zone's hosts: its name servers are in use, and it is not paused."""
+        """True if Cloudflare serves the zone's hosts: the zone is active in Cloudflare and not paused."""
         return self.status == "active" and not self.paused
 
     def has_certificate(self, host: str) -> bool:
-        """Return True if Cloudflare's free certificate covers `host`, a host in this zone.
+        """Return True if Cloudflare's free certificate covers `host`, which must be in this zone.
 
-        A full zone's certificate covers the apex and one label below it. A partial zone has a certificate for each host
-        (Cloudflare docs: universal-ssl/limitations).
+        A full zone's certificate covers the apex and the names one label below it. A partial zone has a certificate for
+        each host (Cloudflare docs: universal-ssl/limitations).
         """
         return self.kind == "partial" or host.lower().removesuffix(self.name).rstrip(".").count(".") == 0
 
@@ -58,10 +58,12 @@ class AddressRecord:
 
 @dataclass(frozen=True)
 class HostRecords:
-    """A summary of a host's DNS records. `proxied`: requests go through Cloudflare.
+    """A summary of a host's DNS records.
 
-    `dummy`: there is no server behind the host, because all addresses are unroutable (100::, 192.0.2.1). `unproxied`:
-    the first address record if none is proxied; None if a record is proxied, or there are no records.
+    `proxied`: True if requests go through Cloudflare.
+    `dummy`: True if all proxied addresses are unroutable (100::, 192.0.2.1), so there is no server behind the host.
+    `unproxied`: the first address record if none is proxied. None if a record is proxied, or if there are no address
+    records.
     """
 
     proxied: bool
@@ -99,12 +101,12 @@ class _Record(Shape):
 
 
 async def account_name(access: Access) -> str:
-    """Return the account's name at Cloudflare."""
+    """Return the account's name in Cloudflare."""
     return (await access.get(_Account, access.account_path)).name
 
 
 async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bool]:
-    """Return at most `limit` zones visible to the token, sorted by name, and whether there are more."""
+    """Return at most `limit` of the zones visible to the token, sorted by name, and True if there are more."""
     query: dict[str, str | int] = {"account.id": access.edge_account_id, "order": "name", "direction": "asc"}
     found = await access.collect(_Zone, "/zones", query, limit + 1)
     zones = sorted((zone.zone() for zone in found), key=lambda zone: zone.name)
@@ -112,9 +114,9 @@ async def list_zones(access: Access, limit: int = 1_000) -> tuple[list[Zone], bo
 
 
 async def zone_of(access: Access, host: str) -> Zone | None:
-    """Return the zone of `host`: the closest active zone, or else the closest zone, or else None.
+    """Return the closest active zone of `host`, or else its closest zone, or None if it has no zone.
 
-    Cloudflare serves a host from the closest active zone and ignores zones that are not active.
+    Cloudflare serves a host from the closest active zone, and ignores zones that are not active.
     """
     inactive = None
     labels = host.lower().split(".")
@@ -135,7 +137,7 @@ async def zone_by_id(access: Access, zone_id: str) -> Zone:
 
 
 async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
-    """Return the records that apply to `host`: its own records, or else those of the closest wildcard."""
+    """Return a summary of the records that apply to `host`: its own, or else those of the closest wildcard."""
     for name in _names(host):
         records = await access.collect(_Record, _records_path(zone_id), {"name": name})
         found = _host_records([record for record in records if record.name == name])
@@ -145,7 +147,10 @@ async def records_of(access: Access, zone_id: str, host: str) -> HostRecords:
 
 
 async def records_of_all(access: Access, zone_id: str, hosts: Collection[str]) -> dict[str, HostRecords]:
-    """Return the records of several hosts in one zone. Many hosts need no more calls than a few hosts."""
+    """Return summaries of the records that apply to several hosts in one zone, by host.
+
+    For more than a few hosts, the number of calls depends only on the number of records in the zone.
+    """
     if len(hosts) <= _HOSTS_ASKED_ONE_BY_ONE:
         return {host: await records_of(access, zone_id, host) for host in hosts}
     by_name: dict[str, list[_Record]] = defaultdict(list)

@@ -38,16 +38,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# This address has no server, because the test worker must not push to a real service.
+# There is no server at this address, because the test worker must not push to a real service.
 _PUSH_URL = "https://field-check.invalid/edge/push"
 _PUSH_SECOND = 17 * 60
-# The bootstrap token is usually new as well, but an invalid token should be reported soon.
+# Shorter than SETTLING_S: the bootstrap token is usually new as well, but an invalid token should be reported soon.
 _BOOTSTRAP_SETTLING_S = 10.0
 _VIEW_STORED_S = 60.0
 _POLL_S = 1.0
 _CREDENTIAL_TRIES = 3
 _REMOVAL_S = 120.0
-# The free plan allows 100,000 rows per day. One statement writes this many well within its limit of 30 s.
+# The free plan allows writing 100,000 rows per day. A statement that writes this number of rows takes much less than
+# the limit of 30 s.
 _ROWS_A_STATEMENT = 5_000
 _MAX_STATEMENTS = 25
 _COUNTED = 204  # status of the worker's response to a page view
@@ -55,7 +56,7 @@ _COUNTED = 204  # status of the worker's response to a page view
 
 @dataclass(frozen=True)
 class Plan:
-    """The options of a field check. `zone`: also create routes, and send a page view to its apex or `www`.
+    """The options of a field check. `zone`: also create routes in this zone, and send a page view to its apex or `www`.
 
     `through`: URL of an emulated platform that receives the page view. `uses_up_the_day`: write rows until the platform
     refuses more. `only_removes`: only remove the resources of an earlier run.
@@ -85,7 +86,7 @@ class _Findings:
 async def field_check(config: Config, plan: Plan, bootstrap_token: SecretStr, show: Callable[[str], None]) -> bool:
     """Run a field check. Return True if the platform behaves as expected. `show` is called with each line of output.
 
-    SIGINT and SIGTERM stop the run. Its resources are removed in any case. Raises ConfigError, OSError, ValueError.
+    SIGINT and SIGTERM stop the run. The run always removes its resources. Raises ConfigError, OSError, ValueError.
     """
     bundle = load_bundle()
     file = TraceFile(config.vault.key_file.parent, plan.edge_account_id)
@@ -143,7 +144,7 @@ class _Run:
         self.database_id = ""
 
     async def run_all(self) -> None:
-        """Run all steps, then remove the resources in any case."""
+        """Run all steps, then remove the resources, even if a step has failed."""
         self.file.write(self.trace)
         self.found.incomplete = True  # reset at the end of the steps
         try:
@@ -241,9 +242,8 @@ class _Run:
         account = f"com.cloudflare.api.account.{self.plan.edge_account_id}"
         policy = tokens.Policy("allow", frozenset({group.id for group in narrow[:1]}), frozenset({account}))
         made = await self._token("narrow", [policy])
-        await zones.account_name(
-            self._access(made).settling(SETTLING_S)
-        )  # succeeds when the token is no longer too new
+        # Succeeds once the token has taken effect.
+        await zones.account_name(self._access(made).settling(SETTLING_S))
         outcome = await self._request(made.value, Exchange("GET", f"{self.bootstrap.account_path}/d1/database"))
         if isinstance(outcome, Failed):
             self.found.record("0.5 permission", _refusal(outcome.error), outcome.error.message)
@@ -272,7 +272,7 @@ class _Run:
     # ------------------------------------------------------------------------------------------------------- install
 
     async def _zone(self) -> tuple[str | None, str]:
-        """Return the id of the zone and a proxied host in it, or None if no route will be created."""
+        """Return the id of the zone and a proxied host in it, or None and "" if no route will be created."""
         rest = ("0.8", "job route", "job view", "job report")
         if self.plan.zone is None:
             self.found.skipped |= dict.fromkeys(rest, "--zone is not set")
@@ -403,7 +403,7 @@ class _Run:
 
     async def _use_up_the_day(self) -> None:
         self.show("write rows until the daily limit is reached (0.9)")
-        # Not a recursive select, because the firewall of the platform's API blocks `union`.
+        # Not a recursive select, because the platform's API firewall blocks `union`.
         insert = "insert into field_check select key from json_each(?1)"
         body = {"batch": [{"sql": insert, "params": [json.dumps([0] * _ROWS_A_STATEMENT)]}]}
         exchange = Exchange("POST", f"{self.bootstrap.account_path}/d1/database/{self.database_id}/query", body=body)
@@ -436,7 +436,7 @@ class _Run:
         return self.working
 
     async def _request(self, token: SecretStr, exchange: Exchange) -> tuple[JsonValue, bool] | Failed:
-        """Send a request, and retry it if the credential is refused, since valid tokens are refused occasionally."""
+        """Send a request, and retry it if the token is refused, because valid tokens are occasionally refused."""
         for _ in range(_CREDENTIAL_TRIES):
             outcome = await self._request_once(token, exchange)
             if not isinstance(outcome, Failed) or outcome.error.remote_status not in (401, 403):
@@ -445,7 +445,7 @@ class _Run:
         return outcome
 
     async def _request_once(self, token: SecretStr, exchange: Exchange) -> tuple[JsonValue, bool] | Failed:
-        """Send a request once. Return the result and whether it is paginated, or the failure."""
+        """Send a request once. Return the result, with True if it is paginated, or the failure."""
         bearer = Bearer(self.plan.edge_account_id, token, None)
         shape: Any = JsonValue
         outcome = await self.edge.try_once(bearer, shape, exchange)
@@ -457,7 +457,7 @@ class _Run:
 
 
 async def _run_shielded(making: Awaitable[T]) -> T:
-    """Create a resource without being cancelled, so that the outcome is known. The client's timeout still applies."""
+    """Create a resource and ignore cancellation, so that the outcome is known. The client's timeout still applies."""
     with trio.CancelScope(shield=True):
         made = await making
     return made  # noqa: RET504  # for the type checker, a cancel scope may swallow exceptions

@@ -1,4 +1,4 @@
-"""The questions of a field check, with the answers of the emulated platform in its modes, and the actual answers."""
+"""The questions of a field check, the answers that the emulated platform can give, and the platform's answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Row:
         return self.answer in self.question.known
 
 
-# By number. "job" marks the steps of the main workflow.
+# The questions by number. "job" marks the steps of the main workflow.
 QUESTIONS: dict[str, Question] = {
     "0.1": Question(
         "Can a token with only Account API Tokens Write create the working token?",
@@ -102,7 +102,7 @@ QUESTIONS: dict[str, Question] = {
 
 
 def format_table(rows: dict[str, Row], skipped: dict[str, str]) -> list[str]:
-    """Format the table as lines of text. `skipped`: the reasons for skipped questions, by number."""
+    """Format the table as lines of text. `skipped`: the reason why each skipped question was skipped, by number."""
     lines = ["", "Answers of the platform", ""]
     for number, question in QUESTIONS.items():
         row = rows.get(number)

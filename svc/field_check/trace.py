@@ -1,7 +1,7 @@
-"""Record the resources that a field check may have created on disk before creating them, and remove them.
+"""Write a file that names the resources of a field check before they are created, and remove these resources.
 
-The file contains no secrets. Token values are kept only in memory, so a later run that removes the resources creates
-another token with the same name.
+The file contains no secrets. Token values are kept only in memory, so a later run must create another token to remove
+the resources.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.client import Edge
 
-# A new token may be refused for this long, until it has reached all of the platform.
+# Time during which a new token may be refused, because it has not reached all parts of the platform.
 SETTLING_S = 60.0
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The name of a run, which all of its resources have, and the kinds of resources it may have created.
+    """A run's name, which is part of all its resources' names, and the kinds of resources that it may have created.
 
     `installs`: a database and a worker may exist. `zone_id`: routes may exist in this zone.
     """
@@ -62,12 +62,12 @@ class TraceFile:
         fresh.replace(self.path)
 
     def forget(self) -> None:
-        """Delete the file after all resources were removed."""
+        """Delete the file. Call this once all resources are removed."""
         self.path.unlink(missing_ok=True)
 
 
 def token_name(trace: Trace, purpose: str) -> str:
-    """Return the name of a token of the run."""
+    """Return the run's name for a token with this purpose."""
     return f"{trace.name}-{purpose}"
 
 
@@ -76,8 +76,8 @@ async def remove(
 ) -> None:
     """Remove all resources of a trace, tokens last, and then delete the trace file.
 
-    `working`: access with the run's working token; with None, another token is created. If this raises ServiceError,
-    the trace file is kept.
+    `working`: access with the run's working token. If it is None, another token is created. If this function raises
+    ServiceError, the trace file is kept.
     """
     if trace.installs:
         access = working or await _access_again(edge, bootstrap, trace, clock)

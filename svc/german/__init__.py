@@ -1,5 +1,5 @@
-"""German texts for codes of the API, which answers in English. E-mails and the web application use them.
+"""German texts for the API's codes, used by emails and the web application. The API itself responds in English.
 
-errors      the messages and remedies of error codes
+errors      messages and remedies of error codes
 findings    health check findings and remaining resources
 """

@@ -1,7 +1,7 @@
-"""The German texts of all error codes, for e-mails and the web application.
+"""The German texts of all error codes, for emails and the web application.
 
-The API answers in English (`svc.errors`). `svc/web/wire.py` exports these texts to the pages, so that an e-mail and the
-page of an account say the same.
+The API responds in English (`svc.errors`). `svc/web/wire.py` exports these texts to the web application, so that emails
+and pages use the same texts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class GermanMeaning(NamedTuple):
-    """The texts of a code. `remedy` says what to do."""
+    """The German texts of an error code. `remedy` says what to do."""
 
     message: str
     remedy: str | None = None

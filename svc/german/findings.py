@@ -1,6 +1,7 @@
-"""The German texts of health check findings and remaining resources, for e-mails and the web application.
+"""The German texts of health check findings and remaining resources, for emails and the web application.
 
-`svc/web/wire.py` exports them to the pages. Templates name facts, as in `svc.finding` and `svc.remaining_resource`.
+`svc/web/wire.py` exports them to the web application. The parameters in the templates are the names of facts, as in
+`svc.finding` and `svc.remaining_resource`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """GET /metrics on a separate address, in Prometheus' text format: the process's metrics and figures from the store.
 
-A scrape polls the store in the background, at most every 15 s, with queries whose cost does not grow with the data. A
-scrape waits at most 1 s for the poll. While the store is unavailable, its figures are omitted. The text is rendered in
-a thread and reused for 1 s, so frequent scrapes do not slow down other requests.
+A scrape polls the store in the background, at most every 15 s, with queries that cost the same for any amount of data.
+A scrape waits at most 1 s for the poll. While the store is unavailable, its figures are omitted. The text is rendered
+in a thread and reused for 1 s, so frequent scrapes do not slow down other requests.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Scrapes within this time get the same text.
+# Scrapes within this time after the text was rendered get the same text.
 _FRESH_S = 1.0
 _POLL_EVERY_S = 15.0
 _POLL_WAIT_S = 1.0
 # The page omits figures from the store if the last successful poll is older than this.
 _STALE_S = 60.0
-# A worker pushes once an hour.
+# An account is behind if its worker, which pushes once an hour, has not pushed for this long.
 _BEHIND_MS = 2 * HOUR_MS
 # `ended_at` is the time when the transaction began. The commit may happen this much later.
 _LATE_MS = 120_000
@@ -58,7 +58,7 @@ _STORE_METRICS = (
 
 
 class StorePoller:
-    """Updates the metrics that come from the store, when a scrape asks for them."""
+    """Updates the metrics that come from the store when a scrape requests them."""
 
     def __init__(
         self, store: Store, clock: Clock, metrics: Metrics, bundle: str, nursery: trio.Nursery, every_s: float
@@ -73,7 +73,7 @@ class StorePoller:
         self._polled_at = -math.inf
         self._polling: trio.Event | None = None
         self._ended_from = clock()
-        self._ended: dict[str, int] = {}  # `ended_at` by id of the counted operations that the query may still return
+        self._ended: dict[str, int] = {}  # id → `ended_at` of counted operations that the query may return again
 
     async def poll(self) -> None:
         """Start a poll of the store if one is due, and wait up to 1 s for a running one."""
@@ -121,7 +121,7 @@ class StorePoller:
         set_gauge(table.ROLLOUT_ACCOUNTS, rollout.failed if rollout else 0, "failed")
 
     async def _count_ended(self) -> None:
-        """Count each operation that has ended since the start exactly once, whichever part of the service ended it."""
+        """Count, exactly once, each operation that has ended since the service started, in any part of the service."""
         while True:
             found = await self._store.read(ended_since(self._ended_from, _MOST_ENDED))
             for each in found:
@@ -150,7 +150,7 @@ class MetricsPage:
         self._made_at = -math.inf
 
     async def __call__(self, scope: Any, _: Any, send: Any) -> None:
-        """Answer one ASGI request: GET and HEAD of /metrics, nothing else."""
+        """Respond to one ASGI request. Only GET and HEAD of /metrics are supported."""
         method, path = scope["method"], scope["path"]
         if path != "/metrics":
             await _refuse(send, NotFound())
@@ -194,7 +194,7 @@ async def open_metrics_page(
     poll_every_s: float = _POLL_EVERY_S,
     fresh_s: float = _FRESH_S,
 ) -> AsyncIterator[MetricsPage]:
-    """Serve the metrics on `listeners` while the block runs. `bundle`: the digest of the current worker bundle."""
+    """Serve the metrics on `listeners` while the context is open. `bundle`: the digest of the current worker bundle."""
     metrics.set(table.BUILD, 1, version("svc"), bundle)
     async with trio.open_nursery() as nursery:
         poller = StorePoller(store, clock, metrics, bundle, nursery, poll_every_s)

@@ -1,5 +1,5 @@
-"""Code that `svc import links` and `svc import totals` share.
+"""The code shared by `svc import links` and `svc import totals`.
 
-reader     reads an export as text: encoding, delimiter, and rows of limited length
-accounts   finds the accounts that the options select
+reader     reads an export as text: detects the encoding and the delimiter, and limits the length of rows
+accounts   finds the accounts selected by the options
 """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def accounts_meant(account_id: str | None, email: str | None) -> Tx[list[Account]]:
-    """Return the selected account, if it belongs to the selected user, or all accounts of the user."""
+    """Return the accounts that match both selections. Without an account id, these are all of the user's accounts."""
     user_id = None
     if email is not None:
         found = yield from users.find_user(email)

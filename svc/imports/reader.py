@@ -1,4 +1,4 @@
-"""Read the text of an export as CSV: detect the encoding and the delimiter, and limit the length of a row."""
+"""Read an export as CSV: detect the encoding and the delimiter, and limit the length of rows."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Iterable
 
-# In characters. The title or URL of a page has a few hundred.
+# In characters. A page's title or URL has a few hundred characters.
 MOST_IN_A_ROW = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
-# Magic numbers of a ZIP archive (with files, or empty) and of a gzip file.
+# The first bytes of a ZIP archive (one with files, and an empty one) and of a gzip file.
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 GZIP = b"\x1f\x8b"
-# The first line of an export for Excel, which contains only the delimiter.
+# The first line of an export for Excel, which sets the delimiter.
 SEP = re.compile(r'sep=([^"\r\n])(?:\r\n|\n|\r|\Z)', re.IGNORECASE)
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 class NotReadable(ValueError):
-    """The file cannot be read, or its format is unknown. The message says why."""
+    """The file cannot be read, or its format is unknown. The message gives the reason."""
 
 
 class RowTooLong(ValueError):
@@ -32,11 +32,11 @@ class RowTooLong(ValueError):
 
 
 class Lines:
-    """The lines of a text, without reading more than `MOST_IN_A_ROW` characters of a row into memory.
+    """The lines of a text. At most `MOST_IN_A_ROW` characters of a row are read into memory.
 
-    `line` is the number of the last line that was read, from 1. Iterating raises RowTooLong. With `skip_long_rows`, a
-    row that is too long and consists of a single line is skipped instead: the iterator returns an empty line, and
-    `too_long` is True until the next row.
+    `line` is the number of the last line that was read, starting with 1. Iterating raises RowTooLong. With
+    `skip_long_rows`, a row that is too long but has only one line is skipped instead: the iterator returns an empty
+    line, and `too_long` is True until the next row.
     """
 
     def __init__(self, text: io.TextIOWrapper, *, skip_long_rows: bool = False) -> None:
@@ -64,12 +64,12 @@ class Lines:
         return ""
 
     def next_row(self) -> None:
-        """Start counting the characters of the next row."""
+        """Mark the start of a row, so that its characters are counted from 0."""
         self._in_row = 0
         self.too_long = False
 
     def _skip(self, line: str) -> bool:
-        """Read the rest of a line. Return True if the row ends with it, because its quotation marks are balanced."""
+        """Read the rest of a line. Return True if its quotation marks are balanced, so that the row ends with it."""
         quotes = line.count('"')
         while line and not line.endswith(("\n", "\r")):
             line = self._text.readline(MOST_IN_A_ROW)
@@ -78,13 +78,19 @@ class Lines:
 
 
 def csv_reader(lines: Iterable[str], delimiter: str) -> _csv.Reader:
-    """Create a strict CSV reader whose fields may be as long as a row. The limit applies to the whole process."""
+    """Create a strict CSV reader. A field may be as long as a row.
+
+    This sets the csv module's field size limit, which applies to the whole process.
+    """
     csv.field_size_limit(MOST_IN_A_ROW)
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
 def detect_encoding(start: bytes) -> str | None:
-    """Detect UTF-8 or UTF-16 by a byte order mark, or UTF-16 by an ASCII character at the start; else return None."""
+    """Return the encoding shown by the first bytes, or None if it is unknown.
+
+    A byte order mark shows UTF-8 or UTF-16. Without one, an initial ASCII character shows UTF-16.
+    """
     for mark, encoding in _BOMS:
         if start.startswith(mark):
             return encoding

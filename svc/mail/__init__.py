@@ -1,9 +1,9 @@
 """Email.
 
 outbox      sends the emails that are stored in the outbox table
-compose     turns a row of the outbox into an email, if it is still needed
-messages    all emails, in the language of the reader
-words       the shape of the texts of a language, and its formats
+compose     composes the email for a row of the outbox, if it is still needed
+messages    creates each kind of email, in the reader's language
+words       types for a language's texts, and its number and date formats
 english     the English texts
 german      the German texts
 body        the plain text and HTML parts of an email

@@ -1,7 +1,7 @@
-"""Create the plain text and HTML parts of an email from one text. Pure.
+"""Create the plain text and HTML parts of an email from the same text. No I/O.
 
-An empty line in the text separates paragraphs; other line breaks are kept. A paragraph that consists of a URL becomes a
-link. All other text is escaped.
+Empty lines in the text separate paragraphs. Other line breaks are kept. In HTML, a paragraph that consists only of a
+URL becomes a link, and all other text is escaped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # RFC 5322, 2.1.1: lines should have at most 78 characters.
 _WIDTH = 76
 _LINK = re.compile(r"https?://[^\s<>\"]+")
-# There are no images or other external content. Colours come from the mail client, so that dark mode works.
+# Images and other external content are not used. The mail client determines the colours, so that dark mode works.
 _PAGE = (
     '<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
     '<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n'
@@ -27,13 +27,13 @@ _PAGE = (
 
 
 def as_plain(text: str) -> str:
-    """Return the text in short lines. URLs are not split."""
+    """Return the text wrapped to short lines. URLs are not split."""
     lines = [_wrap(line) for line in text.strip().split("\n")]
     return "\n".join(lines) + "\n"
 
 
 def as_html(title: str, text: str, language: Language) -> str:
-    """Return the text as an HTML page, with all of its characters escaped."""
+    """Return the text as an HTML page. Special characters are escaped."""
     paragraphs = [part for part in re.split(r"\n{2,}", text.strip()) if part]
     shown = "\n".join(_paragraph(part) for part in paragraphs)
     return _PAGE.format(language=language, title=html.escape(title), paragraphs=shown)

@@ -1,8 +1,9 @@
 """Compose the email for a row of the outbox, if it is still needed.
 
-Composing is a transaction. It creates the token of a link and stores its digest, so the token's lifetime starts when
-the email is sent. Each retry creates another token. Earlier tokens stay valid, because an earlier copy of the email may
-have arrived. For an address without a user, the same statements run, and the email is then discarded.
+Composing is a transaction. It creates the token for a link and stores the token's digest, so the token's lifetime
+starts when the email is sent. Each retry creates another token. Earlier tokens stay valid, because an earlier copy of
+the email may have arrived. For an address without a user, the transaction runs the same statements, and the email is
+then discarded.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
 
 
-# Emails with a link that works once.
+# Emails with a link that works only once.
 _WITH_LINK: tuple[MailKind, ...] = ("sign_up", "resend", "reset", "choose_password")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The parts of a link: the public URL without a trailing slash, and the lifetime of a link in seconds."""
+    """The service's public URL without a trailing slash, and the lifetime of links in seconds."""
 
     service_url: str
     link_s: float
@@ -45,7 +46,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Draft:
-    """The input for one attempt to send an email. Times are epoch ms."""
+    """The input for one attempt to send an email. `now` is in epoch ms."""
 
     terms: Terms
     token: str = field(repr=False)
@@ -53,17 +54,17 @@ class Draft:
 
     @property
     def expires_at(self) -> int:
-        """The expiry of the token in epoch ms."""
+        """The token's expiry in epoch ms."""
         return int(self.now + self.terms.link_s * 1000)
 
     def link(self, purpose: users.MailPurpose) -> Link:
-        """Return the link of the email."""
+        """Return the link for the email."""
         return self.terms.link(purpose, self.token)
 
 
 @dataclass(frozen=True)
 class Composed:
-    """An email and the user with its address. The user is None if no user has the address."""
+    """An email and the user with its address, or None if no user has the address."""
 
     email: Email
     user: User | None
@@ -72,12 +73,12 @@ class Composed:
 def compose(mail_id: str, draft: Draft, again_at: int) -> Tx[Composed | None]:
     """Compose the email of a row, or delete the row and return None if the email is no longer needed.
 
-    `again_at`: when to retry (epoch ms) if this process ends before it records an outcome.
+    `again_at`: the time of the next attempt (epoch ms) if this process ends before it records an outcome.
     """
     row = yield from outbox.begin(mail_id, again_at)
     if row is None:
         return None
-    # There is no token any more if the link was used, which means that an earlier copy arrived, or if a newer email
+    # The token no longer exists if its link was used, which means that an earlier copy arrived, or if a newer email
     # replaced this email.
     stale = row.attempts > 1 and row.kind in _WITH_LINK and not (yield from users.has_mail_token(row.id))
     composed = None if stale else (yield from _KINDS[row.kind](row, draft))
@@ -87,11 +88,11 @@ def compose(mail_id: str, draft: Draft, again_at: int) -> Tx[Composed | None]:
 
 
 def _sign_up(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """Compose the confirmation of a sign-up, or, if the address already has a user, a notice to that user."""
+    """Compose the email that confirms a sign-up, or a notice if the address already belongs to a user."""
     user = yield from _get_user(row)
     unconfirmed = user is not None and not user.email_confirmed
     yield from _token(row, "confirm", user.id if unconfirmed and user else users.UNKNOWN_USER, draft)
-    # In both cases, so that the timing does not reveal whether the address is known.
+    # Search in both cases, so that the timing does not reveal whether the address is known.
     found = yield from users.find_user(row.address)
     url = draft.terms.service_url
     if row.user_id is None:
@@ -136,7 +137,7 @@ def _password_changed(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """Compose the notice of an account's problem or recovery, with the account's current name."""
+    """Compose the notice of an account's problem or recovery. It uses the account's current name."""
     account = None if row.account_id is None else (yield from accounts.account_by_id(row.account_id))
     user = None if account is None else (yield from users.get_user(account.user_id))
     if account is None or user is None or not user.notify:
@@ -148,8 +149,8 @@ def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """Compose the list of remaining resources. After the user's deletion, only this row still has the address."""
-    # An earlier version of the service stored sentences.
+    """Compose the list of remaining resources. Once the user is deleted, only this row still has the address."""
+    # Earlier versions of the service stored sentences in `left`.
     left = row.facts.get("left") or [RemainingResource(**one) for one in row.facts.get("leftovers", ())]
     tokens, url = row.facts["revoke_tokens"], draft.terms.service_url
     email = messages.user_deleted(_language(row, None), row.address, left, tokens, url, mail_id=row.id)
@@ -157,9 +158,9 @@ def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _language(row: Waiting, user: User | None) -> Language:
-    """Return the language that the reader has chosen, otherwise that of the request, otherwise the default.
+    """Return the language that the user has chosen, or else the request's language, or else the default.
 
-    An unconfirmed sign-up may be that of a stranger, so the language of the request comes first.
+    For an unconfirmed user, the request's language comes first, because a stranger may have signed up with the address.
     """
     chosen = None if user is None else user.language
     first, second = (row.language, chosen) if user is not None and not user.email_confirmed else (chosen, row.language)

@@ -1,4 +1,4 @@
-"""The English texts of all e-mails."""
+"""The English texts of all emails."""
 
 from __future__ import annotations
 

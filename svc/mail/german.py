@@ -1,4 +1,4 @@
-"""The German texts of all e-mails."""
+"""The German texts of all emails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All e-mails to users, in the language of the reader. Pure. The texts are in `english.py` and `german.py`."""
+"""Create each kind of email in the reader's language. No I/O. The texts are in `english.py` and `german.py`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ WORDS: Mapping[Language, Words] = {"en": ENGLISH, "de": GERMAN}
 
 # Users choose the names of their accounts, so names are truncated to this many characters.
 _MAX_NAME = 100
-# Error messages may quote the platform's API, so they are truncated as well.
+# Error messages may quote Cloudflare's API, so they are truncated as well.
 _MAX_MESSAGE = 1_000
 _MB = 1_000_000
 
-# The error code whose remedy applies to a problem without an error.
+# For problems without an error, the error code that has the appropriate remedy.
 _CODES: Mapping[Problem, Code] = {
     "revoked": "revoked",
     "permission_error": "permission_error",
@@ -42,7 +42,8 @@ _CODES: Mapping[Problem, Code] = {
 class Email:
     """An email. Its text is sent as plain text and as HTML (see `body.py`).
 
-    If `send` is False, the email is prepared and then discarded, so that both cases take the same time.
+    If `send` is False, the email is prepared and then discarded. It takes as long to prepare as an email that is sent,
+    so that the timing does not reveal which addresses have users.
     """
 
     to: str
@@ -55,7 +56,7 @@ class Email:
 
 @dataclass(frozen=True)
 class Link:
-    """The link of an email, and its lifetime in hours."""
+    """A link for an email, and its lifetime in hours."""
 
     url: str = field(repr=False)  # contains a token
     hours: float
@@ -71,7 +72,7 @@ def confirm_address(
 def choose_password(
     language: Language, to: str, link: Link, service_url: str, *, mail_id: str = "", send: bool = True
 ) -> Email:
-    """Create the email for several sign-ups with one address. The link lets its recipient choose the password."""
+    """Create the email for an address with several sign-ups. Its link lets the recipient choose the password."""
     return _with_link(WORDS[language], WORDS[language].choose_password, to, link, service_url, mail_id, send=send)
 
 
@@ -83,13 +84,13 @@ def reset_password(
 
 
 def account_exists(language: Language, to: str, service_url: str, *, mail_id: str = "") -> Email:
-    """Create the notice of a sign-up with an address that already has an account."""
+    """Create the email that informs a user of a sign-up with the user's address."""
     subject, text = WORDS[language].account_exists
     return Email(to, subject, text.format(service_url=service_url), id=mail_id, language=language)
 
 
 def password_changed(language: Language, to: str, service_url: str, *, mail_id: str = "") -> Email:
-    """Create the notice of a changed password. It has no link, because links in emails never sign a user in."""
+    """Create the notice that the password was changed. It has no link, because links in emails never sign a user in."""
     subject, text = WORDS[language].password_changed
     return Email(to, subject, text.format(service_url=service_url), id=mail_id, language=language)
 
@@ -103,10 +104,10 @@ def user_deleted(
     *,
     mail_id: str = "",
 ) -> Email:
-    """Create the last email to a deleted user, with the resources that remain in Cloudflare.
+    """Create the last email to a deleted user, which lists the resources that remain in Cloudflare.
 
-    `left`: the remaining resources, as sentences if an earlier version of the service queued the email. `tokens`: the
-    remaining working tokens, each with its account.
+    `left`: the remaining resources, or sentences about them if an earlier version of the service queued the email.
+    `tokens`: the remaining working tokens, each with its account.
     """
     words = WORDS[language]
     parts = [words.deleted.text.format(service_url=service_url)]
@@ -122,16 +123,17 @@ def user_deleted(
 def about_account(
     language: Language, to: str, name: str, notice: Mapping[str, Any], link: str, *, mail_id: str = ""
 ) -> Email:
-    """Create the email about a problem of an account, or about its recovery.
+    """Create the email about an account's problem or recovery.
 
-    `notice`: `well`, or the problem as `trouble` with its facts (`problems_of` in actors/service/notifications.py).
-    Facts that an earlier version of the service did not store may be absent.
+    `notice`: the stored facts. After a recovery, `well` is true. Otherwise, `trouble` names the problem
+    (see `problems_of` in actors/service/notifications.py). Facts that an earlier version of the service did not store
+    may be absent.
     """
     words, shown = WORDS[language], _shown(name, _MAX_NAME)
     if notice.get("well"):
         subject, text = words.well
         return Email(to, subject.format(name=shown), text.format(name=shown, link=link), id=mail_id, language=language)
-    kind: Any = notice.get("trouble")  # of this version or another
+    kind: Any = notice.get("trouble")  # another version of the service may have stored it
     problem = words.problems.get(kind, words.other_problem)
     details = [words.cause.format(cause=_shown(_cause(words, notice) or problem, _MAX_MESSAGE))]
     remedy = _remedy(words, notice)
@@ -151,7 +153,7 @@ def _with_link(
 
 
 def _cause(words: Words, notice: Mapping[str, Any]) -> str | None:
-    """Return what has happened, in a sentence; None if only the kind of the problem is known."""
+    """Return a sentence that describes what happened, or None if only the kind of problem is known."""
     if limit := notice.get("limit"):
         return _limit(words, limit)
     if notice.get("expires_at"):
@@ -162,7 +164,7 @@ def _cause(words: Words, notice: Mapping[str, Any]) -> str | None:
             return found
     message: str | None = notice.get("message")
     code: Any = notice.get("code")
-    if words.language == DEFAULT_LANGUAGE:  # messages are in this language
+    if words.language == DEFAULT_LANGUAGE:  # the language of the stored messages
         return message
     error = words.errors.get(code)
     if error is None:
@@ -197,6 +199,6 @@ def _listed(lines: Sequence[str]) -> str:
 
 
 def _shown(text: str, most: int) -> str:
-    """Return a foreign text on one line, without control characters, such as characters that change the direction."""
+    """Return untrusted text on one line, truncated and without control characters, such as bidirectional controls."""
     cut = text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
     return " ".join("".join(char if char.isprintable() else " " for char in cut).split())

@@ -1,10 +1,11 @@
 """Send the emails of the outbox table.
 
 A transaction that causes an email adds a row to the table (`store/outbox.py`), and its commit wakes the outbox. Several
-senders, each with its own connection, send the emails of the rows that are due. A failed email is retried with growing
-delays. While the mail server is unavailable, the service does not try to send. After an email was sent, its row is
-deleted. If the process is killed in between, the email is sent again with the same Message-ID. No email is lost before
-it expires.
+senders, each with its own connection, send the emails for the rows that are due. A failed email is retried with
+increasing delays. While the mail server is unavailable, nothing is sent. Once an email has been sent, its row is
+deleted. If the process is killed before it deletes the row, the email is sent again with the same Message-ID. Retries
+end when the email expires or is no longer needed, when the server permanently refuses the address, or after two
+attempts with an unknown outcome.
 """
 
 from __future__ import annotations
@@ -39,21 +40,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# New emails wake the outbox, and polling finds emails that are due for a retry.
+# New emails wake the outbox. Polling finds emails that are due for a retry.
 _POLL_EVERY_S = 5.0
 _BATCH = 100
-# There are several senders, so that one slow email does not delay the others. Some servers refuse more connections than
-# this.
+# There are several senders, so that one slow email does not delay the others. Some servers refuse more than this number
+# of connections.
 _SENDERS = 4
 # Idle connections are closed after this time. Servers close idle connections after five minutes.
 _IDLE_S = 5.0
-# Delay before an email is retried. It doubles, and varies by a quarter so that retries spread out.
+# The delay before an email is retried. It doubles each time, and varies by a quarter so that retries spread out.
 _FIRST_WAIT_MS = 60_000
 _LONGEST_WAIT_MS = 3_600_000
-# Delay before an unavailable server is tried again. It doubles.
+# The delay before the service tries an unavailable server again. It doubles after each failure.
 _FIRST_AWAY_MS = 5_000
 _LONGEST_AWAY_MS = 300_000
-# Emails whose outcome is unknown are sent at most this often, since the server may accept all copies.
+# The maximum number of times that an email with unknown outcomes is sent. The server may accept every copy.
 _MAX_COPIES = 2
 # At shutdown, emails that are being sent get this much time. Interrupted emails are sent again after the next start.
 _DRAIN_S = 5.0
@@ -61,7 +62,7 @@ _CLOSE_S = 1.0
 
 
 class Outbox:
-    """Send due emails until cancelled. Create one with `open_outbox`."""
+    """Sends the emails that are due. Use `open_outbox` to create an outbox."""
 
     def __init__(
         self,
@@ -80,17 +81,17 @@ class Outbox:
         self._patience = patience
         self._under_way: set[str] = set()
         self._sent: set[str] = set()  # ids of sent emails whose rows could not be deleted yet
-        self._slow: dict[str, int] = {}  # by slow domain, the time until which it is skipped (epoch ms)
+        self._slow: dict[str, int] = {}  # slow domains, and the time until which each is skipped (epoch ms)
         self._away_until = 0
         self._away_ms = 0
         self._wakes = 0  # number of calls of `wake`
-        self._settled = 0  # the value of `_wakes` at the last time when nothing was due
+        self._settled = 0  # the value of `_wakes` at the last check that found no due emails
         self._stopping = False
         self._wake = trio.Event()
         self._progress = trio.Event()
 
     def wake(self) -> None:
-        """Check immediately for due emails."""
+        """Make `run` check for due emails immediately."""
         self._wakes += 1
         self._wake.set()
 
@@ -102,7 +103,7 @@ class Outbox:
             await self._progress.wait()
 
     async def drain(self) -> None:
-        """Start no more emails, and wait for those that are being sent."""
+        """Do not start to send any more emails, and wait for those that are being sent."""
         self._stopping = True
         while self._under_way:
             await self._progress.wait()
@@ -114,7 +115,7 @@ class Outbox:
             for _ in range(_SENDERS):
                 nursery.start_soon(self._run_sender, from_outbox)
             while True:
-                # The store logs its own failures, and the next poll finds the waiting emails.
+                # The store logs its own failures, and the next poll finds the emails that are waiting.
                 with contained(log, "outbox failed"), suppress(StoreUnavailable):
                     await self._dispatch(to_senders)
                 with trio.move_on_after(_POLL_EVERY_S):
@@ -132,7 +133,7 @@ class Outbox:
             log.error("emails expired before delivery; run: svc check", extra={"count": expired})
         in_progress = frozenset(self._under_way)
         while not self._away():
-            # A sender may finish during the read. The result then still has the email that it has sent.
+            # A sender may finish during the read. The result then still includes the email that was sent.
             in_progress = frozenset(self._under_way)
             found = await self._store.read(outbox.due(self._clock(), _BATCH))
             waiting = [one for one in found if one.id not in in_progress]
@@ -141,14 +142,14 @@ class Outbox:
                 await to_senders.send(one)
             if not waiting:
                 break
-        # If an email was finished during the read, the next email about the same account may be due. The sender wakes
-        # us.
+        # If a sender finished during the read, the next email about the same account may be due. The sender then calls
+        # `wake`.
         if not in_progress and not self._under_way:
             self._settled = wakes
             self._notify_progress()
 
     async def _run_sender(self, from_outbox: trio.MemoryReceiveChannel[Waiting]) -> None:
-        """Send emails one after the other, on a connection that is closed when idle."""
+        """Send one email after the other. The connection is closed when idle."""
         sender = new_sender(self._mail, self._patience)
         try:
             while True:
@@ -227,12 +228,15 @@ class Outbox:
         self._server_is_there()
 
     async def _record_sent(self, mail_id: str, user: User | None) -> None:
-        """Delete the row of a sent email. If the store is unavailable, a later poll repeats this, but does not send."""
+        """Delete a sent email's row. If the store is unavailable, a later poll deletes the row without another send."""
         await self._store.run(_mark_sent(mail_id, user.id if user is not None and user.email_refused_at else None))
         self._sent.discard(mail_id)
 
     async def _skip_domain(self, domain: str, until: int) -> None:
-        """Postpone all emails to a slow domain, so that a relay that verifies addresses there does not delay others."""
+        """Postpone all emails to a slow domain.
+
+        A relay that checks each address with that domain would otherwise delay the other emails.
+        """
         now = self._clock()
         self._slow = {name: at for name, at in self._slow.items() if at > now} | {domain: until}
         await self._store.run(outbox.postpone_domain(domain, now, until))
@@ -243,7 +247,7 @@ class Outbox:
         return {"id": row.id, "kind": row.kind, "attempt": row.attempts + 1, "error": str(error)}
 
     def _away(self) -> bool:
-        # If the clock was set back, `_away_until` may be far in the future and is ignored.
+        # If the clock was set back, `_away_until` may be far in the future. It is then ignored.
         return self._clock() < self._away_until <= self._clock() + 2 * _LONGEST_AWAY_MS
 
     def _server_is_away(self, error: ServerUnavailable) -> None:
@@ -259,7 +263,7 @@ class Outbox:
         self._away_ms = self._away_until = 0
 
     def _again_at(self, attempts: int) -> int:
-        """Return when to retry an email after this many attempts, in epoch ms."""
+        """Return the time, in epoch ms, of the next retry for an email that has had this many attempts."""
         return self._clock() + _about(min(_LONGEST_WAIT_MS, _FIRST_WAIT_MS * 2 ** min(attempts, 10)))
 
     def _notify_progress(self) -> None:
@@ -278,8 +282,8 @@ async def open_outbox(
 ) -> AsyncIterator[Outbox]:
     """Send emails while the block runs. At exit, emails that are being sent have a few seconds to finish.
 
-    `service_url`: the public URL without a trailing slash. `patience`: timeouts for the mail server. `metrics`: where
-    attempts are counted, or None.
+    `service_url`: the public URL without a trailing slash. `patience`: timeouts for the mail server. `metrics`: counts
+    the attempts, if given.
     """
     terms = Terms(service_url, config.timing.mail_token_s)
     box = Outbox(store, config.mail, clock, terms, patience, metrics or Metrics())

@@ -1,9 +1,9 @@
-"""A connection to a mail server that sends several emails. Blocking, so `transport.py` uses it in a thread.
+"""A connection to a mail server, for several emails. Its calls block, so `transport.py` runs them in a thread.
 
-Errors are classified by what they mean for the email. The server accepts no email now (`ServerUnavailable`), did not
+Errors are classified by what they mean for the email. The server accepts no emails now (`ServerUnavailable`), did not
 accept this email (`NotAccepted`), refused the address (`AddressRefused`), or may have accepted the email
-(`OutcomeUnknown`). Messages contain the step and the codes of the response, but not its text, which may quote the
-address.
+(`OutcomeUnknown`). Error messages contain the step and the response codes, but not the response text, which may quote
+the address.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 # The limit for one response, in bytes. Real responses have a few hundred bytes.
 _MAX_RESPONSE_BYTES = 65_536
 _ENHANCED = re.compile(rb"([245])\.(\d{1,3})\.(\d{1,3})\b")
-# RFC 3463: these subjects concern the address (1), its mailbox (2), routing (4), or nothing specific (0). All other
-# subjects concern the service itself or the server: the server's state, the protocol, the content, or policy (7), for
-# example forbidden relaying.
+# RFC 3463: these subjects mean that the problem is the address (1), its mailbox (2), routing (4), or unspecified (0).
+# With all other subjects, the cause is the service itself or the server: the server's state, the protocol, the content,
+# or a policy (7), such as forbidden relaying.
 _ADDRESS_SUBJECTS = ("0", "1", "2", "4")
-# RFC 5321, 4.5.3.1.10: treat 552 for a recipient as transient. 503 means a bad sequence of commands, and 530 asks the
-# client to sign in first.
+# RFC 5321, 4.5.3.1.10: treat 552 for a recipient as transient. 503 means a bad sequence of commands. 530 means that the
+# client must sign in first.
 _NOT_ADDRESS_CODES = (503, 530, 552)
 _CLOSING = 421
 
 
 class MailError(Exception):
-    """An email could not be sent. The message has the step and the server's codes, such as `RCPT 550 5.1.1`."""
+    """An email could not be sent. The message contains the step and the server's codes, such as `RCPT 550 5.1.1`."""
 
 
 _Error = TypeVar("_Error", bound=MailError)
 
 
 class ServerUnavailable(MailError):
-    """The server cannot be reached, or rejects our sign-in or sender, so no emails can be sent now."""
+    """The server cannot be reached, or rejects our credentials or sender, so no emails can be sent now."""
 
 
 class NotAccepted(MailError):
-    """The server did not accept this email, and a retry may succeed. `slow`: the server did not respond in time."""
+    """The server did not accept this email, but a retry may succeed. `slow`: True if the server timed out."""
 
     def __init__(self, text: str, *, slow: bool = False) -> None:
         super().__init__(text)
@@ -58,15 +58,15 @@ class AddressRefused(MailError):
 
 
 class OutcomeUnknown(MailError):
-    """The email was sent completely, but without a response, so the server may have accepted it."""
+    """The whole email was sent, but the server did not clearly respond, so it may have accepted the email."""
 
 
 @dataclass(frozen=True)
 class Patience:
     """Timeouts in seconds: for one step, for connecting and signing in, and for a whole email.
 
-    After an email was sent completely, a server may take minutes to respond (RFC 5321, 4.5.3.2.6). With a shorter
-    timeout, the service would send the email twice.
+    Once it has received an email, a server may take minutes to respond (RFC 5321, 4.5.3.2.6). If the timeout were
+    shorter, the service would send the email twice.
     """
 
     step_s: float = 30
@@ -75,7 +75,7 @@ class Patience:
 
 
 class Connection:
-    """A connection. Call `connect` once, then `send` for each email. Any thread may call `cut`."""
+    """A connection to a mail server. Call `connect` once, then `send` for each email. Any thread may call `cut`."""
 
     def __init__(self, smtp_url: str, patience: Patience) -> None:
         self._url = urlsplit(smtp_url)
@@ -85,7 +85,7 @@ class Connection:
         self._cut = False
         self._socket: socket.socket | None = None
         self._step = "connect"
-        self.used = False  # whether it has sent an email
+        self.used = False  # True once it has sent an email
 
     def connect(self) -> None:
         """Connect and sign in. smtp:// upgrades to TLS if the server offers it; smtps:// starts with TLS.
@@ -127,7 +127,7 @@ class Connection:
         self._step = "MAIL"
 
     def send(self, sender: str, address: str, message: bytes) -> None:
-        """Send one email. `message` consists of lines of ASCII that end with CRLF.
+        """Send one email. `message` consists of ASCII lines that end with CRLF.
 
         Raises ServerUnavailable, NotAccepted, AddressRefused, OutcomeUnknown. Afterwards, `usable` is True if the
         connection can send another email.
@@ -163,7 +163,7 @@ class Connection:
     def offer(self, sender: str, size_bytes: int = 0) -> None:
         """Send the MAIL command.
 
-        Raises ServerUnavailable if the sender is rejected; OSError or SMTPException if the connection is lost.
+        Raises ServerUnavailable if the sender is rejected, and OSError or SMTPException if the connection is lost.
         """
         assert self._server is not None, "call connect first"
         options = [f"size={size_bytes}"] if size_bytes and self._server.has_extn("size") else []
@@ -183,9 +183,9 @@ class Connection:
             self.quit()
 
     def lost(self, *, slow: bool) -> MailError:
-        """Return the error for a connection that ended in the current step.
+        """Return the error for a connection that was lost in the current step.
 
-        `slow`: it ended because the server timed out.
+        `slow`: True if the server timed out.
         """
         text = f"{self._step} {'timed out' if slow else 'connection lost'}"
         if self._step in ("RCPT", "DATA"):
@@ -220,7 +220,7 @@ class Connection:
                     socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def hold(self, sock: socket.socket) -> socket.socket:
-        """Keep the socket for `cut`. Raises OSError if `cut` was called in the meantime."""
+        """Store the socket, so that `cut` can shut it down. Raises OSError if `cut` has already been called."""
         with self._cutting:
             if self._cut:
                 sock.close()
@@ -229,12 +229,12 @@ class Connection:
         return sock
 
     def _wait_s(self, limit_s: float) -> None:
-        """Set the timeout for responses."""
+        """Set the timeout, in seconds, for responses."""
         if self._socket is not None:
             self._socket.settimeout(limit_s)
 
     def _recipient_refused(self, code: int, text: bytes) -> MailError:
-        """Return AddressRefused, or NotAccepted if the address is not the reason."""
+        """Return AddressRefused, or NotAccepted if the server refused for a reason other than the address."""
         found = _ENHANCED.match(text)
         about = found[2].decode() if found else "0"
         refused = code // 100 == 5 and about in _ADDRESS_SUBJECTS and (found or code not in _NOT_ADDRESS_CODES)
@@ -252,7 +252,7 @@ class Connection:
 
 
 class _Server(smtplib.SMTP):
-    """The client of the standard library, with a socket that can be cut and a limit on the size of responses."""
+    """The standard library's client, with a socket that can be cut and a limit on the size of responses."""
 
     def __init__(self, connection: Connection, step_s: float) -> None:
         super().__init__(timeout=step_s)
@@ -269,7 +269,7 @@ class _Server(smtplib.SMTP):
         return self._connection.hold(socket.create_connection((host, port), timeout))
 
     def getreply(self) -> tuple[int, bytes]:
-        """Read a response. Raises SMTPServerDisconnected, even if the response is merely too long."""
+        """Read a response. Raises SMTPServerDisconnected if the connection is lost or the response is too long."""
         if self.file is None and self.sock is not None:
             self.file = _Bounded(self.sock.makefile("rb"))
         if self.file is not None:

@@ -1,6 +1,6 @@
-"""Deliver emails: write them to a folder, or send them to a mail server over a connection that is reused.
+"""Deliver emails by writing them to a folder, or by sending them to a mail server over a reused connection.
 
-`mail/outbox.py` decides when emails are sent and retried.
+`mail/outbox.py` decides when to send and retry emails.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _NUMBERS = itertools.count()
 
 
 class _Policy(EmailPolicy):
-    """Do not fold headers except for the subject, because some programs do not join folded addresses.
+    """A policy that folds only the subject header, because some programs do not join folded addresses.
 
-    RFC 2047, 2: an encoded word has at most 75 characters, so a long non-ASCII subject needs several.
+    RFC 2047, 2: an encoded word has at most 75 characters, so a long non-ASCII subject needs several encoded words.
     """
 
     def fold(self, name: str, value: Any) -> str:
-        """Return the header as text."""
+        """Return the folded header as text."""
         folded: str = super().fold(name, value) if name != "Subject" else _folding(self).fold(name, value)
         return folded
 
     def fold_binary(self, name: str, value: Any) -> bytes:
-        """Return the header as bytes."""
+        """Return the folded header as bytes."""
         folded: bytes = (
             super().fold_binary(name, value) if name != "Subject" else _folding(self).fold_binary(name, value)
         )
@@ -59,25 +59,25 @@ def _folding(policy: _Policy) -> Any:
     return EmailPolicy(linesep=policy.linesep)
 
 
-# For files, which people read.
+# For files, so that people can read them.
 _READABLE = _Policy(max_line_length=998)
 # For SMTP. Not every server supports 8BITMIME, so non-ASCII characters are encoded.
 _WIRE = _Policy(max_line_length=998, cte_type="7bit", linesep="\r\n")
 
 
 class Sender(Protocol):
-    """An object that delivers emails one after the other."""
+    """The interface of the transports. A sender delivers one email after the other."""
 
     async def connect(self) -> None:
         """Connect if necessary. Raises ServerUnavailable."""
         ...
 
     async def send(self, email: Email) -> None:
-        """Try once to send an email, after `connect`. Raises MailError; ValueError if the email is not valid."""
+        """Try once to send an email. Call `connect` first. Raises MailError, or ValueError if the email is invalid."""
         ...
 
     async def rest(self) -> None:
-        """Close the connection. The next `connect` opens another."""
+        """Close the connection. The next `connect` opens a new one."""
         ...
 
 
@@ -122,7 +122,7 @@ class _Smtp:
         try:
             await self._carry(connection, email.to, message)
         except ServerUnavailable:
-            # Servers close connections, in various ways, after a number of emails or some time.
+            # Servers close connections in various ways, either after a number of emails or after some time.
             if not connection.used:
                 raise
             await self.connect()
@@ -147,9 +147,9 @@ class _Smtp:
 
 
 async def _in_thread(connection: Connection, work: Callable[[], None], limit_s: float) -> None:
-    """Run blocking work on a connection in a thread, and cut the connection after `limit_s` or on cancellation.
+    """Run blocking work on a connection in a thread. After `limit_s` or on cancellation, cut the connection.
 
-    Raises what the work raises, and MailError after a timeout.
+    Raises the errors that the work raises, and MailError after a timeout.
     """
     with trio.move_on_after(limit_s):
         try:
@@ -161,9 +161,9 @@ async def _in_thread(connection: Connection, work: Callable[[], None], limit_s: 
 
 
 async def check_mail(config: MailConfig) -> None:
-    """Check that emails can be sent, without creating anything. Raises OSError.
+    """Check that emails can be sent, without sending or writing one. Raises OSError if they cannot.
 
-    Checks that the folder is writable and private, or that the server accepts our sign-in and sender.
+    Checks that the folder is writable and private, or that the server accepts our credentials and sender.
     """
     if config.transport == "file":
         await trio.to_thread.run_sync(_check_folder, config)
@@ -190,7 +190,7 @@ def _check_folder(config: MailConfig) -> None:
 
 
 def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> EmailMessage:
-    """Create the message, with exactly one recipient. Raises ValueError if a header contains a line break."""
+    """Create the message for an email. It has one recipient. Raises ValueError if a header contains a line break."""
     message = EmailMessage(policy)
     message["From"] = Address(addr_spec=sender)
     message["To"] = Address(addr_spec=email.to)
@@ -202,7 +202,8 @@ def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> Em
     encoding = "8bit" if policy.cte_type == "8bit" else None  # None means 7bit if possible
     message.set_content(as_plain(email.text), cte=encoding)
     message.add_alternative(as_html(email.subject, email.text, email.language), subtype="html", cte=encoding)
-    message["Content-Language"] = email.language  # last, because the first part would take over `Content-` headers
+    # Set last, because earlier `Content-` headers would move to the first part.
+    message["Content-Language"] = email.language
     return message
 
 
@@ -211,9 +212,9 @@ def _on_the_wire(sender: str, email: Email) -> bytes:
 
 
 def _into_folder(config: MailConfig, email: Email) -> None:
-    """Write the email to an .eml file. File names sort in the order of sending.
+    """Write the email to an .eml file. File names sort in the order in which emails are sent.
 
-    The file is written under another name and then renamed, so that readers never see a partial file.
+    The file is written under a temporary name and then renamed, so that readers never see a partial file.
     Raises ServerUnavailable if the file cannot be written.
     """
     raw = message_of(config.sender, email).as_bytes()

@@ -1,6 +1,6 @@
-"""The shape of the texts of all e-mails in one language, and its formats of numbers and dates. Pure.
+"""Types for the texts of all emails in one language, and the language's number and date formats. No I/O.
 
-The texts are in `english.py` and `german.py`. Templates name their parameters.
+The texts are in `english.py` and `german.py`. Templates have named parameters.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from svc.errors import Code
     from svc.model import Language, Metric, Suggestion
 
-# The problems of accounts that are reported. All but the last two are states of the account.
+# The account problems that are reported by email. All except the last two are states of an account.
 Problem = Literal["revoked", "permission_error", "resource_drift", "no_connection", "token_expires_soon", "over"]
 
 _MOMENTS = (*finding.MOMENTS, *remaining_resource.MOMENTS)
 
 
 class Text(NamedTuple):
-    """The subject and the text of an e-mail."""
+    """The subject and the text of an email."""
 
     subject: str
     text: str
 
 
 class ErrorText(Protocol):
-    """The message and the remedy of an error code."""
+    """The message and remedy for an error code."""
 
     @property
     def message(self) -> str:
@@ -41,13 +41,16 @@ class ErrorText(Protocol):
 
     @property
     def remedy(self) -> str | None:
-        """The instruction for the user; None: there is nothing to do."""
+        """The instruction for the user, or None if the user does not need to do anything."""
         ...
 
 
 @dataclass(frozen=True)
 class Formats:
-    """The formats of a language. `date` and `moment` are templates; `months` are the names of the months."""
+    """A language's number and date formats.
+
+    `thousands`, `decimal`: separators. `months`: the names of the months. `date`, `moment`: templates.
+    """
 
     thousands: str
     decimal: str
@@ -58,12 +61,13 @@ class Formats:
 
 @dataclass(frozen=True)
 class Words:
-    """The texts of all e-mails in one language.
+    """The texts of all emails in one language.
 
-    `hour`, `hours`: the lifetime of a link. `problems`: the problems of accounts; `other_problem`: any other. `limits`:
-    the reached limits of plans. `suggestions`: the remedy for a limit, by the suggestion of the account's advice;
-    `upgrade` if there is none. `remaining`: the resources that a disconnect could not remove. `errors`, `findings` and
-    `remaining` are texts that the web application has, too.
+    `hour`, `hours`: the lifetime of a link. `problems`: account problems; `other_problem`: the text for any other
+    problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to do about a limit,
+    by the suggestion in the account's advice; `upgrade`: what to do if there is no suggestion. `remaining`: sentences
+    about resources that a disconnect could not remove. The web application has the texts in `errors`, `findings` and
+    `remaining` as well.
     """
 
     language: Language
@@ -95,20 +99,20 @@ class Words:
     remaining: remaining_resource.Phrases
 
     def number(self, value: float) -> str:
-        """Return a number with the separators of the language, such as 1,234.5 in English."""
+        """Return a number as text with the language's separators, such as 1,234.5 in English."""
         whole, _, part = f"{value:,.1f}".removesuffix(".0").partition(".")
         return whole.replace(",", self.formats.thousands) + (self.formats.decimal + part if part else "")
 
     def duration(self, hours: float) -> str:
-        """Return a number of hours, such as 24 hours."""
+        """Return a duration as text, such as "24 hours"."""
         return (self.hour if hours == 1 else self.hours).format(hours=self.number(hours))
 
     def day(self, day: int) -> str:
-        """Return a UTC day number as a date."""
+        """Return a UTC day number as a date in the language's format."""
         return self._date(date.fromisoformat(day_text(day)))
 
     def fact(self, name: str, value: str) -> str:
-        """Return the text of a fact of a finding or a remaining resource. Times are in UTC."""
+        """Return a fact about a finding or a remaining resource as text. Times are in UTC."""
         if name not in _MOMENTS:
             return value
         try:

@@ -12,12 +12,13 @@ _PR_SET_DUMPABLE = 4
 def forbid_core_dumps() -> None:
     """Prevent core dumps of this process and of processes that it forks.
 
-    RLIMIT_CORE alone is not enough. The kernel ignores it if core dumps are piped to a program (core(5)), and not every
-    program checks it; systemd-coredump does. A non-dumpable process is never dumped, and other processes of its user
-    cannot read its memory. A program that it executes is dumpable again, within the limit.
+    RLIMIT_CORE alone is not enough: the kernel ignores it if core dumps are piped to a program (core(5)). Some of these
+    programs check the limit, as systemd-coredump does, but others do not. A non-dumpable process is never dumped, and
+    other processes of its user cannot read its memory. If the process executes a program, that program is dumpable
+    again, but RLIMIT_CORE still applies to it.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
     if sys.platform == "linux":
-        # Fails only if the kernel does not know the value, so the result is not checked.
+        # The call fails only if the kernel does not know the value, so the result is not checked.
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

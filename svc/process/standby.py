@@ -1,7 +1,8 @@
 """`svc serve --standby`: wait while another service uses the store, then serve.
 
-A waiting standby does not listen on its port, so load balancers see immediately that it does not serve. It reports that
-it is alive to systemd, and to `svc health` over a Unix socket in the abstract namespace, which ends with the process.
+A waiting standby does not listen on its port, so load balancers see immediately that it does not serve. It reports its
+state to systemd, and to `svc health` over a Unix socket in the abstract namespace. The name of the socket disappears
+when the process ends.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ _TAKES = "standby: taking over the store"
 
 
 async def stand_by(config: Config, systemd: Systemd, serve: Callable[[], Awaitable[None]]) -> None:
-    """Call `serve` when no other service uses the store. Return when `serve` ends, or on SIGTERM or SIGINT.
+    """Wait until no other service uses the store, then call `serve`. Return when `serve` ends, or on SIGTERM or SIGINT.
 
-    Raises what `serve` raises, and ConfigError if the store is unavailable at the start, or if a problem that waiting
-    does not solve would keep this process from serving.
+    Raises ConfigError if the store is unavailable at the start, or if this process has a problem that waiting does not
+    solve. Exceptions raised by `serve` propagate to the caller.
     """
     standby = _Standby(config, systemd)
     async with trio.open_nursery() as nursery:
@@ -59,7 +60,7 @@ class _Standby:
     def __init__(self, config: Config, systemd: Systemd) -> None:
         self._config = config
         self._systemd = systemd
-        self._state = ""  # the last reported state; "" if it has not had to wait
+        self._state = ""  # the last reported state, or "" before the first one
 
     async def wait_for_store(self) -> bool:
         """Wait until the store is free. Return False if the process was asked to stop."""
@@ -95,7 +96,7 @@ class _Standby:
             await self._report(_TAKES)
 
     def _check_setup(self) -> None:
-        """Check early for problems that would keep this process from serving. Raises ConfigError."""
+        """Check, while waiting, for problems that would prevent this process from serving later. Raises ConfigError."""
         key_file = self._config.vault.key_file
         if not key_file.exists():
             raise ConfigError(
@@ -116,7 +117,7 @@ class _Standby:
     async def _serve_state(self) -> None:
         """Report the state to clients on this machine (`svc health`)."""
         here = self._config.http.bind
-        if addresses.parse_bind(here)[1] == 0:  # clients cannot know the port, and so not the socket's name
+        if addresses.parse_bind(here)[1] == 0:  # clients do not know the port, on which the socket's name depends
             return
         with trio.socket.socket(trio.socket.AF_UNIX) as named:
             try:

@@ -1,7 +1,8 @@
 """The systemd interface: sd_listen_fds(3), sd_notify(3), sd_watchdog_enabled(3).
 
-Also works with other supervisors that use the same protocol. A socket that the supervisor holds outlives the process,
-so that no connections are refused during a restart. Without the environment variables, this module does nothing.
+The module also works with other supervisors that use this protocol. A socket that the supervisor holds outlives the
+process, so no connections are refused during a restart. If the environment variables are not set, the module does
+nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 _FIRST_DESCRIPTOR = 3
 # Timeout for a notification, which is one datagram on the same machine.
 _TELL_S = 5.0
-# How often the status is checked for changes if there is no watchdog.
+# Interval at which the status is checked for changes if there is no watchdog.
 _STATUS_EVERY_S = 15.0
 
 
@@ -32,8 +33,8 @@ _STATUS_EVERY_S = 15.0
 class Systemd:
     """The settings that systemd passes to the service.
 
-    `sockets`: the listening sockets. `tell_at`: the address for notifications, or "". `watchdog_s`: systemd restarts
-    the service after this time without a notification.
+    `sockets`: the listening sockets. `notify_address`: the address for notifications, or "" to send none. `watchdog_s`:
+    the time without a notification after which systemd restarts the service, or None.
     """
 
     sockets: tuple[socket.socket, ...] = ()
@@ -41,7 +42,7 @@ class Systemd:
     watchdog_s: float | None = None
 
     async def tell(self, *lines: str) -> None:
-        """Send a notification as in sd_notify(3). Failures are logged and never raised."""
+        """Send a notification in the format of sd_notify(3). Failures are logged, and no exception is raised."""
         if not self.notify_address:
             return
         # A leading @ marks a name in the abstract namespace.

@@ -1,6 +1,6 @@
 """The format of API keys, which scanners for leaked secrets can recognize.
 
-    svc_  30 random characters (178 bits)  6 characters of checksum
+    svc_  30 random characters (178 bits)  6 checksum characters
 
 The characters are 0-9, A-Z and a-z, so that a double click selects the whole key. The checksum is the CRC-32 (zlib) of
 the random characters in base 62, with these characters as digits and the most significant digit first. Large code hosts
@@ -15,8 +15,8 @@ import string
 import zlib
 
 PREFIX = "svc_"
-# The length of the prefix of a key that is stored and shown, so that users can distinguish their keys. The other 22
-# random characters (131 bits) stay unknown.
+# Number of characters at the start of a key that are stored and shown, so that users can distinguish their keys. The
+# other 22 random characters (131 bits) stay secret.
 SHOWN_CHARS = len(PREFIX) + 8
 
 _DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -26,7 +26,7 @@ PATTERN = f"{PREFIX}[0-9A-Za-z]{{{_RANDOM_CHARS + _CHECKSUM_CHARS}}}"
 
 
 def new_api_key() -> str:
-    """Generate a key."""
+    """Generate a random API key."""
     random = "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM_CHARS))
     return f"{PREFIX}{random}{_checksum(random)}"
 

@@ -1,9 +1,9 @@
 """Password rules (NIST SP 800-63B): a minimum length, and no passwords that are easy to guess. No composition rules.
 
-Easy to guess are common passwords, words and names, the names of the product and the user, and repeated characters.
-Common passwords are the passwords in the lists of the package zxcvbn. The service does not use zxcvbn's strength
-estimate, which would keep 14 MB in memory and take 60 ms of CPU for some passwords. It also keeps user inputs in its
-lists for the next call (zxcvbn issue 84).
+Common passwords, words and names, the names of the product and the user, and repeated characters are easy to guess. The
+lists of common passwords are from the package zxcvbn. The service does not use zxcvbn's strength estimate, because it
+would keep 14 MB in memory and take 60 ms of CPU for some passwords. In addition, zxcvbn keeps user inputs in its lists
+for the next call (zxcvbn issue 84).
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from importlib.machinery import PathFinder
 
 from svc.security.passwords import normalised
 
-# Characters.
+# In characters.
 SHORTEST = 8
-# Limits the time that hashing takes.
+# In characters. The maximum limits the time that hashing takes.
 LONGEST = 200
 
 # Names of the product as they may appear in passwords, letters only.
 _PRODUCT = ("svc", "svcedge", "pagecounter", "pagecounters", "shortlink", "shortlinks")
-# In a password with a shorter name, the digits are most of the password.
+# Names with fewer letters are ignored, because a password with such a name consists mostly of digits.
 _SHORTEST_NAME = 3
 _NON_LETTERS = re.compile(r"[\W\d_]+")
 _SEPARATOR = "\n"
 
 
 def password_problem(password: str) -> str | None:
-    """Return why the password is not allowed for any user, as an error message; None if it is allowed."""
+    """Return an error message if the password is not allowed for any user, otherwise None."""
     shown = normalised(password)
     if min(len(password), len(shown)) < SHORTEST:
         return f"must have at least {SHORTEST} characters"
@@ -41,7 +41,7 @@ def password_problem(password: str) -> str | None:
 
 
 def password_problem_for_user(address: str, password: str) -> str | None:
-    """Return why the user with this email address must not use the password, as an error message; None if allowed."""
+    """Return an error message if the user with this email address must not use the password, otherwise None."""
     shown, name = normalised(password).casefold(), address.partition("@")[0]
     letters = _letters(shown)
     same = shown in (address.casefold(), name.casefold())
@@ -61,17 +61,18 @@ def _is_common(password: str) -> bool:
 
 @lru_cache(maxsize=1)
 def common_passwords() -> str:
-    """Return the common passwords that are long enough, each between two line breaks.
+    """Return the common passwords that have at least `SHORTEST` characters, each between two line breaks.
 
-    They are one string of 400 kB, because a set would take 4 MB. Searching it takes 0.2 ms, and hashing a password 50
-    ms. Loading takes 20 ms, so the service calls this function at startup.
+    The passwords are in one string of 400 kB, because a set would take 4 MB. A search in the string takes 0.2 ms, which
+    is short compared to the 50 ms for hashing a password. The service calls this function at startup, because loading
+    the lists takes 20 ms.
     """
     words = {word for listed in _lists().values() for word in listed if len(word) >= SHORTEST}
     return _SEPARATOR.join(["", *sorted(words), ""])
 
 
 def _lists() -> dict[str, list[str]]:
-    """Load the lists of the package by name, without importing the package, which would take 14 MB."""
+    """Return the lists of the package by name, without importing the package, which would take 14 MB of memory."""
     package = importlib.util.find_spec("zxcvbn")
     found = package and PathFinder.find_spec("zxcvbn.frequency_lists", package.submodule_search_locations)
     if found is None or found.loader is None:

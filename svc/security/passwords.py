@@ -1,6 +1,6 @@
-"""Password hashes (argon2id). Each takes about 50 ms and 64 MiB, so run few at a time, in threads.
+"""Password hashes (argon2id). Each takes about 50 ms and 64 MiB, so compute only a few at the same time, in threads.
 
-See `password_policy.py` for the rules for passwords.
+The password rules are in `password_policy.py`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _HASHER = PasswordHasher()
 def normalised(password: str) -> str:
     """Return the password in Unicode form NFKC, since systems encode the same text differently (ä, full-width letters).
 
-    Nothing else changes: spaces, upper case and all other characters count.
+    Nothing else changes: spaces, upper case and all other characters are significant.
     """
     return unicodedata.normalize("NFKC", password)
 
 
 def hash_password(password: str) -> str:
-    """Return the hash of a password to store."""
+    """Return the hash that is stored for a password."""
     return _HASHER.hash(normalised(password))
 
 
 def slow_digest(text: bytes, name: bytes) -> str:
-    """Return a slow digest in hex, salted with `name`, for texts that may be as easy to guess as a password."""
+    """Return a slow digest in hex, salted with `name`, for a text that may be as easy to guess as a password."""
     return hash_secret_raw(
         text,
         hashlib.sha256(name).digest(),
@@ -55,7 +55,8 @@ def dummy_hash() -> str:
 def verify_password(stored: str | None, password: str) -> bool:
     """Return True if the password matches the stored hash.
 
-    Returns False for None (the user does not exist) and "" (the user has no password), in the same time.
+    `stored` is None if the user does not exist, and "" if the user has no password. The function then returns False
+    after the same time as for a wrong password.
     """
     try:
         _HASHER.verify(stored or dummy_hash(), normalised(password))

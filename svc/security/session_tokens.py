@@ -1,12 +1,12 @@
-"""The access and refresh tokens of a page session, and how a pair is derived from the previous one. Pure.
+"""Derive the access and refresh tokens of a page session. Each pair is derived from the previous one. Pure functions.
 
-The store has the digests of the tokens and the salt of the session's newest pair. The previous refresh token and the
-salt determine the newest pair. So a client that exchanges the same token twice, in two tabs or after a lost response,
-gets the same pair both times, in whatever order responses arrive, and also after a restart. Neither the salt nor the
-token alone is sufficient.
+The store has the digests of the tokens and the salt of the session's newest pair. The previous refresh token and this
+salt determine the newest pair. A client may exchange the same token twice, in two tabs or after a lost response. It
+then gets the same pair both times, in whatever order the responses arrive, even if the service restarts in between.
+Deriving the pair requires both the salt and the token.
 
-All refresh tokens of a session start with the same secret, its family. It identifies the session of an old refresh
-token, although only the newest two are stored.
+All refresh tokens of a session start with the same secret, called the family. It identifies the session of an old
+refresh token, although only the newest two tokens are stored.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def next_pair(refresh: str) -> Pair:
 
 
 def pair_after(refresh: str, salt: str) -> Pair:
-    """Derive the pair that replaced this refresh token, from its salt."""
+    """Derive the pair that replaced this refresh token. `salt` is the salt of that pair."""
     return pair_of(family_of(refresh) + _derive("refresh", refresh, salt), salt)
 
 
 def pair_of(refresh: str, salt: str) -> Pair:
-    """Derive the pair with this refresh token, from its salt."""
+    """Derive the pair that contains this refresh token. `salt` is the salt of that pair."""
     return Pair("svs_" + _derive("access", refresh, salt), refresh, salt)
 
 
@@ -56,6 +56,6 @@ def family_of(refresh: str) -> str:
 
 
 def _derive(purpose: str, refresh: str, salt: str) -> str:
-    """Derive a secret of 256 bits, in URL-safe characters."""
+    """Derive a 256-bit secret, encoded in URL-safe characters."""
     derived = hmac.digest(salt.encode(), f"{purpose} {refresh}".encode(), "sha256")
     return base64.urlsafe_b64encode(derived).decode().rstrip("=")

@@ -1,7 +1,8 @@
-"""Links to the Cloudflare page that creates an account API token, with the permissions filled in. Pure.
+"""Links to the Cloudflare page that creates an account API token, with the permissions filled in.
 
-Platform docs: API token template URLs (account token URL format). The account, the zones and the expiry date cannot be
-filled in; the dashboard asks for the account. The keys are those of Cloudflare's permission reference.
+Source: Cloudflare's documentation of API token template URLs (account token URL format). The links cannot fill in the
+account, the zones or the expiry date; the dashboard asks for the account. The keys of the permissions are from
+Cloudflare's permission reference.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ def _page(permissions: Sequence[tuple[str, str]]) -> str:
     )
 
 
-# The list of an account's tokens.
+# The page that lists an account's tokens.
 TOKENS_PAGE = "https://dash.cloudflare.com/?to=/:account/api-tokens"
-# With the two permissions of a bootstrap token.
+# The page that creates a token with the two permissions of a bootstrap token.
 TOKEN_PAGE = _page(_BOOTSTRAP_PERMISSIONS)
-# With the permissions of the working token as well, for accounts where a token can grant only its own permissions.
+# The same page with the permissions of the working token added, for accounts where a token can grant only permissions
+# that it has.
 FULL_TOKEN_PAGE = _page(tuple(dict.fromkeys(_BOOTSTRAP_PERMISSIONS + _WORKING_PERMISSIONS)))

@@ -1,8 +1,8 @@
-"""Encrypt working tokens at rest: AES-GCM with a key of the key file, bound to their account.
+"""Encrypt working tokens at rest, with AES-GCM and a key from the key file. Each token is bound to its account.
 
-The key file has one key per line (32 bytes in base64), the newest first. Sealing uses the first key and opening tries
-all, so a key is rotated by adding a line at the top (`svc vault rotate`). A service that cannot open a stored token
-does not start, and never replaces a lost key file with a new one.
+The key file has one key per line (32 bytes in base64), with the newest key first. Sealing uses the first key and
+opening tries all keys, so `svc vault rotate` adds a new key at the top. If the service cannot open a stored token, it
+does not start. It never replaces a lost key file with a new one.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ log = logging.getLogger(__name__)
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
-# systemd creates a private folder in it for each unit with credentials.
+# systemd creates a private folder here for each unit that has credentials.
 _CREDENTIALS = Path("/run/credentials")
 
 
 class Vault:
-    """Seal and open secrets. The repr shows none.
+    """Seal and open secrets. The `repr` shows no keys.
 
-    With `path`, the key file is read again if it has changed, before sealing and when a secret does not open. So keys
-    can be rotated while the service runs.
+    With `path`, keys can be rotated while the service is running: before sealing, and when a secret does not open, the
+    vault reads the key file again if it has changed.
     """
 
     def __init__(self, keys: list[bytes], path: Path | None = None) -> None:
@@ -48,7 +48,7 @@ class Vault:
         self._seen: tuple[int, int, int] | None = None  # the state of the file when it was last read
 
     def seal(self, secret: str, owner_id: str) -> bytes:
-        """Encrypt a secret. It opens only with the same `owner_id`."""
+        """Encrypt a secret. To decrypt it, the same `owner_id` is required."""
         self._read_again()
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + self._ciphers[0].encrypt(nonce, secret.encode(), owner_id.encode())
@@ -95,11 +95,11 @@ class Vault:
 
 
 def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool = True) -> Vault:
-    """Open the vault of the key file, and check that it opens all of `sealed` (by owner id).
+    """Open the vault with the configured key file, and check that it opens all secrets in `sealed` (by owner id).
 
-    If there is no key file and nothing is sealed, a file with a new key is created (mode 0600). With `make` False,
-    nothing is created and the vault cannot seal.
-    Raises ConfigError if the file is unreadable, readable by other users or damaged, or a key is missing.
+    If there is no key file and nothing is sealed, a file with a new key is created (mode 0600). With `make` False, no
+    file is created, and the vault cannot seal.
+    Raises ConfigError if the file cannot be read, can be read by other users or is damaged, or if a key is missing.
     """
     path = config.key_file
     accept = config.lost_tokens == "accept"
@@ -136,7 +136,7 @@ _FIX = (
 
 
 def _file_state(path: Path) -> tuple[int, int, int] | None:
-    """Return values that change with the file; None if the file is not accessible."""
+    """Return values that change when the file changes, or None if the file cannot be accessed."""
     try:
         found = path.stat()
     except OSError:
@@ -154,7 +154,7 @@ def _make(path: Path) -> bytes:
 
 
 def new_key() -> bytes:
-    """Generate a key."""
+    """Generate a random key."""
     return secrets.token_bytes(_KEY_BYTES)
 
 
@@ -172,7 +172,10 @@ def keys_of(text: bytes) -> list[bytes]:
 
 
 def read_keys(path: Path) -> list[bytes]:
-    """Read the keys of a key file, the newest first. Raises OSError; ConfigError if readable by others or damaged."""
+    """Read the keys of a key file, the newest first.
+
+    Raises OSError; ConfigError if the file is damaged or other users can read it.
+    """
     others = 0o037 if _is_credential(path) else 0o077
     if path.stat().st_mode & others:
         raise ConfigError(f"The key file {path} can be read by other users; run: chmod 600 {path}")
@@ -185,7 +188,7 @@ def read_keys(path: Path) -> list[bytes]:
 def _is_credential(path: Path) -> bool:
     """Return True if systemd provides the file (LoadCredential=).
 
-    systemd gives the service's user access with an ACL, whose mask appears as the permissions of the group.
+    systemd uses an ACL to give the service's user access. The mask of the ACL appears as the group's permissions.
     """
     return _CREDENTIALS in path.resolve().parents
 
@@ -194,7 +197,8 @@ def _is_credential(path: Path) -> bool:
 def changing(path: Path) -> Iterator[None]:
     """Hold a lock while a command reads and changes the key file and re-encrypts tokens. Other commands wait.
 
-    Otherwise a command could overwrite a new key that another command has already used for tokens. Raises OSError.
+    Without the lock, a command could overwrite a new key with which another command has already encrypted tokens.
+    Raises OSError.
     """
     folder = path.resolve().parent
     folder.mkdir(parents=True, exist_ok=True)

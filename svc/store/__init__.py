@@ -1,4 +1,4 @@
-"""Persistent storage: one module per noun, one function per transaction, two engines."""
+"""Persistent storage on two engines. There is a module for each kind of data and a function for each transaction."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ async def open_store(
 ) -> AsyncIterator[Store]:
     """Open the store at `[store] url`: sqlite:///path (relative to the working folder) or postgresql://…
 
-    `serving`: open it for the service. Only one service can use a store, and only the service migrates its schema.
-    The store is checked every second, and the block is cancelled if another service takes over the store. Commands
-    open it without `serving`, even while a service is running. `as_is`: do not create a missing store. `metrics`: where
-    to report; with None, nothing is reported.
-    Raises Served if another service has the store; NotReady if its schema is older, or if it is missing and `as_is` is
-    set; ConfigError if the URL is not supported, the store cannot be reached, a newer program made it, or another
-    service took it over.
+    `serving`: open the store for the service. Only one service can use a store, and only the service migrates its
+    schema. The service checks the store every second. If another service takes over the store, the block is cancelled.
+    Commands open the store without `serving`, even while a service is running.
+    `as_is`: do not create a missing store.
+    `metrics`: the metrics to report to; None reports nothing.
+
+    Raises Served if another service is using the store. Raises NotReady if the store's schema is older, or if the store
+    is missing and `as_is` is set. Raises ConfigError if the URL is not supported, if the store cannot be reached or was
+    created by a newer version, or if another service has taken it over.
     """
     async with _engine(config, serving=serving, as_is=as_is, metrics=metrics) as store:
         if not serving:
@@ -50,10 +52,10 @@ async def open_store(
 
 @asynccontextmanager
 async def open_poll(config: StoreConfig) -> AsyncIterator[Look]:
-    """Yield a function that polls whether the store is free.
+    """Yield a function that returns True if no service is using the store.
 
-    The function raises Away if the store cannot be reached at the moment, and ConfigError if the store could not be
-    opened even if it were free.
+    The function raises Away if the store cannot be reached at the moment. It raises ConfigError if the store could not
+    be opened even if it were free.
     """
     if config.engine == "sqlite":
         from svc.store.engines.sqlite_place import is_free

@@ -55,12 +55,12 @@ _REMEDIES: Mapping[AccountState, str] = {
 
 
 def account_by_id(account_id: str) -> Tx[Account | None]:
-    """Return the account with this id, whichever user it belongs to; None if it does not exist."""
+    """Return the account with this id, regardless of its user; None if it does not exist."""
     return _first((yield sql(f"{_ACCOUNTS} where a.id = $1", account_id)))
 
 
 def account_by_edge_id(edge_account_id: str) -> Tx[Account | None]:
-    """Return the account that is connected to this edge account; None if there is none."""
+    """Return the account that connects the Cloudflare account with this id; None if there is none."""
     return _first((yield sql(f"{_ACCOUNTS} where a.edge_account_id = $1", edge_account_id)))
 
 
@@ -76,15 +76,15 @@ def get_account(user_id: int, account_id: str) -> Tx[Account | None]:
 
 
 def list_accounts(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[list[Account]]:
-    """Return a user's accounts, oldest first. `edge_accounts` limits them to these edge accounts; None means all."""
+    """Return a user's accounts, oldest first. `edge_accounts`: include only these Cloudflare account ids; None: all."""
     rows = yield sql(f"{_ACCOUNTS} where a.user_id = $1 order by a.created_at, a.id", user_id)
     return [_account(row) for row in rows if edge_accounts is None or row["edge_account_id"] in edge_accounts]
 
 
 def unsynced() -> Tx[dict[str, int]]:
-    """Return the accounts to sync, because their worker lacks changes or may be newer than a restored store.
+    """Return the configuration versions of the accounts that need a sync, by Cloudflare account id.
 
-    Returns the version of the configuration by edge account id.
+    These are accounts whose worker has not yet received a change, or may be newer than a restored store.
     """
     rows = yield sql(
         "select edge_account_id, config_version from accounts"
@@ -95,9 +95,10 @@ def unsynced() -> Tx[dict[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The time when work for an account is due, and the inputs for the schedule of its health checks.
+    """The time when work for an account is due, and the data from which its health checks are scheduled.
 
-    Times are epoch ms; 0 means now, None means never. For the schedule, see `actors/checks/schedule.py`.
+    `at`: when work is due (epoch ms); 0 means now, None means never. The other fields are those that
+    `actors/checks/schedule.py` needs.
     """
 
     edge_account_id: str
@@ -112,9 +113,9 @@ class Due:
 def due_times(timing: TimingConfig) -> Tx[list[Due]]:
     """Return the times when work for each account is due. The service builds its schedule from them when it starts.
 
-    Due now: operations, connects, syncs, reading back a worker's data after a restore, routes to create or remove.
-    Due later: the expiry of bootstrap tokens, working tokens and old site paths, the timeout for a silent worker,
-    e-mails.
+    Work that is due now: operations, connects, syncs, reading back a worker's data after a restore, and routes to
+    create or remove. Work that is due later: e-mails, the timeout for a silent worker, and the expiry of bootstrap
+    tokens, working tokens and old site paths.
     """
     rows = yield sql(
         "select a.edge_account_id, a.state, a.heard_at, a.suspected_at, a.well_at, a.advice_due_at,"
@@ -148,7 +149,7 @@ def due_times(timing: TimingConfig) -> Tx[list[Due]]:
 
 
 def newly_silent(after: int, until: int) -> Tx[list[str]]:
-    """Return the edge account ids of ready accounts whose worker last reported in (after, until] (epoch ms)."""
+    """Return the Cloudflare account ids of ready accounts whose worker last reported in (after, until] (epoch ms)."""
     rows = yield sql(
         "select edge_account_id from accounts where state = 'ready' and heard_at > $1 and heard_at <= $2", after, until
     )
@@ -176,9 +177,10 @@ def add_account(*, account_id: str, user_id: int, edge_account_id: str, name: st
 def change_account(
     account_id: str, now: int, *, name: str | None = None, plan: EdgePlan | None = None, days_kept: int | None = None
 ) -> Tx[Account]:
-    """Change the given fields. A new plan deletes the advice, and new advice is due immediately. Raises NotFound.
+    """Change the fields that are not None, and return the account. Raises NotFound.
 
-    A change of `days_kept` increments the configuration version, so the next sync writes it to the worker.
+    A new plan deletes the advice, and new advice is due immediately. A new value of `days_kept` increments the
+    configuration version, so the next sync writes it to the worker.
     """
     account = present((yield from locked(account_id)))
     if name in (None, account.name) and plan in (None, account.plan) and days_kept in (None, account.days_kept.days):
@@ -199,7 +201,7 @@ def change_account(
 
 
 def suspect(account_id: str, now: int) -> Tx[None]:
-    """Make a health check of the account due, because the platform refused a call."""
+    """Make a health check of the account due, for example because Cloudflare refused a call."""
     rows = yield sql(
         "update accounts set suspected_at = $2 where id = $1 and suspected_at is null returning edge_account_id",
         account_id,
@@ -210,9 +212,9 @@ def suspect(account_id: str, now: int) -> Tx[None]:
 
 
 def record_health_check(account_id: str, suspected_at: int | None, well_at: int | None) -> Tx[None]:
-    """Record that a health check has ended. It also covers the check that was due since `suspected_at`.
+    """Record that a health check has ended. The check that was due since `suspected_at` is then no longer due.
 
-    `well_at`: the time of the check if it found no problem, otherwise None.
+    `well_at`: the time of the check if it found no problems, otherwise None.
     """
     if suspected_at is not None:
         yield sql(
@@ -222,9 +224,9 @@ def record_health_check(account_id: str, suspected_at: int | None, well_at: int 
 
 
 def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
-    """Record that a check of the working token was refused.
+    """Record that Cloudflare refused the working token in a check.
 
-    Returns the time of the first of the consecutive refusals (epoch ms), and how many there were.
+    Returns the time of the first consecutive refusal (epoch ms) and the number of consecutive refusals.
     """
     rows = yield sql(
         "update accounts set token_refused_at = coalesce(token_refused_at, $2), token_refusals = token_refusals + 1"
@@ -236,23 +238,23 @@ def token_refused(account_id: str, now: int) -> Tx[tuple[int, int]]:
 
 
 def token_accepted(account_id: str) -> Tx[None]:
-    """Record that the platform accepted the working token."""
+    """Record that Cloudflare accepted the working token."""
     yield sql("update accounts set token_refused_at = null, token_refusals = 0 where id = $1", account_id)
 
 
 def record_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
-    """Show on the account that the service crashed while it worked on the account, unless another error is shown."""
+    """Store the error `note` on the account after repeated crashes, unless the account already shows an error."""
     yield sql(
         "update accounts set error = $2 where edge_account_id = $1 and error is null", edge_account_id, to_json(note)
     )
 
 
 def clear_crash(edge_account_id: str) -> Tx[None]:
-    """Remove the error that `record_crash` stored, because the service works on the account again."""
+    """Remove the error that `record_crash` stored, because work on the account succeeds again."""
     rows = yield sql("select error from accounts where edge_account_id = $1 and error is not null", edge_account_id)
     for row in rows:
         if _is_crash_note(row["error"]):
-            # Remove only this error. An error that was stored since then still applies.
+            # Remove only this error. Any error that was stored since the read still applies.
             yield sql(
                 "update accounts set error = null where edge_account_id = $1 and error = $2",
                 edge_account_id,
@@ -261,7 +263,7 @@ def clear_crash(edge_account_id: str) -> Tx[None]:
 
 
 def crashed_edge_accounts() -> Tx[list[str]]:
-    """Return the edge account ids of the accounts whose error `record_crash` stored."""
+    """Return the Cloudflare account ids of the accounts whose error `record_crash` stored."""
     rows = yield sql("select edge_account_id, error from accounts where error is not null")
     return [row["edge_account_id"] for row in rows if _is_crash_note(row["error"])]
 
@@ -269,7 +271,7 @@ def crashed_edge_accounts() -> Tx[list[str]]:
 def _is_crash_note(note: str) -> bool:
     """Return True if `record_crash` stored this error.
 
-    Reads the raw code, because `note_from_json` maps unknown codes to `internal` as well.
+    This checks the raw code, because `note_from_json` also maps unknown codes to `internal`.
     """
     return bool(from_json(note)["code"] == "internal")
 
@@ -282,7 +284,7 @@ def warn(account_id: str, warning: AccountWarning) -> Tx[None]:
 
 
 def remove_warning(account_id: str, warning: AccountWarning) -> Tx[Account | None]:
-    """Remove a warning from the account. Returns the account as it was before."""
+    """Remove a warning from the account. Returns the account as it was before the change."""
     account = yield from locked(account_id)
     if account is not None and warning in account.warnings:
         yield from _set_warnings(account, {*account.warnings} - {warning})
@@ -294,9 +296,9 @@ def _set_warnings(account: Account, warnings: set[AccountWarning]) -> Tx[None]:
 
 
 def record_database_creation(account_id: str, now: int) -> Tx[None]:
-    """Record that no database has the worker's name and that the service is about to create one.
+    """Record that no database has the service's name, and that the service is about to create one.
 
-    A database with this name that is found later is therefore ours.
+    If a database with this name is found later, the service can therefore recognize it as its own.
     """
     yield sql("update accounts set database_sought_at = $2 where id = $1", account_id, now)
 
@@ -311,18 +313,19 @@ def set_database(account_id: str, database_id: str) -> Tx[None]:
 
 
 def forget_database(account_id: str) -> Tx[None]:
-    """Record that the platform no longer has the database."""
+    """Record that the database no longer exists at Cloudflare."""
     yield sql("update accounts set database_id = null, synced_version = 0 where id = $1", account_id)
 
 
 def record_pushes(
     pushes: Sequence[tuple[str, WorkerPush]], parts: Mapping[str, tuple[int, int | None]] | None = None
 ) -> Tx[set[str]]:
-    """Record the workers' reports. If an account has two, the later one counts. Returns the ids of existing accounts.
+    """Record the workers' reports. If an account has several, the last one counts. Returns the existing accounts' ids.
 
-    A report ends the `no_connection` state and the self-check of the upload that sent it. If the report has a cron
+    A report ends the `no_connection` state, and the self-check of the upload that sent it. If the report has a cron
     error, a health check becomes due.
-    `parts`: for each account that sent parts (each part has the totals of one day), the number of the first part and
+
+    `parts`: for each account that sent parts (each part has the totals of one day), the number of the first part, and
     the number of the last part that the transaction settles. If parts before the first one are missing, the store has
     lost commits, and the worker's data is read back as after a restore.
     """
@@ -355,7 +358,7 @@ def record_pushes(
             yield from states.move(row["id"], ("no_connection",), "ready", None, latest[row["id"]].at)
         if "crons_stopped" in warnings:
             yield from remove_warning(row["id"], "crons_stopped")
-        if latest[row["id"]].error_kind == "cron":  # a health check would find no cause of a failed push
+        if latest[row["id"]].error_kind == "cron":  # a health check cannot find the cause of a failed push
             yield from suspect(row["id"], latest[row["id"]].at)
         if row["install_id"] in reported and "not_confirmed" in warnings:
             yield from remove_warning(row["id"], "not_confirmed")
@@ -395,7 +398,8 @@ def present(account: Account | None) -> Account:
 def not_ready(account: Account, message: str) -> Conflict:
     """Return the error for a request that the account's state does not allow, with the remedy for this account.
 
-    `details.reason` is the code of the account's error. The error's details are included because its remedy names them.
+    `details.reason` is the code of the account's error. That error's details are included, because the remedy refers to
+    them.
     """
     error = account.error
     code = _ERRORS.get(account.state) if error is None else error.code

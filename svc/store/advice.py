@@ -1,4 +1,4 @@
-"""Transactions on the advice of an account."""
+"""Transactions on an account's advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def keep_advice(account_id: str, advice: Advice, plan: EdgePlan, due_at: int) -> Tx[None]:
     """Store the advice, which is based on the limits of `plan`. The next advice is due at `due_at`.
 
-    If the account's plan has changed since then, nothing is stored, because new advice is already due.
+    If the account no longer has this plan, nothing is stored, because new advice is already due.
     """
     yield sql(
         "update accounts set advice = $3, advice_due_at = $4 where id = $1 and plan = $2",
@@ -27,7 +27,7 @@ def keep_advice(account_id: str, advice: Advice, plan: EdgePlan, due_at: int) ->
 
 
 def advice_from_json(text: str | None) -> Advice | None:
-    """Return stored advice; None for null."""
+    """Return the advice that is stored as JSON; None if none is stored."""
     advice = from_json_as(Advice, text)
     if advice is None:
         return None

@@ -1,4 +1,4 @@
-"""Transactions on connects: an account changes together with the operation that obtains its working token."""
+"""Transactions on connects. Each one changes an account together with the operation that obtains its working token."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[Account | None]:
-    """Check that the user may connect this edge account. Returns the account's record; None if there is none.
+    """Check that the user may connect this Cloudflare account. Returns the account's record; None if there is none.
 
-    Raises Conflict account_taken, already_connected. If a new record would exceed a limit, raises Forbidden
-    limit_reached or ServiceError service_full.
+    Raises Conflict account_taken, already_connected. Raises Forbidden limit_reached or ServiceError service_full if a
+    new record would exceed a limit.
     """
     existing = yield from accounts.account_by_edge_id(edge_account_id)
     if existing is not None:
@@ -55,7 +55,7 @@ def begin_connect(
 ) -> Tx[tuple[Account, Operation]]:
     """Begin a connect. Returns its account and operation. A pending or lost connect continues with the same account.
 
-    Raises like `may_connect`; Unauthorized if the user is being deleted.
+    Raises the same errors as `may_connect`, and Unauthorized if the user is being deleted.
     """
     yield from lock_user(user_id)
     if (yield from users.get_user(user_id)) is None:
@@ -87,7 +87,7 @@ def begin_connect(
 
 
 def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | None = None) -> Tx[None]:
-    """Let a failed connect wait for the user's next request. The account shows `error` until then."""
+    """Keep a failed connect, so that the user's next request can continue it. The account shows `error` until then."""
     account = yield from accounts.account_by_edge_id(edge_account_id)
     if account is not None and error is not None:
         yield from states.move(account.id, ("pending",), "pending", error, now)
@@ -101,7 +101,7 @@ def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | 
 
 
 def drop_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """Delete a connect that was refused permanently and left no valid token. Only its events remain."""
+    """Delete a connect and its account after a permanent refusal, if no token may be valid. Only its events remain."""
     operation = yield from operations.running(account_id)
     if operation is not None:
         yield from operations.fail(operation.id, error, now)
@@ -114,8 +114,8 @@ def finish_connect(
 ) -> Tx[Account]:
     """Store the working token and begin the install. Returns the account, still `pending`, for the response.
 
-    The response has no warnings about the bootstrap token or the tokens of lost attempts, because the service deletes
-    these tokens only afterwards.
+    The response has no warnings about the bootstrap token or the tokens of lost attempts, because the service does not
+    try to delete these tokens until afterwards.
     """
     yield from working_tokens.put_token(account_id, operation_id, token, now)
     yield sql("update accounts set error = null where id = $1", account_id)
@@ -126,7 +126,7 @@ def finish_connect(
 
 
 def fail_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """End a connect whose tokens may still be valid. The record stays, and its error names the tokens (rule A8)."""
+    """End a connect whose tokens may still be valid. The account's record stays, and names the tokens (rule A8)."""
     account = yield from accounts.locked(account_id)
     if account is not None and account.sealed_token is None:
         yield from states.move(account_id, None, "bootstrap_lost", error, now)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from svc.store.tx import Tx, placeholders, sql
 
-# The longest time that browsers keep a cookie. The service deletes a device that was not used for this long.
+# The longest time for which browsers keep a cookie. The service deletes devices that have not been used for this long.
 DEVICE_DAYS = 400
-# The most devices per user: more than a person has, few enough that a bot's sign-ins do not fill the store.
+# The maximum number of devices per user. A person has fewer, and a bot's sign-ins cannot fill the store.
 MOST_DEVICES = 10
 
 
@@ -17,7 +17,7 @@ def is_known_device(user_id: int, digest: str) -> Tx[bool]:
 
 
 def remember_device(user_id: int, digest: str, now: int) -> Tx[None]:
-    """Record a sign-in from the browser. Beyond `MOST_DEVICES`, the least recently used devices are deleted."""
+    """Record a sign-in from the browser. Delete the least recently used devices above `MOST_DEVICES`."""
     yield sql(
         "insert into devices (user_id, digest, seen_at) values ($1, $2, $3)"
         " on conflict (user_id, digest) do update set seen_at = excluded.seen_at",
@@ -33,5 +33,5 @@ def remember_device(user_id: int, digest: str, now: int) -> Tx[None]:
 
 
 def forget_devices(user_id: int, but: str = "") -> Tx[None]:
-    """Delete the user's known devices, except the one whose cookie has the digest `but`."""
+    """Delete the user's known devices, except the device whose cookie has the digest `but`."""
     yield sql("delete from devices where user_id = $1 and digest <> $2", user_id, but)

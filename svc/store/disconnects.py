@@ -1,7 +1,7 @@
 """Transactions on disconnects: an account's record is deleted, but its sites, links and totals stay readable.
 
-The record becomes a row of `former_accounts`. The same edge account may be connected again immediately, with a new id
-that shares no data with the former account.
+The record becomes a row in `former_accounts`. The Cloudflare account can be connected again immediately. It then gets a
+new id, and does not share any data with the former account.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from svc.model import Operation, OperationKind
 
-# The operations that the actor carries out on its own. All others run within their request. The actor serves no request
-# while it carries out a disconnect, so an operation of another kind is only waiting for its user or was interrupted.
+# The operations that the actor carries out in a duty. All others run within their request. While the actor carries out
+# a disconnect, it does not serve other requests, so another kind of operation is waiting for its user or was
+# interrupted.
 _OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
 
 
@@ -31,7 +32,7 @@ def former_account(user_id: int, account_id: str) -> Tx[FormerAccount | None]:
 
 
 def list_former(user_id: int, edge_accounts: Sequence[str] | None = None) -> Tx[list[FormerAccount]]:
-    """Return a user's disconnected accounts. `edge_accounts` limits them to these edge accounts; None means all."""
+    """Return a user's disconnected accounts. `edge_accounts`: include only these Cloudflare account ids; None: all."""
     rows = yield sql("select * from former_accounts where user_id = $1 order by disconnected_at, id", user_id)
     return [former_of(row) for row in rows if edge_accounts is None or row["edge_account_id"] in edge_accounts]
 
@@ -46,10 +47,10 @@ def outcome(user_id: int, account_id: str) -> Tx[FormerAccount]:
 
 
 def _operation_to_end(account_id: str) -> Tx[Operation | None]:
-    """Return the running operation if a disconnect may end it; None if none is running.
+    """Return the running operation if a disconnect may end it; None if no operation is running.
 
-    If the account's user is being deleted, a disconnect may end any operation. Otherwise, an operation that is being
-    carried out raises Conflict operation_in_progress.
+    If the account's user is being deleted, a disconnect may end any operation. Otherwise, raises Conflict
+    operation_in_progress if an operation is being carried out.
     """
     busy = yield from operations.running(account_id)
     works = busy is not None and busy.kind in _OWN_WORK and busy.step != operations.SELFCHECK
@@ -59,7 +60,7 @@ def _operation_to_end(account_id: str) -> Tx[Operation | None]:
 
 
 def begin_disconnect(account_id: str, operation_id: str, now: int) -> Tx[Operation]:
-    """Begin a disconnect, or continue the running one. Ends an operation that only waits for its user or worker.
+    """Begin a disconnect, or continue a running one. Ends an operation that is only waiting for its user or worker.
 
     Raises NotFound; Conflict operation_in_progress if another operation is being carried out.
     """
@@ -83,9 +84,9 @@ def end_disconnect(
 ) -> Tx[FormerAccount]:
     """Delete the account's record with its keys, link host and token, and mark its sites and links as deleted.
 
-    Their totals stay. If the user is being deleted, the totals, sites and links are deleted in batches together with
-    the user. `counts_kept`: the worker's last counts were read and stored after its script was deleted. The totals are
-    then complete up to `now`, even if an hour has ended since that read. Raises NotFound.
+    Their totals stay. If the user is being deleted, the totals, sites and links are deleted in batches later.
+    `counts_kept`: the worker's last counts were read and stored after its script was deleted. The totals are then
+    complete up to `now`, even if an hour has ended since the counts were read. Raises NotFound.
     """
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     leaving = yield from users.is_being_deleted(account.user_id)
@@ -138,7 +139,7 @@ def _delete_targets(account_id: str) -> Tx[None]:
 
 
 def former_of(row: Row) -> FormerAccount:
-    """Return the account that a row of `former_accounts` holds."""
+    """Return the account that is stored in a row of `former_accounts`."""
     return FormerAccount(
         id=row["id"],
         user_id=row["user_id"],

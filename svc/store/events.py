@@ -1,10 +1,10 @@
-"""A user's audit log: append-only events that record each change, its author and origin, in the same transaction.
+"""A user's audit log: append-only events, each stored in the transaction of the change that it records.
 
-A transaction yields its events together with its statements. They are written as the last step before the commit, so
-that a reader who follows the log misses no event. An event's number is the next one of its user, and the row with the
-user's counter stays locked until the commit, so a number becomes visible only after all lower ones. (Database
-sequences are assigned early and can appear out of order.) The lock cannot cause a deadlock: it is taken last, and the
-counters of several users are locked in a fixed order.
+A transaction yields its events among its statements. The events are written as the last step before the commit. Each
+user has a counter for event numbers. The counter's row stays locked until the commit, so a number becomes visible only
+after all lower numbers. A reader who follows the log therefore misses no event. (Numbers from a database sequence are
+assigned earlier and can appear out of order.) The lock cannot cause a deadlock: it is acquired last, and the counters
+of several users are locked in a fixed order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _INSERT = (
     "insert into events (user_id, number, at, via, ip, action, target, outcome, edge_account_id, count)"
     " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 )
-# The most events that one page searches for events that its reader may see. This takes about 5 ms.
+# The maximum number of events that are searched for one page, because not every reader may see all events. This takes
+# about 5 ms.
 _MOST_SEARCHED = 5_000
 
 
@@ -63,7 +64,7 @@ def begin_audit_log(user_id: int) -> Tx[None]:
 def by_service(
     user_id: int, account_id: str, edge_account_id: str, action: AccountAction, outcome: str, now: int
 ) -> Event:
-    """Return an event about an action of the service on an account."""
+    """Return an event for something that the service did to an account outside a request, such as ending an install."""
     return Event(user_id, now, "service", None, action, account_id, outcome, edge_account_id)
 
 
@@ -75,7 +76,7 @@ def by_operator(
     edge_account_id: str | None = None,
     count: int = 1,
 ) -> Event:
-    """Return an event about a change by a command of the operator."""
+    """Return an event for a change that the operator made with a command."""
     return Event(user_id, now, "operator", None, action, target, "done", edge_account_id, count)
 
 
@@ -88,11 +89,12 @@ def page(
     *,
     own: bool = True,
 ) -> Tx[tuple[list[Event], int | None]]:
-    """Return a page of events that follow the number `after` (None: from the start), and the `after` of the next page.
+    """Return a page of events, and the value of `after` for the next page. That value is None on the last page.
 
-    The second value is None on the last page. `edge_accounts` limits the page to events about these edge accounts; None
-    means all. `own`: include events that concern no edge account. A page searches a limited number of events, so it may
-    have fewer than `limit` events, or none, although more follow.
+    The page starts after the event with the number `after`; None means from the start. `edge_accounts`: include only
+    events about these Cloudflare accounts; None means all. `own`: include events that concern no Cloudflare account.
+    Each page searches a limited number of events. It may therefore have fewer than `limit` events, or none, although
+    more events follow.
     """
     kept = yield sql(
         "select t.length, e.number as first from trails t join events e on e.user_id = t.user_id"
@@ -131,7 +133,7 @@ def page(
 
 
 def _write_events(happened: Sequence[Event]) -> Generator[Statement, list[Row], None]:
-    """Write the events in order. Events of deleted users are dropped."""
+    """Write the events in order. Discard events of deleted users."""
     by_user: defaultdict[int, list[Event]] = defaultdict(list)
     for event in happened:
         by_user[event.user_id].append(event)
@@ -160,7 +162,7 @@ def _row(event: Event, number: int) -> tuple[Parameter, ...]:
 
 
 def event_of(row: Row) -> Event:
-    """Return the event that a row of `events` holds."""
+    """Return the event that is stored in a row of `events`."""
     return Event(
         user_id=row["user_id"],
         at=row["at"],

@@ -1,4 +1,4 @@
-"""A user's data for an export, page by page, in order of creation."""
+"""A user's data for an export, returned in pages in the order of creation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _LINKS = (
 def sites_page(user_id: int, made_until: int, after: Site | None = None) -> Tx[list[Site]]:
     """Return a page of the user's sites, including deleted sites and sites of former accounts.
 
-    The page has only sites created up to `made_until` (epoch ms). `after`: the last site of the previous page.
+    The page contains only sites created at or before `made_until` (epoch ms). `after`: the last site of the previous
+    page.
     """
     begun = (0, "") if after is None else (after.created_at, after.id)
     rows = yield sql(_SITES, user_id, made_until, *begun, PAGE)

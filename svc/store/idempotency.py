@@ -8,9 +8,9 @@ from svc.errors import Busy, Conflict, ServiceError, Unauthorized
 from svc.store.tx import Tx, from_json, sql, to_json
 from svc.store.users import get_user
 
-# The total size of a user's larger responses is limited, because a response to a bulk creation of links can have
-# 1.5 MB. The rate limit on requests bounds the smaller responses. The query and its index repeat this number, because
-# it must be a constant there.
+# Responses above this size count as large. A user's large responses have a limit on their total size, because the
+# response to a bulk creation of links can have 1.5 MB. The request rate limit bounds the smaller responses. The query
+# and its index repeat this number, because it must be a constant there.
 LARGE_BYTES = 4_096
 
 
@@ -18,8 +18,8 @@ LARGE_BYTES = 4_096
 class Claim:
     """The identity of a request: user, method, path and key. A repeat must also have the same `body_digest`.
 
-    A repeat may come with another credential of the user that may see at least the same accounts. `edge_accounts`: the
-    edge accounts that the credential is limited to; None means no limit.
+    A repeat may use another of the user's credentials if it gives access to at least the same accounts.
+    `edge_accounts`: the ids of the Cloudflare accounts that the credential is limited to; None means no limit.
     """
 
     user_id: int
@@ -41,7 +41,7 @@ class StoredAnswer:
 
 
 class AlreadyAnswered(Busy):
-    """A request with the same claim was committed between `recall` and `keep_answer`.
+    """Another request with the same claim was committed between `recall` and `keep_answer`.
 
     This request is rolled back, and a retry gets the stored response.
     """
@@ -50,8 +50,8 @@ class AlreadyAnswered(Busy):
 def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
     """Return the stored response; None if there is none or it has expired.
 
-    Raises Conflict idempotency_conflict if the key was used with another body (rule G4), or with a credential that may
-    see accounts that this credential may not see.
+    Raises Conflict idempotency_conflict if the key was used with another body (rule G4), or with a credential that has
+    access to accounts to which this credential has no access.
     """
     rows = yield sql(
         "select * from idempotency where user_id = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5",
@@ -70,10 +70,10 @@ def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
 
 
 def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx[None]:
-    """Store a response for `ttl_ms`, in the transaction of the request's effect. It replaces an expired one.
+    """Store a response for `ttl_ms` in the same transaction as the request's effect. Replaces an expired response.
 
-    Raises AlreadyAnswered if the same request was committed first, and Unauthorized if the user was deleted first. Both
-    errors roll back the effect.
+    Raises AlreadyAnswered if another request with the same claim was committed first, and Unauthorized if the user was
+    deleted first. Both errors roll back the effect.
     """
     if (yield from get_user(claim.user_id)) is None:
         raise Unauthorized
@@ -105,7 +105,8 @@ def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx
 def check_storage_limit(user_id: int, body_bytes: int, most_bytes: int, now: int) -> Tx[None]:
     """Check that a response of `body_bytes` fits into `most_bytes`, the limit on a user's large stored responses.
 
-    If it does not fit, raises ServiceError rate_limited until the first of the stored responses expires.
+    Raises ServiceError rate_limited if it does not fit. The error's `retry_after_s` is the time until the first of the
+    stored responses expires.
     """
     if body_bytes <= LARGE_BYTES:
         return

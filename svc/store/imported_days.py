@@ -1,7 +1,8 @@
-"""Imported days: totals of another product, from before this service counted the site or link.
+"""Imported days: another product's totals, from the time before this service counted the site or link (the target).
 
-They are stored with the target's own days and are marked as imported. The service's own numbers always win. It never
-imports days from the target's first UTC day on, and a worker's push replaces an imported day (`totals`).
+They are stored in the same table as the target's own days, and are marked as imported. The service's own numbers always
+take precedence: days on or after the target's first UTC day are not imported, and a worker's push replaces an imported
+day (`totals`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """A site or link that days can be imported for. `name`: its host or code."""
+    """A site or link for which days can be imported. `name`: the site's host or the link's code."""
 
     id: str
     account_id: str
@@ -34,16 +35,16 @@ class Target:
 
 @dataclass(frozen=True)
 class Compared:
-    """The days of an import compared with the stored days of their target."""
+    """The days of an import, grouped by comparison with the target's stored days. Days are day numbers."""
 
-    added: tuple[int, ...] = ()
-    same: tuple[int, ...] = ()  # imported before, with these numbers
+    added: tuple[int, ...] = ()  # not stored before
+    same: tuple[int, ...] = ()  # imported before, with the same numbers
     other: tuple[int, ...] = ()  # imported before, with other numbers
     own: tuple[int, ...] = ()  # the service counted the target on these days
 
 
 def import_days(target: Target, days: Mapping[int, Counts], *, replace: bool = False) -> Tx[Compared]:
-    """Add missing days. With `replace`, also overwrite imported days that have other numbers.
+    """Add missing days. If `replace` is set, also overwrite imported days that have other numbers.
 
     Raises NotFound if the account is no longer connected.
     """
@@ -51,7 +52,7 @@ def import_days(target: Target, days: Mapping[int, Counts], *, replace: bool = F
     compared = yield from compare_days(target, days)
     written = [*compared.added, *(compared.other if replace else ())]
     if written:
-        # A push may have written one of these days since they were read. `where` keeps its numbers.
+        # A push may have written one of these days since they were read. The `where` clause then keeps its numbers.
         yield many(
             "insert into days (target, day, views, bots, visitors, as_of, final, imported)"
             " values ($1, $2, $3, $4, $5, 0, 1, 1) on conflict (target, day) do update"
@@ -62,7 +63,7 @@ def import_days(target: Target, days: Mapping[int, Counts], *, replace: bool = F
 
 
 def compare_days(target: Target, days: Mapping[int, Counts]) -> Tx[Compared]:
-    """Return the comparison that `import_days` would make, without writing."""
+    """Return the result that `import_days` would return, without writing."""
     rows = yield sql("select day, views, bots, visitors, imported from days where target = $1", target.id)
     stored = {row["day"]: None if not row["imported"] else Counts(*_numbers(row)) for row in rows}
     found: dict[str, list[int]] = {"added": [], "same": [], "other": [], "own": []}
@@ -79,7 +80,7 @@ def compare_days(target: Target, days: Mapping[int, Counts]) -> Tx[Compared]:
 
 
 def targets_named(account_ids: Sequence[str], kind: str, name: str) -> Tx[list[Target]]:
-    """Return the sites with this host, or the links with this code, in these accounts. Deleted ones are excluded."""
+    """Return the sites with this host, or the links with this code, in these accounts. Omit deleted sites and links."""
     table, column, condition = _TABLES[kind]
     rows = yield sql(
         f"select t.id, t.account_id, a.edge_account_id, t.{column} as name, t.created_at from {table} t"  # noqa: S608  # names of this file and placeholders
@@ -95,7 +96,7 @@ def targets_named(account_ids: Sequence[str], kind: str, name: str) -> Tx[list[T
 
 
 def known_targets(target_ids: Sequence[str]) -> Tx[set[str]]:
-    """Return the ids that belong to a site or link of this service, including deleted ones."""
+    """Return those of the ids that belong to a site or link in this service, including deleted sites and links."""
     known: set[str] = set()
     for first in range(0, len(target_ids), 1_000):
         ids = target_ids[first : first + 1_000]

@@ -1,4 +1,4 @@
-"""Transactions on installs and updates of the worker: the operation changes together with its account."""
+"""Transactions on installs and updates of the worker. Each one changes the operation together with its account."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model import Account, Operation
 
-# The states that allow an install or a reinstall of the worker. An account in one of them has, or once had, a working
-# token.
+# The states in which the worker can be installed or reinstalled. An account in one of these states has, or once had, a
+# working token.
 _INSTALLABLE = ("connected", "ready", "no_connection", "permission_error", "resource_drift")
 
 
 def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
-    """Begin an install. It replaces a running install that only waits for its self-check.
+    """Begin an install. It replaces a running install that is only waiting for its self-check.
 
     Raises Conflict account_not_ready, operation_in_progress; NotFound.
     """
@@ -31,7 +31,8 @@ def begin_install(account_id: str, operation_id: str, now: int) -> Tx[Account]:
     if busy is not None:
         yield from operations.finish(busy.id, now)
     yield from operations.add(operation_id, account_id, account.edge_account_id, "install", "database", now)
-    yield from accounts.remove_warning(account_id, "not_confirmed")  # it is about the worker that this install replaces
+    # This warning is about the worker that the install replaces.
+    yield from accounts.remove_warning(account_id, "not_confirmed")
     yield from states.move(account_id, None, "installing", None, now)
     return accounts.present((yield from accounts.account_by_id(account_id)))
 
@@ -55,10 +56,10 @@ def installing(account_id: str, now: int) -> Tx[None]:
 
 
 def begin_upload(operation: Operation, key_digest: str) -> Tx[None]:
-    """Record that an upload with the worker key of this digest is about to be sent.
+    """Record that the worker is about to be uploaded, with the key that has this digest.
 
-    Even if the answer to the upload is lost, the service then accepts the worker's pushes and recognizes the script as
-    its own.
+    Even if the response to the upload is lost, the service then accepts the worker's pushes and recognizes the script
+    as its own.
     """
     yield from worker_keys.add_worker_key(operation.account_id, key_digest)
     yield from operations.count_uploads(operation.id, 1)
@@ -90,7 +91,7 @@ def uploaded(
 
 
 def installed(operation: Operation, now: int) -> Tx[None]:
-    """Record that script, database and cron trigger are installed. The account is ready, and the self-check begins."""
+    """Record that script, database and cron trigger are installed. The account becomes ready; the self-check begins."""
     yield sql("update accounts set heard_at = $2 where id = $1", operation.account_id, now)
     yield from states.move(operation.account_id, None, "ready", None, now)
     yield from updated(operation, now)
@@ -98,8 +99,8 @@ def installed(operation: Operation, now: int) -> Tx[None]:
 
 def updated(operation: Operation, now: int) -> Tx[None]:
     """Record that the new worker is installed. Its self-check begins."""
-    # An existing cron trigger runs the new worker immediately, so its first push may have arrived already. The next
-    # push comes an hour later.
+    # The cron trigger may have run the new worker already, so its first push may have arrived. The next push would
+    # arrive an hour later.
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     if account.push is not None and account.push.install == operation.id:
         yield from operations.finish(operation.id, now)
@@ -108,7 +109,7 @@ def updated(operation: Operation, now: int) -> Tx[None]:
 
 
 def fail_install(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
-    """Record that the install failed. The account is `connected`, without a confirmed worker (rule A12)."""
+    """Record that the install failed. The account becomes `connected`, without a confirmed worker (rule A12)."""
     yield from lock_account(operation.account_id)
     yield from operations.fail(operation.id, error, now)
     yield from states.move(operation.account_id, None, "connected", error, now)
@@ -120,7 +121,7 @@ def fail_update(operation: Operation, error: ErrorNote, now: int) -> Tx[None]:
 
 
 def end_selfcheck(operation: Operation, now: int) -> Tx[None]:
-    """End a self-check that timed out with a warning; the state stays (rule A11).
+    """End a self-check that has timed out. The account gets a warning and keeps its state (rule A11).
 
     If the worker has reported since the timeout was read, the self-check succeeds instead.
     """

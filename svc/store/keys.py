@@ -1,4 +1,4 @@
-"""Transactions on API keys. Only the digest of a key's value is stored (rule C6)."""
+"""Transactions on API keys. The store has only the digest of a key's value (rule C6)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_key(key: Key, digest: str, limit: int) -> Tx[Key]:
-    """Issue a key. Raises Forbidden limit_reached if its user has `limit` keys (rule C7)."""
+    """Issue a key. Raises Forbidden limit_reached if the user already has `limit` keys (rule C7)."""
     yield from lock_user(key.user_id)
     rows = yield sql("select count(*) as n from keys where user_id = $1", key.user_id)
     if rows[0]["n"] >= limit:
@@ -71,7 +71,7 @@ def rename_key(user_id: int, key_id: str, name: str) -> Tx[Key]:
 
 
 def check_not_revoked(key_id: str) -> Tx[None]:
-    """Raise Unauthorized if the key was revoked after the request was authenticated."""
+    """Raise Unauthorized if the key has been revoked since the request was authenticated."""
     if not (yield sql("select id from keys where id = $1", key_id)):
         raise Unauthorized("The key was revoked.")
 

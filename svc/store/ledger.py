@@ -1,4 +1,4 @@
-"""The stored totals of all targets of an account on one day, for the comparison with the worker's ledger."""
+"""An account's stored totals for one day, by target (site or link), for the comparison with the worker's ledger."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def stored_day(account_id: str, day: int) -> Tx[dict[str, Stored]]:
-    """Return the stored totals of a day (day number) by the id of each target of the account.
+    """Return the stored totals for a day (day number), by the ids of the account's sites and links.
 
-    The result includes targets without totals, but no imported days.
+    The result includes sites and links without totals. Imported totals are ignored.
     """
     totals: dict[str, Events] = {}
     hours: dict[str, Events] = {}

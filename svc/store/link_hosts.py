@@ -15,15 +15,15 @@ from svc.store.versions import bump_version
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
 
-# The most links that an error names.
+# The maximum number of links that an error names.
 _LINKS_NAMED = 10
 
 
 def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
     """Set the link host. The previous link host's route becomes unwanted.
 
-    Raises NotFound; Conflict link_host_is_website if `host` is a site; Invalid if a link points to `host`, which would
-    cause a redirect loop.
+    Raises NotFound. Raises Conflict link_host_is_website if `host` is a site. Raises Invalid if a link points to
+    `host`, which would cause a redirect loop.
     """
     yield from lock_account(account_id)
     hosts = yield sql("select * from link_hosts where account_id = $1", account_id)
@@ -80,7 +80,7 @@ def set_link_host_route(
 def record_link_host_route(
     account_id: str, host: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
-    """Store the state of the link host's active route that a health check found, unless the link host was replaced."""
+    """Store the state in which a health check found the link host's active route, unless the host was replaced."""
     yield sql(
         "update link_hosts set state = $3, route_id = $4, error = $5"
         " where account_id = $1 and host = $2 and state = 'active'",
@@ -92,12 +92,12 @@ def record_link_host_route(
     )
 
 
-# The columns that hold a LinkHost.
+# The columns that store a LinkHost.
 LINK_HOST_COLUMNS = ("host", "zone_id", "state", "route_id", "error", "version", "live_at")
 
 
 def link_host_of(row: Row) -> LinkHost:
-    """Return the link host that a row with the columns LINK_HOST_COLUMNS holds."""
+    """Return the link host that is stored in a row with the columns LINK_HOST_COLUMNS."""
     return LinkHost(
         host=row["host"],
         zone_id=row["zone_id"],

@@ -1,8 +1,8 @@
-"""Lists of links: filters, orders and pages, and the clicks of the last week.
+"""Lists of links: filters, orders and pages, and the clicks in the last week.
 
-The position of a link in the orders by age and by code never changes, so a page continues after the last link of the
-previous page (`after`). Clicks change, so the order by clicks is read as a whole (`ranked_by_clicks`), and its pages
-are read by id.
+In the orders by age and by code, a link's position never changes, so a page continues after the last link of the
+previous page (`after`). Because clicks change, the order by clicks is read as a whole (`ranked_by_clicks`), and its
+pages are read by id.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from svc.model import Link, LinkState
     from svc.store.tx import Parameter
 
-# The orders with keyset pagination. `PLACE_KINDS` has the types of a position's values, `_PLACES` the position in SQL,
-# the comparison with the next page and the `order by` clause.
+# The orders with keyset pagination. `PLACE_KINDS` has the types of a position's values. `_PLACES` has the position in
+# SQL, the comparison operator that selects the next page, and the `order by` clause.
 PagedOrder = Literal["oldest", "newest", "code"]
 PLACE_KINDS: Mapping[PagedOrder, tuple[type, ...]] = {
     "oldest": (int, str),
@@ -37,10 +37,10 @@ _PLACES: Mapping[PagedOrder, tuple[str, str, str]] = {
 
 @dataclass(frozen=True)
 class LinkFilter:
-    """The filter of a list of a user's links. Lists of deleted links include those of disconnected accounts.
+    """The filter for a list of a user's links. Lists of deleted links include the links of disconnected accounts.
 
-    `contains`: the code or the address must contain at least one of these texts, ignoring case; an empty tuple means no
-    filter. `account_id` and `edge_accounts`: None means any account.
+    `contains`: the code or the target URL must contain at least one of these texts, ignoring case. An empty tuple means
+    no filter. `account_id` and `edge_accounts`: None means any account.
     """
 
     user_id: int
@@ -50,7 +50,7 @@ class LinkFilter:
     state: LinkState = "active"
 
     def conditions(self, parameters: list[Parameter]) -> str:
-        """Return the SQL condition on a row `t` of `links`. Appends its parameters to `parameters`."""
+        """Return the SQL condition for a row `t` of `links`. Appends the condition's parameters to `parameters`."""
         deleted = self.state == "deleted"
         conditions = Conditions(parameters, self.user_id, self.account_id, self.edge_accounts, deleted=deleted)
         conditions.add(f"t.state = {conditions.parameter(self.state)}")
@@ -66,9 +66,10 @@ def place_of(order: PagedOrder, link: Link) -> tuple[int | str, ...]:
 def list_links(
     which: LinkFilter, order: PagedOrder = "oldest", limit: int = 1_000, after: Sequence[int | str] | None = None
 ) -> Tx[list[Link]]:
-    """Return a page of links: `oldest` or `newest` first, or by `code`, ignoring case except between equal codes.
+    """Return a page of links: the `oldest` or the `newest` first, or sorted by `code`.
 
-    `after`: the position of the last link of the previous page.
+    Sorting by code ignores case unless two codes differ only in case. `after`: the position of the previous page's last
+    link.
     """
     place, beyond, order_by = _PLACES[order]
     parameters: list[Parameter] = []
@@ -85,7 +86,10 @@ def list_links(
 
 
 def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
-    """Return the ids of all links on the list: most clicks in the last 7 closed days first, then oldest first."""
+    """Return the ids of all links on the list. Those with the most clicks in the last 7 closed days come first.
+
+    Links with equally many clicks are sorted by age, with the oldest first.
+    """
     parameters: list[Parameter] = [today - DAYS_SHOWN, today]
     conditions = which.conditions(parameters)
     rows = yield sql(
@@ -98,11 +102,11 @@ def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
 
 
 def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
-    """Return the links of `link_ids` (at most 1,000) that are on the list, in the order of `link_ids`."""
+    """Return those of the links `link_ids` (at most 1,000) that are on the list, in the order of `link_ids`."""
     parameters: list[Parameter] = []
     conditions = which.conditions(parameters)
     ids = placeholders(len(link_ids), first=len(parameters) + 1)
-    # Without the limit, SQLite reads all of the user's links instead of these.
+    # Without the limit, SQLite would read all of the user's links instead of only these.
     these = f"select * from links where id in ({ids}) limit 1000"  # noqa: S608  # as above
     rows = yield sql(f"select t.* from ({these}) t where {conditions}", *parameters, *link_ids)  # noqa: S608  # as above
     found = {row["id"]: link_of(row) for row in rows}
@@ -110,7 +114,7 @@ def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
 
 
 def clicks_7d(link_ids: Sequence[str], today: int) -> Tx[dict[str, int]]:
-    """Return how often people clicked each link in the last 7 closed UTC days before `today` (rule L4); 0 if never."""
+    """Return each link's clicks by people in the last 7 closed UTC days before `today` (rule L4)."""
     clicks = dict.fromkeys(link_ids, 0)
     if clicks:
         rows = yield sql(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Parameter
 
-# Codes per statement. Imports have thousands of codes, and both engines prepare a new statement for each number of
-# parameters.
+# The maximum number of codes per statement. Imports have thousands of codes, and both engines prepare a new statement
+# for each different number of parameters.
 CODES_A_STATEMENT = 500
 LINK_DELETED = "The link was deleted. Only the link and its report can still be read."
 
@@ -33,14 +33,16 @@ def add_link(link: Link, limit: int) -> Tx[Link]:
 def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]]:
     """Add one or more links of one account and user under one new version of the account's configuration.
 
-    Returns, in order, each link as stored or the error that rejects it: Invalid if a target is on the link host, which
-    would cause a redirect loop; Conflict link_exists if the code is taken in the account or earlier in the batch.
-    Raises NotFound if there is no such account, Conflict link_host_required, and Forbidden limit_reached if the user
-    would have more than `limit` links. No link is added then.
+    Returns, in order, each link as stored or the error that rejects it. The error is Invalid if a target is on the link
+    host, which would cause a redirect loop. It is Conflict link_exists if the code is taken in the account or earlier
+    in the batch.
+
+    Raises NotFound if there is no such account, Conflict link_host_required, or Forbidden limit_reached if the user
+    would have more than `limit` links. In these cases, no link is added.
     """
     account_id, user_id = batch[0].account_id, batch[0].user_id
     yield from lock_user(user_id)
-    version = yield from bump_version(account_id)  # locks the account, so no other transaction takes a code
+    version = yield from bump_version(account_id)  # locks the account, so no other transaction can use a code
     hosts = yield sql("select host from link_hosts where account_id = $1", account_id)
     if not hosts:
         raise Conflict("link_host_required")
@@ -75,11 +77,11 @@ def _redirect_loop(link: Link, link_host: str) -> Invalid | None:
 
 
 def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[Rule] | None) -> Tx[Link]:
-    """Change the address or the rules of a link, or both. None leaves a value unchanged.
+    """Change a link's target URL, its rules, or both. None leaves a value unchanged.
 
     If nothing changes, the configuration version stays the same, because the worker needs no sync.
-    Raises NotFound if the account has no such link or the link was deleted, and Invalid if a target is on the link
-    host.
+    Raises NotFound if the account has no such link or if the link was deleted. Raises Invalid if a target is on the
+    link host.
     """
     link = yield from _live_link(account_id, link_id)
     changed = replace(link, url=link.url if url is None else url, rules=link.rules if rules is None else tuple(rules))
@@ -102,7 +104,7 @@ def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[
 
 
 def delete_link(account_id: str, link_id: str) -> Tx[Link]:
-    """Delete a link. Its code is free immediately; its row and totals stay. Raises NotFound like `change_link`."""
+    """Delete a link. Its code can be used again immediately; its row and totals stay. Raises NotFound."""
     link = yield from _live_link(account_id, link_id)
     deleted = replace(link, state="deleted", version=(yield from bump_version(account_id)), config_error=None)
     yield sql(
@@ -147,7 +149,7 @@ def links_to(account_id: str, host: str) -> Tx[list[Link]]:
         "select * from links where account_id = $1 and state = 'active'"
         " and (lower(url) like $2 or lower(rules) like $2) order by created_at, id",
         account_id,
-        f"%{host}%",  # host names contain no wildcards; the matches are filtered below
+        f"%{host}%",  # host names do not contain SQL wildcards; the matches are filtered below
     )
     return [link for link in map(link_of, rows) if link.targets_on(host)]
 
@@ -188,7 +190,7 @@ def changed_links(account_id: str, after_version: int) -> Tx[list[Link]]:
 
 
 def link_of(row: Row) -> Link:
-    """Return the link that a row of `links` holds."""
+    """Return the link that is stored in a row of `links`."""
     return Link(
         id=row["id"],
         account_id=row["account_id"],
@@ -205,7 +207,7 @@ def link_of(row: Row) -> Link:
 
 
 def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
-    """Return the codes among `codes` that the account's links use, in alphabetical order."""
+    """Return those of the codes that the account's links already use, in alphabetical order."""
     wanted = sorted(set(codes))
     used: list[str] = []
     for first in range(0, len(wanted), CODES_A_STATEMENT):

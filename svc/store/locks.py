@@ -1,7 +1,8 @@
 """Row locks, for transactions that change data based on what they have read or counted.
 
-On PostgreSQL, the lock lasts until the transaction ends, and later reads see the newest data. SQLite has only one
-writer anyway. A transaction that needs both locks takes the user's before the account's, to avoid deadlocks.
+On PostgreSQL, a lock lasts until the transaction ends, and reads after the lock see the newest data. SQLite does not
+need locks, because it has only one writer. To avoid deadlocks, a transaction that needs both locks acquires the user's
+lock before the account's.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from svc.store.tx import Tx, sql
 
 
 def lock_user(user_id: int) -> Tx[None]:
-    """Lock the user's row, for a transaction that counts what the user has."""
+    """Lock the user's row. Use this in a transaction that counts the user's objects to enforce a limit."""
     yield sql("update users set plan = plan where id = $1", user_id)
 
 
 def lock_account(account_id: str) -> Tx[None]:
-    """Lock the account's row, for a transaction that changes the account based on what it reads."""
+    """Lock the account's row. Use this in a transaction that changes the account based on what it reads."""
     yield sql("update accounts set name = name where id = $1", account_id)

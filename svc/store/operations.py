@@ -1,4 +1,4 @@
-"""Transactions on operations: long-running work, one operation at a time for each edge account."""
+"""Transactions on operations, which are long-running work. Each Cloudflare account has at most one at a time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model import Account, AccountAction, OperationKind
 
-# The step of an operation that only waits for the worker's first push.
+# The step of an operation that is only waiting for the worker's first push.
 SELFCHECK = "selfcheck"
-# The step of a connect whose request has ended. The connect waits for the user's next attempt.
+# The step of a connect whose request has ended. The connect is waiting for the user's next attempt.
 WAITING = "waiting"
 # The step of a self-check that is paused while another operation runs.
 PAUSED = "paused"
-# The kinds of operations that start after their request was answered, or without a request.
+# The kinds of operations whose work starts after the response to their request, or without a request.
 _FOLLOW_THEIR_ANSWER: tuple[OperationKind, ...] = ("install", "update")
 _ACTIONS: Mapping[OperationKind, AccountAction] = {
     "connect": "account.connect",
@@ -39,11 +39,11 @@ def running(account_id: str) -> Tx[Operation | None]:
 
 
 def check_turn(edge_account_id: str, kind: OperationKind) -> Tx[None]:
-    """Check that an operation of this kind may queue behind the actor's current work.
+    """Check that an operation of this kind may wait for the actor to finish its current work.
 
-    Raises Conflict operation_in_progress if another operation is being carried out. A disconnect may queue behind
-    another disconnect, and both get the same result. If the account's user is being deleted, a disconnect may queue
-    behind any operation.
+    Raises Conflict operation_in_progress if another operation is being carried out. A disconnect may wait for another
+    disconnect, and both get the same result. If the account's user is being deleted, a disconnect may wait for any
+    operation.
     """
     rows = yield sql(
         "select o.kind, o.step, u.id as owner, u.email from operations o left join accounts a on a.id = o.account_id"
@@ -58,7 +58,7 @@ def check_turn(edge_account_id: str, kind: OperationKind) -> Tx[None]:
 
 
 def latest(account_id: str) -> Tx[Operation | None]:
-    """Return the account's running operation or else the newest one; None if there is none."""
+    """Return the account's running operation, or else its newest operation; None if it has none."""
     rows = yield sql(
         "select * from operations where account_id = $1"
         " order by case when state = 'running' then 1 else 0 end desc, created_at desc, updated_at desc, id limit 1",
@@ -68,14 +68,15 @@ def latest(account_id: str) -> Tx[Operation | None]:
 
 
 def exists(operation_id: str) -> Tx[bool]:
-    """Return True if there is an operation with this id on any account."""
+    """Return True if the store has an operation with this id, for any account."""
     return bool((yield sql("select 1 from operations where id = $1", operation_id)))
 
 
 def at_rest(account: Account) -> Tx[Operation | None]:
-    """Return the account's operation if it only waits for its worker or, during a connect, for the user's next attempt.
+    """Return the account's running operation if it is only waiting; None if no operation is running.
 
-    Returns None if no operation is running. Raises Conflict operation_in_progress if an operation is being carried out.
+    An operation may be waiting for its worker or, during a connect, for the user's next attempt. Raises Conflict
+    operation_in_progress if an operation is being carried out.
     """
     busy = yield from running(account.id)
     if busy is None or busy.step == SELFCHECK or (busy.kind, account.state) == ("connect", "pending"):
@@ -84,7 +85,7 @@ def at_rest(account: Account) -> Tx[Operation | None]:
 
 
 def with_open_token(account_id: str) -> Tx[list[Operation]]:
-    """Return the account's operations that may have left a token on the platform, oldest first."""
+    """Return the account's operations that may have left a token at Cloudflare, oldest first."""
     rows = yield sql(
         "select * from operations where account_id = $1 and token_asked_at is not null order by created_at, id",
         account_id,
@@ -93,13 +94,13 @@ def with_open_token(account_id: str) -> Tx[list[Operation]]:
 
 
 def with_open_upload(account_id: str) -> Tx[list[str]]:
-    """Return the ids of the account's operations with an upload whose answer was never recorded."""
+    """Return the ids of the account's operations with an upload whose response was never recorded."""
     rows = yield sql("select id from operations where account_id = $1 and open_uploads > 0", account_id)
     return [row["id"] for row in rows]
 
 
 def count_uploads(operation_id: str, change: int) -> Tx[None]:
-    """Record that an upload begins (`change` 1) or that its answer arrived (-1)."""
+    """Record that an upload begins (`change` is 1) or that its response has arrived (`change` is -1)."""
     yield sql("update operations set open_uploads = open_uploads + $2 where id = $1", operation_id, change)
 
 
@@ -129,9 +130,9 @@ def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
 
 
 def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Operation]:
-    """Replace an operation whose token may have been created although the service received no answer.
+    """Replace an operation whose token may have been created although the service received no response.
 
-    The next token then has a different name, so the service can distinguish it from a token that appears late.
+    The new operation's token has a different name, so the service can distinguish it from a token that appears late.
     """
     # The same request continues with the new operation, so the user's audit log gets no event for the replaced one.
     yield from _set_failed(operation.id, EdgeUnknown("No answer arrived, and a new attempt began.").to_note(), now)
@@ -139,7 +140,7 @@ def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Ope
 
 
 def token_asked(operation_id: str, now: int) -> Tx[None]:
-    """Record that a working token with the operation's name is about to be created and may be valid from now on."""
+    """Record that a working token with the operation's name is about to be created, and may be valid from now on."""
     yield sql("update operations set token_asked_at = $2 where id = $1", operation_id, now)
 
 
@@ -154,7 +155,7 @@ def token_settled(operation_id: str) -> Tx[None]:
 
 
 def tokens_settled(account_id: str) -> Tx[None]:
-    """Settle the tokens of all ended operations of the account, like `token_settled`."""
+    """Record the same as `token_settled` for all ended operations of the account."""
     yield sql(
         "update operations set token_asked_at = null where account_id = $1 and state <> 'running'"
         " and token_asked_at is not null",
@@ -181,9 +182,9 @@ def finish(operation_id: str, now: int) -> Tx[None]:
 def confirm(reports: Sequence[tuple[str, str]], now: int) -> Tx[None]:
     """End the self-checks of operations whose workers have reported.
 
-    `reports`: operation id and account id. Ids without a self-check are ignored.
+    `reports`: pairs of operation id and account id. Operations without a self-check are ignored.
     """
-    # Every push names its install, so most pushes belong to no running self-check.
+    # Every push names its install, so most pushes do not belong to a running self-check.
     rows = yield sql(
         "select id, account_id from operations where id = any($1) and state = 'running' and step = $2 order by id",
         tuple(sorted({operation_id for operation_id, _ in reports})),
@@ -200,7 +201,10 @@ def pause_selfcheck(operation_id: str) -> Tx[None]:
 
 
 def resume_selfcheck(account_id: str, now: int) -> Tx[None]:
-    """Resume a paused self-check after the other operation. It succeeds if the worker has reported in the meantime."""
+    """Resume a paused self-check after the other operation.
+
+    The self-check succeeds immediately if the worker has reported in the meantime.
+    """
     rows = yield sql("select push, install_id from accounts where id = $1", account_id)
     push = from_json_as(WorkerPush, rows[0]["push"]) if rows else None
     confirmed = push is not None and push.install == rows[0]["install_id"]
@@ -234,9 +238,9 @@ def _set_failed(operation_id: str, error: ErrorNote, now: int) -> Tx[list[Row]]:
 
 
 def _write_end_events(rows: Sequence[Row], outcome: str, now: int) -> Tx[None]:
-    """Write an event about each of these ended operations (as rows) for the user of its account.
+    """Write an event for each of these ended operations (as rows) to the audit log of the account's user.
 
-    Skips successful operations that end within their request, because the request writes its own event.
+    Successful operations that end within their request are skipped, because the request writes its own event.
     """
     for row in rows:
         if outcome == "done" and row["kind"] not in _FOLLOW_THEIR_ANSWER:

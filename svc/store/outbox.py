@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 # resolved.
 MailKind = Literal["sign_up", "resend", "reset", "choose_password", "password_changed", "account", "user_deleted"]
 
-# How long the service retries a notification. After that, the user has seen the news in the service, or the news is
-# outdated.
+# How long the service tries to send a notification. After that time, the user has probably seen the news in the
+# service, or the news is outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
-# The most expired e-mails deleted in one transaction, so that other writers do not wait.
+# The maximum number of expired e-mails deleted in one transaction, so that other writers do not have to wait.
 _BATCH = 1_000
 
 
@@ -28,8 +28,8 @@ _BATCH = 1_000
 class Waiting:
     """A queued e-mail as stored. Times are epoch ms.
 
-    `language`: the language of the request that caused the e-mail; None if no request did. `unsure`: the number of
-    attempts with an unknown outcome.
+    `language`: the language of the request that caused the e-mail; None if no request caused it. `unsure`: the number
+    of attempts with an unknown outcome.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Backlog:
-    """The queue, the most frequent errors, and the number of users whose addresses are refused."""
+    """The queue, its most frequent errors, and the number of users whose address mail servers refuse."""
 
     queue: Queue
     errors: tuple[str, ...]
@@ -72,7 +72,7 @@ def post(
     facts: JsonObject | None = None,
     language: Language | None = None,
 ) -> Tx[None]:
-    """Queue an e-mail in the transaction that causes it. `ends_at`: when to stop trying to send it (epoch ms).
+    """Queue an e-mail in the transaction that causes it. `ends_at`: when to stop trying to send the e-mail (epoch ms).
 
     `language`: the language of the request, for recipients who have not chosen one; None if no request caused it.
     """
@@ -101,9 +101,9 @@ def post_newest(
     instead_of: tuple[MailKind, ...],
     language: Language | None = None,
 ) -> Tx[None]:
-    """Queue an e-mail like `post`, and delete queued e-mails to the same address whose kind is in `instead_of`.
+    """Queue an e-mail like `post`. Delete queued e-mails to the same address if their kind is in `instead_of`.
 
-    Only the newest of these e-mails would be valid.
+    The links in these older e-mails would not be valid.
     """
     yield sql(
         "delete from outbox where address = $1 and kind = any($2) and (kind <> 'sign_up' or user_id is not null)",
@@ -114,17 +114,15 @@ def post_newest(
 
 
 def post_password_changed(user: User, now: int, language: Language | None) -> Tx[None]:
-    """Queue a notification that the user's password was changed.
-
-    The user gave the old password or used a reset link.
-    """
+    """Queue a notification that the user's password was changed, either with the old password or with a reset link."""
     yield from post("password_changed", user.email, now, now + TOLD_WITHIN_MS, user_id=user.id, language=language)
 
 
 def forget(user_id: int, address: str) -> Tx[None]:
-    """Delete the queued e-mails to a user who is being deleted, except the final one to an earlier user of the address.
+    """Delete the queued e-mails to a user who is being deleted.
 
-    E-mails that were requested with only the address are also deleted, unless another sign-up has the address.
+    E-mails that were requested for the address, without a user, are also deleted unless another user has the address.
+    An e-mail about the deletion of an earlier user with this address is kept.
     """
     yield sql("delete from outbox where user_id = $1", user_id)
     yield sql(
@@ -138,7 +136,7 @@ def forget(user_id: int, address: str) -> Tx[None]:
 def due(now: int, most: int) -> Tx[list[Waiting]]:
     """Return at most `most` due e-mails. E-mails that a user is waiting for come first.
 
-    Of the e-mails about an account, only the oldest can be due, so that a problem is reported before its resolution.
+    Among the e-mails about an account, only the oldest can be due, so that a problem is reported before its resolution.
     """
     asked = yield sql(
         "select * from outbox where account_id is null and due_at <= $1 order by due_at, id limit $2", now, most
@@ -165,12 +163,12 @@ def begin(mail_id: str, due_at: int) -> Tx[Waiting | None]:
 
 
 def done(mail_id: str) -> Tx[None]:
-    """Delete an e-mail that was sent or is obsolete."""
+    """Delete an e-mail that was sent or is no longer needed."""
     yield sql("delete from outbox where id = $1", mail_id)
 
 
 def failed(mail_id: str, due_at: int, trouble: str, *, unsure: bool = False) -> Tx[None]:
-    """Retry the e-mail at `due_at`, because the server did not accept it or the outcome is unknown (`unsure`)."""
+    """Schedule a retry at `due_at`. The server did not accept the e-mail, or the outcome is unknown (`unsure`)."""
     yield sql(
         "update outbox set due_at = $2, trouble = $3, unsure = unsure + $4 where id = $1",
         mail_id,
@@ -181,7 +179,7 @@ def failed(mail_id: str, due_at: int, trouble: str, *, unsure: bool = False) -> 
 
 
 def retry_uncounted(mail_id: str, due_at: int) -> Tx[None]:
-    """Retry the e-mail at `due_at` without counting an attempt, because the server accepted no e-mail at all."""
+    """Schedule a retry at `due_at` without counting the attempt, because the server accepted no e-mail at all."""
     yield sql("update outbox set attempts = attempts - 1, due_at = $2 where id = $1", mail_id, due_at)
 
 
@@ -201,7 +199,7 @@ def postpone_domain(domain: str, now: int, due_at: int) -> Tx[None]:
 
 
 def give_up(now: int) -> Tx[int]:
-    """Delete a batch of expired e-mails. Returns their number."""
+    """Delete a batch of expired e-mails. Returns the number of deleted e-mails."""
     rows = yield sql(
         f"delete from outbox where id in (select id from outbox where ends_at <= $1 limit {_BATCH}) returning id",  # noqa: S608  # a number
         now,
@@ -216,7 +214,7 @@ def queue() -> Tx[Queue]:
 
 
 def backlog() -> Tx[Backlog]:
-    """Return the backlog: the queue and the reasons why e-mails wait."""
+    """Return the backlog: the queue, and the reasons why its e-mails have not been sent."""
     waits = yield from queue()
     errors = yield sql(
         "select trouble from outbox where trouble is not null group by trouble order by count(*) desc, trouble limit 3"

@@ -1,4 +1,4 @@
-"""Transactions on renewals: an account's working token changes together with the operation that replaces it."""
+"""Transactions on renewals. Each one changes an account's working token together with its operation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
     from svc.store.working_tokens import WorkingToken
 
-# In these states, the account has or had a working token, and no operation is running.
+# In these states, the account has or once had a working token.
 _RENEWABLE: tuple[AccountState, ...] = (
     "connected",
     "ready",
@@ -35,7 +35,7 @@ def may_renew(account_id: str) -> Tx[Account]:
 
 
 def begin_renew(account_id: str, operation_id: str, now: int) -> Tx[tuple[Account, Operation]]:
-    """Begin a renewal. A running self-check is paused and resumes after the renewal. Raises like `may_renew`."""
+    """Begin a renewal. A running self-check is paused until the renewal ends. Raises the same errors as `may_renew`."""
     account = yield from may_renew(account_id)
     waits = yield from operations.running(account_id)
     if waits is not None:
@@ -49,9 +49,9 @@ def finish_renew(
 ) -> Tx[Account]:
     """Replace the old token with the new one. Returns the account for the response.
 
-    `found`: the state and error that the checks with the new token found. They are stored if the account's state is
-    still the same as in `before`. The response has no warnings about the old token and the bootstrap token, because the
-    service deletes both only afterwards.
+    `found`: the state and error that resulted from the checks with the new token. They are stored if the account's
+    state has not changed since `before` was read. The response has no warnings about the old token or the bootstrap
+    token, because the service does not try to delete these tokens until afterwards.
     """
     yield from working_tokens.put_token(before.id, operation_id, token, now)
     yield from operations.finish(operation_id, now)
@@ -63,8 +63,8 @@ def finish_renew(
 
 
 def fail_renew(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """End a failed renewal. The account keeps its token, and shows the tokens that the renewal may have created."""
-    yield from lock_account(account_id)  # so that the resumed self-check sees a concurrent push
+    """End a failed renewal. The account keeps its token, and names the tokens that the renewal may have created."""
+    yield from lock_account(account_id)  # so that the resumed self-check does not miss a concurrent push
     operation = yield from operations.running(account_id)
     if operation is not None and operation.kind == "renew":
         yield from operations.fail(operation.id, error, now)

@@ -1,9 +1,9 @@
 """Data retention. Each table has a transaction that deletes the rows whose time is `before` or earlier (epoch ms).
 
-Each transaction deletes at most `BATCH` rows, so that other writers do not wait, and returns their number. If the
-number is `BATCH`, more rows may remain. Requests do not depend on the deletion, because readers check the expiry of a
-row themselves. The retention periods and intervals are in `actors/service/housekeeping.py`. Daily totals are kept
-forever.
+Each transaction deletes at most `BATCH` rows, so that other writers do not have to wait, and returns the number of
+deleted rows. If the number is `BATCH`, more rows may remain. Requests do not depend on these deletions, because each
+reader checks whether a row has expired. The retention periods and intervals are in `actors/service/housekeeping.py`.
+Daily totals are kept forever.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from svc.store.tx import sql
 if TYPE_CHECKING:
     from svc.store.tx import Parameter, Tx
 
-# About 10 ms of the writer's time.
+# Deleting this many rows takes about 10 ms of the writer's time.
 BATCH = 1_000
 
 
@@ -31,20 +31,20 @@ def delete_sessions(before: int) -> Tx[int]:
 
 
 def delete_mail_tokens(before: int) -> Tx[int]:
-    """Delete expired tokens of e-mail links."""
+    """Delete the expired tokens of links in e-mails."""
     return _delete("mail_tokens", "digest", "expires_at <= $1", before)
 
 
 def delete_devices(before: int) -> Tx[int]:
-    """Delete known browsers that their user has not signed in from since then."""
+    """Delete known browsers if the last sign-in from them was at or before this time."""
     return _delete("devices", "user_id, digest", "seen_at <= $1", before)
 
 
 def delete_sign_ups(before: int) -> Tx[int]:
-    """Delete users who never confirmed their address and have no valid e-mail link any more.
+    """Delete users who never confirmed their address and no longer have a valid link for this.
 
-    Such users cannot have accounts. A user with accounts is skipped nevertheless, so that the batch does not fail.
-    Users without an address are skipped because they are being deleted.
+    Such users cannot have accounts. If one does have accounts nevertheless, that user is skipped, so that the batch
+    does not fail. Users without an address are also skipped, because they are already being deleted.
     """
     return _delete(
         "users",
@@ -62,20 +62,23 @@ def delete_hours(before: int) -> Tx[int]:
 
 
 def delete_refused_hours(before: int) -> Tx[int]:
-    """Delete records of hours whose points were refused. Reports show these hours only for today (UTC)."""
+    """Delete the records of hours for which a worker's points were refused. Reports show them only for today (UTC)."""
     return _delete("refused_hours", "account_id, at", "at <= $1", before)
 
 
 def delete_final_days(before: int) -> Tx[int]:
-    """Delete records that a day's totals are complete. Reports cover 30 days, and pushes may be up to 37 days old."""
+    """Delete the records that mark a day's totals as complete.
+
+    They are kept for long enough: reports cover 30 days, and pushes may be up to 37 days old.
+    """
     return _delete("final_days", "account_id, day", "day < $1", day_of(before))
 
 
 def delete_operations(before: int) -> Tx[int]:
     """Delete ended operations, except the latest of each account (see `operations.latest`).
 
-    An operation is kept if it identifies something on the platform: the account's token, another token that may still
-    be valid, or an upload that may have been accepted.
+    An operation is kept if it identifies something at Cloudflare: the account's token, another token that may still be
+    valid, or an upload that may have been accepted.
     """
     return _delete(
         "operations",
@@ -91,9 +94,9 @@ def delete_operations(before: int) -> Tx[int]:
 
 
 def delete_former_accounts(before: int) -> Tx[int]:
-    """Delete former accounts that have no sites, links or operations any more.
+    """Delete former accounts that no longer have any sites, links or operations.
 
-    Until then the row is needed, because it links rows without a user id to the user, whose deletion has to find them.
+    Until then, the row is needed to delete the user's data, because some of that data has no user id.
     """
     return _delete(
         "former_accounts",
@@ -106,20 +109,21 @@ def delete_former_accounts(before: int) -> Tx[int]:
 
 
 def delete_events(before: int) -> Tx[int]:
-    """Delete events of the audit logs (rule X12). Their numbers are not reused."""
+    """Delete events from the audit logs (rule X12). Their numbers are not reused."""
     return _delete("events", "user_id, number", "at <= $1", before)
 
 
 def delete_worker_keys(before: int) -> Tx[int]:
-    """Delete keys of earlier installs of a worker that are no longer accepted (rule W7)."""
+    """Delete keys from a worker's earlier installs that are no longer accepted (rule W7)."""
     return _delete("worker_keys", "digest", "valid_until <= $1", before)
 
 
 def _delete(table: str, key: str, condition: str, *parameters: Parameter) -> Tx[int]:
-    """Delete a batch of the rows that meet `condition`. Returns their number.
+    """Delete a batch of the rows that meet `condition`. Returns the number of deleted rows.
 
     The statement repeats the condition because on PostgreSQL, a row may change after the subquery has found it.
-    PostgreSQL evaluates the outer condition again, so a response that replaced an expired response stays.
+    PostgreSQL evaluates the outer condition again. For example, a new response that has replaced an expired response
+    is not deleted.
     """
     rows = yield sql(
         f"delete from {table} where {condition} and ({key}) in"  # noqa: S608  # SQL of this file

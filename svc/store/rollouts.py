@@ -1,8 +1,7 @@
 """Transactions on rollouts: the state of the newest rollout, its accounts, and the outcomes of their updates.
 
-The service and an operator's command change the same row at the same time, so each change names the state that it
-expects. Each outcome is recorded once, from the account's operation, so after a crash the service repeats at most a
-read.
+The service and an operator's command can change the same row at the same time, so each change specifies the state that
+it expects. Each outcome is read from the account's operation and recorded once, so a crash loses nothing.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ if TYPE_CHECKING:
 
 # A worker pushes once an hour.
 SILENT_MS = 2 * HOUR_MS
-# How long after its update an account that stops pushing counts as a failure. There is no limit until the rollout
-# continues beyond the first accounts.
+# An account that stops pushing within this time after its update counts as failed. Until the rollout continues beyond
+# the canary accounts, there is no limit on this time.
 _WATCHED_MS = 2 * SILENT_MS
 _FELL_SILENT = "fell_silent"
-# An account that failed this often probably has a problem unrelated to the worker. It is not retried and does not count
-# towards a halt.
+# If an account's update has failed this often, the account probably has a problem unrelated to the worker. Its update
+# is not retried and does not count towards a halt.
 _GIVEN_UP = 3
-# The number of newest outcomes that decide about a halt.
+# The number of newest outcomes that are considered when deciding whether to halt.
 RECENT = 20
-# These codes describe a problem of the account, not of the new worker.
+# These codes describe a problem with the account, not with the new worker.
 _ACCOUNT_PROBLEMS: frozenset[Code] = frozenset(
     {
         "account_not_ready",
@@ -52,11 +51,11 @@ _RESET_OUTCOME = "update rollout_accounts set operation_id = null, outcome = nul
 
 @dataclass(frozen=True)
 class Progress:
-    """The accounts of a rollout by outcome.
+    """The number of a rollout's accounts by the outcome of their update.
 
-    `codes`: the error codes of updates that failed, or that do not count because the account caused the failure.
-    `recent`: the newest outcomes that say something about the worker, newest first. `last_ended_at`: the time of the
-    newest outcome (epoch ms), or 0 if there is none.
+    `codes`: the error codes of updates that failed or were excused, by outcome. `recent`: the newest outcomes that say
+    something about the worker, newest first. `last_ended_at`: the time of the newest outcome (epoch ms), or 0 if there
+    is none.
     """
 
     counts: Counter[UpdateOutcome] = field(default_factory=Counter)
@@ -72,7 +71,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An account whose worker is to be updated and can be updated now."""
+    """An account whose worker needs an update that can begin now."""
 
     account_id: str
     edge_account_id: str
@@ -86,13 +85,13 @@ def newest() -> Tx[Rollout | None]:
 
 
 def current(bundle: str) -> Tx[Rollout | None]:
-    """Return the rollout of this bundle; None if the newest rollout is of another bundle."""
+    """Return this bundle's rollout; None if the newest rollout is for another bundle."""
     found = yield from newest()
     return found if found is not None and found.bundle == bundle else None
 
 
 def begin(bundle: str, now: int) -> Tx[Rollout]:
-    """Return the rollout of this bundle. If it is new, it replaces the rollout of another bundle."""
+    """Return this bundle's rollout. If there is none, begin one, which replaces the rollout of another bundle."""
     found = yield from current(bundle)
     if found is not None:
         return found
@@ -107,10 +106,10 @@ def begin(bundle: str, now: int) -> Tx[Rollout]:
 
 
 def poll(bundle: str, away_ms: int, now: int) -> Tx[tuple[Rollout, Progress]]:
-    """Record all outcomes since the last poll and return the rollout of the service's bundle. Begins a missing rollout.
+    """Record all outcomes since the last poll, and return the bundle's rollout. If there is none, it begins.
 
     `away_ms`: if more time than this passes between two polls, the service was down or its clock changed. Workers could
-    not report during that time, so their silence counts only from two hours later.
+    not report during that time, so a silent worker counts as failed only after two more hours.
     """
     rollout = yield from begin(bundle, now)
     is_back = abs(now - rollout.looked_at) > away_ms
@@ -158,7 +157,7 @@ def progress() -> Tx[Progress]:
 
 
 def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool) -> Tx[None]:
-    ahead = now + 60_000  # later pushes are from before the clock was set back
+    ahead = now + 60_000  # a push that is recorded as later than this arrived before the clock was set back
     rows = yield sql(
         "select m.account_id, a.heard_at, a.edge_bundle, o.state, o.error, o.created_at, o.updated_at"
         " from rollout_accounts m join accounts a on a.id = m.account_id join operations o on o.id = m.operation_id"
@@ -177,7 +176,7 @@ def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool)
                 min(now, row["updated_at"]),
                 int(outcome == "failed"),
             )
-    # Includes workers that report late, and workers that users reinstalled after a failure.
+    # This includes workers that report late, and workers that users reinstalled after a failure.
     yield sql(
         "update rollout_accounts set outcome = 'updated', code = null where outcome in ('failed', 'excused') and exists"
         " (select 1 from accounts a where a.id = rollout_accounts.account_id and a.edge_bundle = $1"
@@ -199,7 +198,10 @@ def _record_outcomes(bundle: str, watched_from: int, now: int, *, patient: bool)
 
 
 def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, str | None]:
-    """Return the outcome and error code of an ended operation."""
+    """Return the outcome of an update whose operation has ended, and its error code.
+
+    `patient`: the service was down recently, so a silent worker does not count as failed yet.
+    """
     if row["state"] == "done":
         return "updated", None
     error = note_from_json(row["error"])
@@ -207,7 +209,7 @@ def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, st
     if code == "self_check_timeout":
         if row["edge_bundle"] == bundle and (row["heard_at"] or 0) > row["updated_at"]:
             return "updated", None
-        # A worker that was silent before its update says nothing about the new one.
+        # If the worker was already silent before its update, its silence says nothing about the new worker.
         if row["heard_at"] is None or row["heard_at"] < row["created_at"] - SILENT_MS:
             return "excused", code
         return "under_way" if patient else "failed", code
@@ -216,11 +218,12 @@ def _outcome(row: Row, bundle: str, *, patient: bool) -> tuple[UpdateOutcome, st
 
 
 def candidates(rollout: Rollout, schema: int, now: int) -> Tx[list[Candidate]]:
-    """Return the accounts whose update may begin, retries first and silent workers last.
+    """Return the accounts whose update may begin. Retries come first and accounts with silent workers last.
 
-    `schema`: the newest table version that the bundle supports. Silent workers wait for two hours. The service may have
-    been down before the rollout, and if a worker was already silent before its update, its timeout says nothing about
-    the update.
+    `schema`: the newest table version that the bundle supports. During a rollout's first two hours, accounts with
+    silent workers are omitted. The service may have been down before the rollout, so that these workers could not
+    report. If a worker was already silent before its update, a timeout after the update says nothing about the new
+    worker.
     """
     is_new = abs(now - rollout.started_at) < SILENT_MS
     rows = yield sql(
@@ -242,7 +245,7 @@ def candidates(rollout: Rollout, schema: int, now: int) -> Tx[list[Candidate]]:
 
 
 def working() -> Tx[int]:
-    """Return the number of running updates, without those that only wait for the new worker's first push."""
+    """Return the number of running updates. Updates that are only waiting for the worker's first push do not count."""
     [row] = yield sql(
         "select count(*) as n from operations where state = 'running' and kind = 'update' and step <> $1",
         operations.SELFCHECK,
@@ -254,7 +257,7 @@ def working() -> Tx[int]:
 def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int) -> Tx[bool]:
     """Begin the update of an account.
 
-    Returns False if the rollout is halted or replaced, or the account needs no update. Raises Conflict, NotFound.
+    Returns False if the rollout was halted or replaced, or if the account needs no update. Raises Conflict, NotFound.
     """
     # The row is locked until the commit, so no update begins after a halt.
     running = yield sql(
@@ -281,9 +284,10 @@ def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int)
 
 
 def retry(rollout: Rollout, before: int) -> Tx[bool]:
-    """Retry accounts that lack the new worker and whose update failed before `before` (epoch ms).
+    """Retry updates that ended without success before `before` (epoch ms), if the account still lacks the new worker.
 
-    An account that fails again is not retried any more. Returns False if there is no such account.
+    If an update that failed because of the new worker fails again, it is not retried any more. Returns False if there
+    is nothing to retry.
     """
     rows = yield sql(
         f"{_RESET_OUTCOME}, failures = case when outcome = 'failed' then $4 else failures end"  # noqa: S608
@@ -299,7 +303,7 @@ def retry(rollout: Rollout, before: int) -> Tx[bool]:
 
 
 def begin_spread(rollout: Rollout, now: int) -> Tx[bool]:
-    """Continue with the other accounts because the first accounts succeeded.
+    """Continue with the other accounts, because the updates of the canary accounts have succeeded.
 
     Returns False if the rollout is not running.
     """
@@ -327,7 +331,7 @@ def stop(rollout: Rollout, reason: HaltReason | None, now: int) -> Tx[bool]:
 
 
 def resume(rollout: Rollout, now: int) -> Tx[bool]:
-    """Continue a halted rollout and retry its failed accounts. Each account gets at most three updates.
+    """Continue a halted rollout and retry its failed updates. Updates that have failed three times are not retried.
 
     Returns False if the rollout is not halted.
     """
@@ -344,7 +348,7 @@ def resume(rollout: Rollout, now: int) -> Tx[bool]:
 
 
 def outdated(bundle: str) -> Tx[int]:
-    """Return the number of accounts whose worker comes from another bundle."""
+    """Return the number of accounts that have a worker from a different bundle."""
     [row] = yield sql("select count(*) as n from accounts where edge_bundle <> $1", bundle)
     n: int = row["n"]
     return n

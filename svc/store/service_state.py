@@ -1,6 +1,6 @@
 """Transactions on the state of the whole service: counts for monitoring, and the last backup.
 
-The counts use an index or read small tables, regardless of the size of the store.
+Each count uses an index or reads a small table, so it is fast regardless of the store's size.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Census:
-    """Counts at one moment: accounts by state, running operations by kind, queued e-mails.
+    """The state of the service at one moment: accounts by state, running operations by kind, and queued e-mails.
 
-    `behind`: the number of accounts that have pushed, but whose totals are older than requested. `rollout`: this
-    bundle's rollout, or None. `backed_up_at`: the time of the last good backup (epoch ms); None if there is none.
+    `behind`: the number of accounts that have pushed before, but whose totals are too old. `rollout`: this bundle's
+    rollout; None if there is none. `backed_up_at`: the time of the last good backup (epoch ms); None if there is none.
     """
 
     accounts: Mapping[str, int]
@@ -46,7 +46,7 @@ class Ended:
 
 
 def census(bundle: str, behind_before: int) -> Tx[Census]:
-    """Return the counts. Accounts with totals older than `behind_before` (epoch ms) count as behind."""
+    """Return the census. An account counts as behind if its totals are older than `behind_before` (epoch ms)."""
     states = yield sql("select state, count(*) as n from accounts group by state")
     # A scan of this small table is cheaper than an index that each push would have to update.
     [behind] = yield sql("select count(*) as n from pushed where as_of < $1", behind_before)
@@ -77,7 +77,7 @@ def ended_since(at: int, most: int) -> Tx[list[Ended]]:
 
 
 def record_backup(at: int) -> Tx[None]:
-    """Record that there is a good backup of the store as of `at` (epoch ms)."""
+    """Record that a good backup has the store's data as of `at` (epoch ms)."""
     yield sql("update serving set backed_up_at = $1 where backed_up_at is null or backed_up_at < $1", at)
 
 

@@ -1,7 +1,7 @@
-"""Transactions on page sessions: the sign-ins of users in a browser.
+"""Transactions on page sessions. A session begins when a user signs in with a browser.
 
-A session has an access token, which is valid for one hour, and a refresh token, which the browser exchanges for a new
-pair.
+A session has an access token, which is valid for a short time, and a refresh token. The browser exchanges the refresh
+token for a new pair of tokens.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from svc.store.users import user_of
 if TYPE_CHECKING:
     from svc.model import User
 
-# The most sessions per user: more than a person needs, few enough that a bot's sign-ins do not fill the store.
+# The maximum number of sessions per user. A person needs fewer, and a bot's sign-ins cannot fill the store.
 MOST_SESSIONS = 50
 
 # Excludes sessions of users who are being deleted.
@@ -29,9 +29,9 @@ _ITS_TOKENS = "family_digest = $1 or access_digest = $2 or previous_access_diges
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The digests of a session's newest tokens, the salt they were derived with, and their times (epoch ms).
+    """The digests of a session's newest tokens, the salt from which they were derived, and their times (epoch ms).
 
-    The fields are in the order of the columns.
+    The fields are in the same order as the columns.
     """
 
     access_digest: str
@@ -46,8 +46,9 @@ class Issued:
 class Session:
     """A page session.
 
-    `family`: the digest of the common part of its refresh tokens. `device`: the digest of the browser's cookie.
-    `previous`: the digest of the refresh token that was exchanged for the newest pair; None for the first pair.
+    `family`: the digest of the part that all of the session's refresh tokens share. `device`: the digest of the
+    browser's cookie. `previous`: the digest of the refresh token that was exchanged for the newest pair; None if the
+    newest pair is the first.
     """
 
     id: str
@@ -61,7 +62,7 @@ class Session:
 
 
 def add_session(session: Session) -> Tx[None]:
-    """Begin a session. Beyond `MOST_SESSIONS`, the user's least recently used sessions end."""
+    """Begin a session. End the user's least recently used sessions above `MOST_SESSIONS`."""
     yield sql(
         "insert into sessions (id, user_id, family_digest, browser, device_digest, created_at, access_digest,"
         " access_expires_at, refresh_digest, refresh_expires_at, salt, issued_at)"
@@ -83,7 +84,7 @@ def add_session(session: Session) -> Tx[None]:
 
 
 def session_of_access(access_digest: str, now: int) -> Tx[tuple[User, str] | None]:
-    """Return the user and the session id of an access token; None if it is unknown, ended or expired."""
+    """Return the user and session id for an access token; None if the token is unknown or expired."""
     rows = yield sql(f"{_WITH_USER} where s.access_digest = $1 and s.access_expires_at > $2", access_digest, now)
     if not rows:
         rows = yield sql(
@@ -95,7 +96,7 @@ def session_of_access(access_digest: str, now: int) -> Tx[tuple[User, str] | Non
 
 
 def session_of_family(family: str, now: int) -> Tx[tuple[Session, User] | None]:
-    """Return the session whose refresh tokens have this family, and its user; None if unknown, ended or expired."""
+    """Return the session with this family of refresh tokens, and its user; None if it has ended or expired."""
     rows = yield sql(
         "select s.*, u.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at,"
         " u.created_at as user_created_at from sessions s join users u on u.id = s.user_id"
@@ -112,7 +113,7 @@ def session_of_family(family: str, now: int) -> Tx[tuple[Session, User] | None]:
 def rotate_session(session_id: str, refresh_digest: str, issued: Issued, old_access_until: int) -> Tx[bool]:
     """Replace the token pair that has this refresh token. Returns False if the pair is no longer the newest.
 
-    The old access token stays valid until `old_access_until` or its own expiry, whichever is first.
+    The old access token stays valid until `old_access_until` or its own expiry, whichever comes first.
     """
     rows = yield sql(
         "update sessions set previous_digest = refresh_digest, previous_access_digest = access_digest,"
@@ -139,7 +140,7 @@ def list_sessions(user_id: int, now: int) -> Tx[list[Session]]:
 
 
 def device_of(session_id: str) -> Tx[str]:
-    """Return the digest of the cookie in the session's browser; "" if the session has ended."""
+    """Return the digest of the session's browser cookie; "" if the session has ended."""
     rows = yield sql("select device_digest from sessions where id = $1", session_id)
     return str(rows[0]["device_digest"]) if rows else ""
 
@@ -161,7 +162,7 @@ def end_session(family: str, access_digest: str = "") -> Tx[list[tuple[int, str]
 
 
 def end_own_session(user_id: int, session_id: str) -> Tx[bool]:
-    """End this session of the user. Returns False if there is no such session."""
+    """End the user's session with this id. Returns False if there is no such session."""
     rows = yield sql("delete from sessions where user_id = $1 and id = $2 returning id", user_id, session_id)
     return bool(rows)
 

@@ -1,4 +1,4 @@
-"""Lists of sites: filters, orders and pages, and the views of the last week."""
+"""Lists of sites: filters, orders and pages, and the views in the last week."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from svc.model import Site, SiteOrder
     from svc.store.tx import Parameter
 
-# For each order: its columns, the comparison with the next page, the direction.
+# For each order: its columns, the comparison operator that selects the next page, and the direction.
 _ORDERS: dict[SiteOrder, tuple[str, str, str]] = {
     "oldest": ("created_at, id", ">", "asc"),
     "newest": ("created_at, id", "<", "desc"),
@@ -33,11 +33,14 @@ def list_sites(
     order: SiteOrder = "oldest",
     deleted: bool = False,
 ) -> Tx[list[Site]]:
-    """Return a page of a user's sites. With `deleted`, return deleted sites, including sites of disconnected accounts.
+    """Return a page of a user's sites.
 
-    `account_id` and `edge_accounts` filter the list, as does `contains`: the host must contain at least one of these
-    texts, ignoring case. `after`: the last id of the previous page. A site's sort key never changes, so pages neither
-    repeat nor skip sites that existed the whole time. If `after` is not an id of the user's sites, the page is empty.
+    `account_id`, `edge_accounts`: include only sites of these accounts; None means all.
+    `contains`: the host must contain at least one of these texts, ignoring case. If there are none, all hosts match.
+    `deleted`: return only deleted sites, including sites of disconnected accounts.
+    `after`: the id of the previous page's last site. If the user does not have this site, the page is empty.
+
+    A site's sort key never changes, so pages neither repeat nor skip sites that existed the whole time.
     """
     parameters: list[Parameter] = []
     conditions = Conditions(parameters, user_id, account_id, edge_accounts, deleted=deleted)

@@ -1,6 +1,6 @@
 """Transactions on a site's old paths.
 
-After a rotation, the service counts an old path for a while and never uses it again.
+After a rotation, the old path still counts views for a while. It is never assigned again.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from svc.store.versions import bump_version
 if TYPE_CHECKING:
     from svc.model import Site
 
-# Each old path needs a route, and the platform allows 1,000 routes per zone.
+# Each old path needs a route, and Cloudflare allows 1,000 routes per zone.
 MOST_RETIRING = 10
 
 
 def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snippet: str, until: int) -> Tx[Site]:
-    """Give the site a new path, script name and snippet. The old path is counted until `until` (epoch ms).
+    """Give the site a new path, script name and snippet. The old path counts views until `until` (epoch ms).
 
-    If the host already used the path, the site gets another one. The route of the new path is pending; the route of
-    the old path stays. Raises NotFound, Conflict site_not_active, and Forbidden limit_reached if the site has
-    `MOST_RETIRING` old paths.
+    If `path` has already been used on this host, the site gets another path. The route for the new path is pending. The
+    route for the old path stays. Raises NotFound, Conflict site_not_active. Raises Forbidden limit_reached if the site
+    has `MOST_RETIRING` old paths.
     """
     site = yield from lock_site(account_id, site_id)
     if len(site.retiring) >= MOST_RETIRING:
@@ -96,7 +96,7 @@ def end_paths(account_id: str, now: int) -> Tx[None]:
     version = yield from bump_version(account_id)
     for row in rows:
         site = yield from lock_site(account_id, row["site_id"])
-        # The sync sends ended paths together with their site.
+        # The sync writes ended paths together with their site, so the site needs the new version.
         yield sql("update sites set version = $2 where id = $1", site.id, version)
         yield sql(
             "update retiring_paths set ended_version = $2 where site_id = $1 and ended_version is null and until <= $3",

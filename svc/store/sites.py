@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def add_site(site: Site, limit: int) -> Tx[Site]:
-    """Add a site under a new version of its account's configuration. Returns it as stored.
+    """Add a site under a new version of its account's configuration. Returns the site as stored.
 
-    If a site on this host already used the path, the site gets another one.
+    If the site's path has already been used on this host, the site gets another path.
     Raises NotFound if there is no such account, Conflict site_on_link_host, Conflict site_exists if the account already
-    has a site on the host, and Forbidden limit_reached if the user has `limit` sites.
+    has a site with this host, and Forbidden limit_reached if the user already has `limit` sites.
     """
     yield from lock_user(site.user_id)
     version = yield from bump_version(site.account_id)
@@ -66,9 +66,9 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
 def change_site(
     account_id: str, site_id: str, excluded_paths: Sequence[str] | None, respect_gpc: bool | None
 ) -> Tx[Site]:
-    """Change the given fields, under a new version of the configuration if anything changes. Returns the site.
+    """Change the fields that are not None, and return the site. A change creates a new version of the configuration.
 
-    Clears the error about an old path's remaining route, because the user has seen it.
+    Clears the error about a remaining route, because the user has seen it.
     Raises NotFound, Conflict site_not_active.
     """
     site = yield from lock_site(account_id, site_id)
@@ -100,7 +100,7 @@ def change_site(
 def delete_site(account_id: str, site_id: str) -> Tx[Site]:
     """Delete the site. Its record stays, its routes become unwanted, and its host can be used again.
 
-    Raises NotFound, and Conflict site_not_active if the site was deleted already.
+    Raises NotFound, or Conflict site_not_active if the site has already been deleted.
     """
     site = yield from lock_site(account_id, site_id)
     version = yield from bump_version(account_id)
@@ -129,7 +129,7 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
 
 
 def lock_site(account_id: str, site_id: str) -> Tx[Site]:
-    """Lock the account and return its site, for a change. Raises NotFound, Conflict site_not_active."""
+    """Lock the account and return its site, so that it can be changed. Raises NotFound, Conflict site_not_active."""
     yield from lock_account(account_id)
     rows = yield sql("select * from sites where id = $1 and account_id = $2", site_id, account_id)
     found = yield from sites_of_rows(rows)
@@ -141,7 +141,7 @@ def lock_site(account_id: str, site_id: str) -> Tx[Site]:
 
 
 def unused_path(account_id: str, host: str, path: str) -> Tx[str]:
-    """Return this path, or a new one if a site of this account has used it on this host."""
+    """Return `path`, or a new random path if one of the account's sites has ever used `path` on this host."""
     while True:
         rows = yield sql(
             "select 1 from sites where account_id = $1 and host = $2 and path = $3"
@@ -184,9 +184,9 @@ def changed_sites(account_id: str, after_version: int) -> Tx[list[Site]]:
 
 
 def unrouted_sites(account_id: str) -> Tx[list[Site]]:
-    """Return the account's sites with a route that is pending or conflicts with another worker's.
+    """Return the account's sites that have a pending route or a route conflict.
 
-    Includes sites with a pending route of an old path.
+    This includes sites with a pending route for an old path.
     """
     rows = yield sql(
         "select * from sites s where account_id = $1 and (state in ('route_pending', 'route_conflict')"
@@ -207,17 +207,17 @@ def set_site_route(
     error: ErrorNote | None,
     warning: ErrorNote | None = None,
 ) -> Tx[None]:
-    """Store the result of creating the route of the site's `path`. `warning`: the reason that the route is waiting.
+    """Store the result of creating the route for the site's `path`. `warning`: why the route is still pending.
 
     If `path` has become an old path, only its route id is stored. If the path has expired or the site was deleted,
-    nothing is stored, because the route is already unwanted. If the zone was removed, the routes of old paths are
-    removed too.
+    nothing is stored, because the route is already unwanted. If the route is pending, the route ids of old paths are
+    cleared, so that their routes are created again as well.
     """
     error_before, warnings = yield from _error_and_warnings(site_id)
     if warning is not None:
         warnings = (warning, *(one for one in warnings if one.code != warning.code))
     elif error is not None and error.code == "zone_not_found":
-        warnings = ()  # they were about the removed zone
+        warnings = ()  # these were about the zone that was removed
     rows = yield sql(
         "update sites set state = $4, zone_id = $3, route_id = $5, error = $6, warnings = $7"
         " where id = $1 and path = $2 and state <> 'deleted' returning id",
@@ -236,7 +236,7 @@ def set_site_route(
 
 
 def set_old_route(site_id: str, path: str, route_id: str | None) -> Tx[None]:
-    """Store the route id of one of the site's old paths, if the path is still counted."""
+    """Store the route id of one of the site's old paths, unless the path has ended."""
     yield sql(
         "update retiring_paths set route_id = $3 where site_id = $1 and path = $2 and ended_version is null",
         site_id,
@@ -252,9 +252,9 @@ def record_site_route(
     error: ErrorNote | None,
     warnings: Sequence[ErrorNote] = (),
 ) -> Tx[None]:
-    """Store the state of the site's active route that a health check found.
+    """Store the state in which a health check found the site's active route.
 
-    Does nothing if the site has changed since `site` was read.
+    Does nothing if the route is no longer active, or if the path has changed since `site` was read.
     """
     error_before, _ = yield from _error_and_warnings(site.id)
     yield sql(
@@ -270,7 +270,7 @@ def record_site_route(
 
 
 def set_warnings(site_id: str, warnings: Sequence[ErrorNote]) -> Tx[None]:
-    """Replace the site's warnings, unless it is deleted."""
+    """Replace the site's warnings, unless the site is deleted."""
     yield sql("update sites set warnings = $2 where id = $1 and state <> 'deleted'", site_id, to_json(tuple(warnings)))
 
 
@@ -286,9 +286,9 @@ def _warnings(row: Row) -> tuple[ErrorNote, ...]:
 
 
 def _error_to_show(before: ErrorNote | None, error: ErrorNote | None) -> ErrorNote | None:
-    """Return the error that the site shows for this result of its route.
+    """Return the error that the site should show. `error`: the newest error of its route, if any.
 
-    An error about a remaining route stays until the user has seen it.
+    An earlier error about a remaining route is kept until the user has seen it.
     """
     return before if error is None and _is_about_remaining_route(before) else error
 
@@ -298,7 +298,7 @@ def _is_about_remaining_route(note: ErrorNote | None) -> bool:
 
 
 def sites_of_rows(rows: list[Row]) -> Tx[list[Site]]:
-    """Return the sites of rows of `sites`, with their old paths."""
+    """Return the sites that are stored in these rows of `sites`, with their old paths."""
     if not rows:
         return []
     retiring: dict[str, list[Retiring]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The state of an account. Only this module writes it, so that each change is in the user's audit log."""
+"""Changes of an account's state. No other module writes it, so that the user's audit log contains each change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def begin(account_id: str, user_id: int, edge_account_id: str, name: str, now: int) -> Tx[None]:
-    """Add the record of an account in the state `pending`."""
+    """Add the record of a new account, in the state `pending`."""
     yield sql(
         "insert into accounts (id, user_id, edge_account_id, name, state, config_version, synced_version,"
         " created_at) values ($1, $2, $3, $4, 'pending', 0, 0, $5)",
@@ -33,8 +33,8 @@ def move(
 ) -> Tx[bool]:
     """Set the account's state and error if its state is one of `from_states` (None means any state).
 
-    Returns True if the state was one of these. If the account already has the new state, only its error is set, without
-    an event.
+    Returns True if the state was one of `from_states`. If the account already has the new state, only its error is set,
+    and no event is written.
     """
     among = "" if from_states is None else f" and state in ({placeholders(len(from_states), first=4)})"
     parameters = (account_id, to, to_json(error), *(from_states or ()))

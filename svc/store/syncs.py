@@ -1,4 +1,4 @@
-"""Transactions on config syncs, which record how much of an account's configuration the worker's database has."""
+"""Transactions on config syncs. They record which version of an account's configuration its worker's database has."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _SITES_AND_LINKS = ("sites", "links")
 class Synced:
     """The expected contents of the worker's table `config` after a complete sync.
 
-    `rows`: the number of rows with a body. `versions`: the sum of their versions. `refused`: keys whose current rows
-    the platform rejects; the table may have older rows for them.
+    `rows`: the number of rows with a body. `versions`: the sum of their versions. `refused`: the keys of rows that
+    Cloudflare rejects. For these keys, the table may still have older rows.
     """
 
     rows: int
@@ -33,7 +33,10 @@ class Synced:
 
 
 def synced_rows(account_id: str) -> Tx[Synced | None]:
-    """Return the expected contents of the worker's table (see `worker/config_rows.py`); None while a sync is due."""
+    """Return the expected contents of the worker's table `config`; None while a sync is due.
+
+    The queries must match the rows that `worker/config_rows.py` produces.
+    """
     [account] = yield sql(
         "select (select count(*) from accounts where id = $1 and config_version = synced_version) as synced", account_id
     )
@@ -67,9 +70,10 @@ _RETIRING_ROWS = (
 
 
 def sync_again_after(account_id: str, version: int) -> Tx[None]:
-    """Make all changes after `version` due for a sync again, because the worker's database was restored to `version`.
+    """Schedule another sync of all changes after `version`, because the worker's database was restored to `version`.
 
-    Increments the configuration version, because isolates cache the configuration by version. Raises NotFound.
+    This increments the configuration version, because isolates (running copies of the worker) cache the configuration
+    by version. Raises NotFound.
     """
     yield from bump_version(account_id)
     yield sql(
@@ -82,7 +86,7 @@ def sync_again_after(account_id: str, version: int) -> Tx[None]:
 def begin_sync(account_id: str, version: int) -> Tx[None]:
     """Record that the configuration up to `version` is about to be written.
 
-    A worker with a higher version was synced from a newer state of the store.
+    If a worker has a higher version than any recorded one, it was synced from a newer state of the store.
     """
     yield sql("update accounts set asked_version = $2 where id = $1 and asked_version < $2", account_id, version)
 
@@ -92,8 +96,8 @@ def end_sync(
 ) -> Tx[None]:
     """Record that the worker's database has `version`, with everything written after `after_version`.
 
-    `refused`: the error for each site or link, by id, whose rows the platform rejects. `live_at`: the time from which
-    every isolate (a running copy of the worker) serves the rest (epoch ms).
+    `refused`: the errors for sites and links whose rows Cloudflare rejects, by id. `live_at`: the time from which every
+    isolate (a running copy of the worker) serves all other changes (epoch ms).
     """
     yield from lock_account(account_id)
     for table in (*_SITES_AND_LINKS, "link_hosts"):
@@ -121,10 +125,10 @@ def end_sync(
 
 
 def mark_restored(now: int) -> Tx[int]:
-    """Mark all accounts after a restore, because their workers may have, or have sent, data that the backup lacks.
+    """Mark all accounts after a restore, because their workers may have data that the backup lacks.
 
-    When the service runs, it reads back each worker's data and does a health check. Accounts that an earlier restore
-    marked stay marked. Returns the number of accounts.
+    When the service runs, it reads back each worker's data and performs a health check. Accounts that an earlier
+    restore marked stay marked. Returns the number of accounts.
     """
     rows = yield sql(
         "update accounts set suspected_at = coalesce(suspected_at, $1), restored_as_of = coalesce(restored_as_of,"
@@ -135,14 +139,14 @@ def mark_restored(now: int) -> Tx[int]:
 
 
 def end_recovery(account_id: str) -> Tx[None]:
-    """Record that the worker's data was read back after a restore, or that the worker no longer has it."""
+    """Record that the worker's data was read back after a restore, or that this data no longer exists."""
     yield sql("update accounts set restored_as_of = null where id = $1", account_id)
 
 
 def raise_above_worker(account_id: str, worker_version: int) -> Tx[int]:
     """Give the whole configuration a version above the worker's, so that all of it is synced again.
 
-    Used after a restore or after the store lost commits. Returns the version. Raises NotFound.
+    Use this after a restore, or after the store has lost commits. Returns the new version. Raises NotFound.
     """
     yield from lock_account(account_id)
     rows = yield sql(

@@ -1,8 +1,8 @@
-"""Stored totals, page by page. Responses can have any length, and hold no transaction open while they are sent.
+"""Stored totals, read in pages, so that a long response does not hold a transaction open while it is sent.
 
 A row has `target`, `at` (the day number, or the start of the hour in epoch ms), `views`, `bots` and `visitors`. A row
-of a day also has `final` and `imported` (0 or 1). A page continues after the last row of the previous page, so each row
-that exists the whole time occurs once, with its numbers at the time when its page was read.
+for a day also has `final` and `imported` (0 or 1). A page continues after the last row of the previous page. Each row
+that exists the whole time therefore occurs exactly once, with its numbers at the time when its page was read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def days_page(
 ) -> Tx[list[Row]]:
     """Return a page of the targets' days in [first, last], ordered by target id and day.
 
-    `targets`: ids of one kind, at most a few hundred. `after`: the last row of the previous page.
+    `targets`: the ids of sites or of links, but not both, and at most a few hundred. `after`: the last row of the
+    previous page.
     """
     select = "select target, day as at, views, bots, visitors, final, imported from days where day"
     return (yield from _page(select, "day", targets, first, last, after, limit))
@@ -32,7 +33,7 @@ def days_page(
 def hours_page(
     targets: Sequence[str], first: int, last: int, after: Row | None = None, limit: int = PAGE
 ) -> Tx[list[Row]]:
-    """Return a page of the targets' hours that begin in [first, last] (epoch ms), like `days_page`."""
+    """Return a page of the targets' hours that begin in [first, last] (epoch ms). Otherwise like `days_page`."""
     select = "select target, at, views, bots, visitors from hours where at"
     return (yield from _page(select, "at", targets, first, last, after, limit))
 
@@ -41,7 +42,7 @@ def _page(
     select: str, key: str, targets: Sequence[str], first: int, last: int, after: Row | None, limit: int
 ) -> Tx[list[Row]]:
     target, begin = ("", 0) if after is None else (after["target"], after["at"])
-    # Ids of one kind differ only in lowercase letters and digits, which have the same order in every collation.
+    # Ids of one kind differ only in lower-case letters and digits, which have the same order in every collation.
     ids = [each for each in targets if each >= target]
     rows = yield sql(
         f"{select} >= $1 and {key} <= $2 and (target <> $3 or {key} > $4)"

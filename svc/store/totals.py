@@ -1,11 +1,11 @@
-"""Transactions on totals, which workers push and reports read.
+"""Transactions on totals, which workers push and reports read. A target is a site or a link.
 
 Every number in a push is the absolute count for a target's hour or day, up to a time (`as_of`). A row replaces the
-stored row unless the stored row is newer. If two rows have the same `as_of`, the final row counts as newer, then the
-larger row, because counters only grow. Pushes may therefore arrive in any order and any number of times, with the same
-result (rule W3).
+stored row unless the stored row is newer. If two rows have the same `as_of`, a final row counts as newer than other
+rows. Otherwise the larger row counts as newer, because counters only grow. Pushes may therefore arrive in any order and
+any number of times, with the same result (rule W3).
 
-A day that was imported from another product has as_of 0, so a worker's push always replaces it.
+A day that was imported from another product has the `as_of` 0, so a worker's push always replaces it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # for the last push.
 OLDEST_DAYS = 37
 
-# A part that is further in the future than this stays in the worker's queue until our clock has caught up.
+# A part that is further in the future than this stays in the worker's queue until the service's clock has caught up.
 EARLY_MS = 5 * 60_000
 
 Refusal = Literal["too_old", "invalid"]
@@ -35,7 +35,7 @@ Refusal = Literal["too_old", "invalid"]
 
 @dataclass(frozen=True)
 class Ingested:
-    """The result of a push. A part that is neither accepted nor refused is early; the worker sends it again later."""
+    """The result of a push. Other parts are early: they were neither accepted nor refused, and are sent again later."""
 
     accepted: tuple[int, ...]
     refused: tuple[tuple[int, Refusal], ...]
@@ -43,7 +43,10 @@ class Ingested:
 
 
 def _upsert(table: Literal["hours", "days"], key: Literal["at", "day"]) -> str:
-    """Return the SQL that replaces older rows. The larger (as_of, final, views, bots, visitors) is newer."""
+    """Return the SQL that inserts a row or replaces an older row.
+
+    The row with the larger (as_of, final, views, bots, visitors) is the newer row.
+    """
     mark = ", imported = 0" if table == "days" else ""
     return (
         f"insert into {table} (target, {key}, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, $6, $7)"  # noqa: S608  # names of this file
@@ -65,12 +68,12 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
 
 
 def ingest_all(pushes: Sequence[tuple[str, Sequence[PushedPart]]], now: int) -> Tx[list[Ingested]]:
-    """Store several pushes, each an account id and its parts, with as many statements as a single push needs.
+    """Store several pushes with no more statements than a single push needs. Each push is an account id and its parts.
 
-    A part is refused as `invalid` if its hours are outside its day or had not ended at its as_of, and as `too_old` if
-    no report could show it. Early parts stay in the worker's outbox. Rows of targets that do not belong to the account
-    are skipped and listed. The accounts must exist and must not be deleted concurrently: the transaction has locked
-    them, for example with `accounts.record_pushes`.
+    A part is refused as `invalid` if its hours are outside its day or had not ended at its `as_of`, and as `too_old` if
+    no report could show it. Early parts stay in the worker's queue. Rows of targets that do not belong to the account
+    are skipped, and the targets are listed in the result. The accounts must exist, and the transaction must already
+    have locked them, for example with `accounts.record_pushes`, so that they are not deleted concurrently.
     """
     split = [(account_id, *_split(parts, now)) for account_id, parts in pushes]
     named = [_named_targets(good) for _, good, _ in split]
@@ -109,7 +112,7 @@ def ingest_all(pushes: Sequence[tuple[str, Sequence[PushedPart]]], now: int) -> 
 
 
 def _split(parts: Sequence[PushedPart], now: int) -> tuple[list[PushedPart], list[tuple[int, Refusal]]]:
-    """Split parts into accepted and refused parts."""
+    """Return the accepted parts, and the refused parts' ids with the reasons. Early parts are in neither list."""
     good: list[PushedPart] = []
     refused: list[tuple[int, Refusal]] = []
     for part in parts:
@@ -153,10 +156,10 @@ def _store(parts_of: Mapping[str, Sequence[PushedPart]], hours: list[_TotalRow],
 
 
 def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[tuple[str, int]]:
-    """Return (site id, time) for each site whose first view in these parts is earlier than the stored one.
+    """Return (site id, time) for each site if its first view in these parts is earlier than the stored first view.
 
-    The time is the start of the first hour with views, or of the day if the part has no hours for it, but not before
-    the creation of the site.
+    The time is the start of the first hour with views, or the start of the day if no hours were pushed for it. It is
+    never before the site's creation.
     """
     ids = {row["id"] for row in site_rows}
     hours = [
@@ -183,12 +186,12 @@ def _first_views(parts: Sequence[PushedPart], site_rows: Sequence[Row]) -> list[
     return found
 
 
-# target, hour's start or day, views, bots, visitors, as_of, final
+# target id, start of the hour or day number, views, bots, visitors, as_of, final
 _TotalRow = tuple[str, int, int, int, int, int, int]
 
 
 def _newest(rows: list[_TotalRow]) -> list[_TotalRow]:
-    """Return the newest row of each target and time (see `_upsert`), sorted so that pushes cannot deadlock."""
+    """Return the newest row for each target and time (see `_upsert`), sorted so that pushes cannot deadlock."""
     newest: dict[tuple[str, int], _TotalRow] = {}
     for row in rows:
         other = newest.setdefault(row[:2], row)
@@ -198,13 +201,13 @@ def _newest(rows: list[_TotalRow]) -> list[_TotalRow]:
 
 
 def refusal(part: PushedPart, now: int) -> Refusal | None:
-    """Return why a part can never be accepted; None if it can be. Pure."""
+    """Return the reason why a part can never be accepted; None if it can be accepted. No I/O."""
     first, end = part.day * DAY_MS, (part.day + 1) * DAY_MS
     if not first <= part.as_of <= end:
         return "invalid"
     if any(not first <= hour.at <= part.as_of - HOUR_MS or hour.at % HOUR_MS for hour in part.hours):
         return "invalid"
-    # The write budget can refuse points of the current hour, so the refused hours need not have ended.
+    # The worker's write budget can refuse points for the current hour, so the refused hours need not have ended.
     if any(not first <= at < end or at % HOUR_MS for at in part.refused_hours):
         return "invalid"
     if part.day < day_of(now) - OLDEST_DAYS:
@@ -213,17 +216,17 @@ def refusal(part: PushedPart, now: int) -> Refusal | None:
 
 
 def is_early(part: PushedPart, now: int) -> bool:
-    """Return True if a part is in the future by our clock, so our clock or the worker's is wrong. Pure."""
+    """Return True if a part is in the future, because the service's clock or the worker's is wrong. No I/O."""
     return max(part.as_of, *part.refused_hours, 0) > now + EARLY_MS
 
 
 def is_settled(part: PushedPart, now: int) -> bool:
-    """Return True if a part is accepted or refused now, so that the worker deletes it from its outbox. Pure."""
+    """Return True if a part is accepted or refused now, so that the worker deletes it from its queue. No I/O."""
     return refusal(part, now) is not None or not is_early(part, now)
 
 
 def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Counts]]]:
-    """Return the target's hours that begin in [from_ms, to_ms), in order. An hour without a row had no views."""
+    """Return the target's counts for the hours that begin in [from_ms, to_ms), in order. Other hours had no views."""
     rows = yield sql(
         "select at, views, bots, visitors from hours where target = $1 and at >= $2 and at < $3 order by at",
         target,
@@ -234,10 +237,9 @@ def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Cou
 
 
 def day_counts(target: str, from_day: int, to_day: int) -> Tx[dict[int, tuple[Counts, int, bool]]]:
-    """Return the counts, as_of and finality of the target's days in [from_day, to_day], by day.
+    """Return the target's days in [from_day, to_day]: for each day, its counts, its `as_of`, and True if it is final.
 
-    A day without a row had no views, provided that the account's worker has sent that day (`final_days`,
-    `pushed_as_of`).
+    A missing day had no views, provided that the account's worker has sent that day (`final_days`, `pushed_as_of`).
     """
     rows = yield sql(
         "select day, views, bots, visitors, as_of, final from days where target = $1 and day >= $2 and day <= $3",
@@ -260,13 +262,13 @@ def final_days(account_id: str, from_day: int, to_day: int) -> Tx[set[int]]:
 
 
 def pushed_as_of(account_id: str) -> Tx[int | None]:
-    """Return the end of the last closed hour that the account's worker has sent; None before the first."""
+    """Return the end of the last closed hour that the account's worker has sent; None before its first push."""
     rows = yield sql("select as_of from pushed where account_id = $1", account_id)
     return rows[0]["as_of"] if rows else None
 
 
 def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:
-    """Return the hours that begin in [from_ms, to_ms) whose points the worker's write budget refused, in order."""
+    """Return the hours that begin in [from_ms, to_ms) and had points refused by the worker's write budget, in order."""
     rows = yield sql(
         "select at from refused_hours where account_id = $1 and at >= $2 and at < $3 order by at",
         account_id,
@@ -277,7 +279,7 @@ def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:
 
 
 def _owners(named: set[str]) -> Tx[tuple[dict[str, str], list[Row]]]:
-    """Return the account id of each existing target in `named`, and the rows of the sites among them.
+    """Return the account id of each existing target in `named`, and the database rows of the sites among them.
 
     Deleted targets are included, because their last totals may arrive late.
     """

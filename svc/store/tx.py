@@ -1,7 +1,7 @@
-"""Transactions as generators. All reads and writes of the store have this form.
+"""Transactions as generators. All reads and writes of the store are written as such generators.
 
-A transaction is a generator function that *yields* statements and *receives* their rows. An engine runs it, in a thread
-for SQLite or a coroutine for PostgreSQL, and commits when it returns. It uses SQL, but does not depend on the engine:
+A transaction is a generator function that *yields* statements and *receives* their rows. An engine runs it, either in a
+thread (SQLite) or in a coroutine (PostgreSQL), and commits when the generator returns. The SQL is the same on both:
 
     def rename(account_id: str, name: str) -> Tx[bool]:
         rows = yield sql("update accounts set name = $2 where id = $1 returning id", account_id, name)
@@ -9,20 +9,21 @@ for SQLite or a coroutine for PostgreSQL, and commits when it returns. It uses S
 
     renamed = await store.run(rename("acc_…", "shop"))
 
-Each call is one transaction and one crossing into the engine. If it fails or is cancelled, it is rolled back. An
-exception inside rolls back and reaches the caller. `yield from` combines transactions. A transaction must not wait for
-anything outside the store.
+Each call is one transaction and one crossing into the engine's thread. If the transaction fails or is cancelled, it is
+rolled back. An exception raised inside a transaction rolls it back and propagates to the caller. `yield from` combines
+transactions. A transaction must not wait for anything outside the store.
 
-A transaction that changes data which an account's actor depends on also yields `Changed(edge_account_id)`. After the
-commit, and only then, the listeners (`store/engines/changes.py`) are notified, even if the caller was cancelled.
+If a transaction changes data that an account's actor depends on, it also yields `Changed(edge_account_id)`. The
+listeners (`store/engines/changes.py`) are notified only after the commit, and even if the caller was cancelled.
 
 A transaction that changes something for a user also yields an `Event`, which is written to the audit log in the same
-transaction (`store/events.py`). If it finds nothing to change, it yields `UNCHANGED`, and its events are dropped.
+transaction (`store/events.py`). If the transaction finds nothing to change, it yields `UNCHANGED`, and its events are
+discarded.
 
-SQL must run on both engines. Parameters are `$1`, with a cast where the type is not clear; a list is one parameter, `id
-= any($1)`. Times (epoch ms) and booleans are integers, JSON is text, sums are cast to bigint, and now() is not used. If
-two transactions may conflict, let the statement decide (`on conflict do nothing returning`, `update … where state = …
-returning`): on PostgreSQL, a row may change after it was read.
+SQL must run on both engines. Parameters are written `$1`, with a cast where the type is not clear. A list is a single
+parameter: `id = any($1)`. Times (epoch ms) and booleans are integers, JSON is text, sums are cast to bigint, and now()
+is not used. If two transactions may conflict, a single statement must decide the outcome (`on conflict do nothing
+returning`, `update … where state = … returning`), because on PostgreSQL a row may change after it was read.
 """
 
 from __future__ import annotations
@@ -51,22 +52,22 @@ Parameter = str | int | bytes | None | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A SQL statement and the parameters of each of its runs, $1 first. The repr does not show the parameters."""
+    """A SQL statement, and each run's parameters, beginning with $1. `repr` does not show the parameters."""
 
     text: str
     runs: Sequence[tuple[Parameter, ...]] = field(repr=False)
-    answers: bool = True  # if False, there may be any number of runs, and they return no rows
+    answers: bool = True  # False: there may be any number of runs, and they return no rows
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Yielded by a transaction: wake the actor of this edge account after the commit. Receives no rows."""
+    """Yielded by a transaction to wake the actor of this Cloudflare account after the commit. Receives no rows."""
 
     edge_account_id: str
 
 
 class Unchanged:
-    """Yielded by a transaction that has changed nothing: drop its events. Receives no rows."""
+    """Yielded by a transaction that has changed nothing, so that its events are discarded. Receives no rows."""
 
 
 UNCHANGED = Unchanged()
@@ -77,18 +78,17 @@ Tx = Generator[Statement | Changed | Event | Unchanged, list[Row], T]
 
 
 def sql(text: str, *parameters: Parameter) -> Statement:
-    """Return a statement that runs once. Raises ValueError if its parameters are not exactly $1 … $n."""
+    """Return a statement that runs once. Raises ValueError if the parameters in its text are not exactly $1 … $n."""
     if _parameters_of(text) != len(parameters):
         raise ValueError(f"{len(parameters)} parameters given to: {text}")
     return Statement(text, (parameters,))
 
 
 def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
-    """Return a statement that runs once for each tuple of parameters, in order and in one crossing, without rows.
+    """Return a statement that runs once for each tuple of parameters, in order. It returns no rows.
 
-    No two runs of an upsert (`on conflict do update`) may have the same key, because PostgreSQL runs them as one
-    statement.
-    Raises ValueError if a tuple does not match the parameters of the text.
+    Two runs of an upsert (`on conflict do update`) must not have the same key, because PostgreSQL runs them as one
+    statement. Raises ValueError if a tuple does not match the parameters in the text.
     """
     wanted = _parameters_of(text)
     if any(len(parameters) != wanted for parameters in runs):
@@ -97,30 +97,31 @@ def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
 
 
 def given(value: T) -> Tx[T]:
-    """Return a transaction that only returns this value, for a response to store."""
+    """Return a transaction that does nothing and returns `value`. Use it to store a response without an effect."""
     yield from ()
     return value
 
 
 def placeholders(count: int, first: int = 1) -> str:
-    """Return `count` placeholders for a list, `$1, $2, $3`. For an empty list, return `null`, which matches nothing."""
+    """Return `count` placeholders for a list: `$1, $2, $3`. An empty list becomes `null`, which matches nothing."""
     return ", ".join(f"${number}" for number in range(first, first + count)) or "null"
 
 
 def to_json(value: object) -> str | None:
-    """Return the JSON to store, with dataclasses as objects; None (null in SQL) for None."""
+    """Return the value as JSON text, with dataclasses as objects; None (null in SQL) for None."""
     return None if value is None else json.dumps(value, default=vars)
 
 
 def from_json(text: str | None) -> Any:
-    """Return the value of stored JSON; None for null."""
+    """Return the value of stored JSON text; None for null."""
     return None if text is None else json.loads(text)
 
 
 def from_json_as(shape: type[T], text: str | None) -> T | None:
     """Return a stored JSON object as the dataclass `shape`; None for null.
 
-    Another version of the service may have written it: unknown fields are ignored, missing fields have their defaults.
+    Another version of the service may have written the object, so unknown fields are ignored and missing fields get
+    their defaults.
     """
     if text is None:
         return None
@@ -130,7 +131,7 @@ def from_json_as(shape: type[T], text: str | None) -> T | None:
 
 
 def note_from_json(text: str | None) -> ErrorNote | None:
-    """Return a stored error; None for null. An unknown code of a newer version becomes `internal`."""
+    """Return a stored error; None for null. An unknown code, which a newer version has stored, becomes `internal`."""
     note = from_json_as(ErrorNote, text)
     return note if note is None or note.code in CATALOGUE else replace(note, code="internal")
 
@@ -152,8 +153,8 @@ class Store(Protocol):
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction and return its result once its commit is durable. Raises what the transaction raises.
 
-        Raises StoreUnavailable if the engine cannot run it now. In that case nothing is committed, unless the message
-        says that the change may have been saved. Nothing is committed if the caller is cancelled.
+        Raises StoreUnavailable if the engine cannot run the transaction now. In that case, nothing is committed, unless
+        the message says that the change may have been saved. If the call raises Cancelled, nothing is committed.
         """
         ...
 
@@ -164,7 +165,7 @@ class Store(Protocol):
     async def peek(self, tx: Tx[T]) -> T:
         """Run a transaction that reads a few rows by key, at a fraction of the cost of `read`.
 
-        Do not use it for lists: SQLite reads on the caller's thread, and PostgreSQL reads without a snapshot, so rows
+        Do not use it for lists. SQLite reads on the caller's thread. PostgreSQL reads without a snapshot, so the rows
         of different statements may be inconsistent. Raises StoreUnavailable.
         """
         ...
@@ -172,11 +173,11 @@ class Store(Protocol):
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
         """Run a small transaction to check the store's health, even while the store refuses other transactions.
 
-        The result decides which transactions are refused afterwards. `writes`: the transaction changes the store.
-        Raises StoreUnavailable.
+        The result decides whether the store refuses other transactions afterwards. `writes`: the transaction changes
+        the store. Raises StoreUnavailable.
         """
         ...
 
     async def size_bytes(self) -> int:
-        """Return the size of the store on disk. Raises StoreUnavailable."""
+        """Return the store's size on disk. Raises StoreUnavailable."""
         ...

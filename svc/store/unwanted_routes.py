@@ -1,4 +1,4 @@
-"""Transactions on unwanted routes, which are stored until the account's actor has removed them from the platform."""
+"""Transactions on unwanted routes, which are stored until the account's actor has removed them from Cloudflare."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add(routes: Sequence[ObsoleteRoute]) -> Tx[None]:
-    """Add routes to remove. The caller's transaction must also wake the actor."""
+    """Add routes that are to be removed. The caller's transaction must also wake the actor."""
     if not routes:
         return
     yield many(
@@ -25,7 +25,7 @@ def add(routes: Sequence[ObsoleteRoute]) -> Tx[None]:
 
 
 def of_account(account_id: str) -> Tx[list[ObsoleteRoute]]:
-    """Return the account's unwanted routes, by pattern."""
+    """Return the account's unwanted routes, sorted by pattern."""
     rows = yield sql("select * from unwanted_routes where account_id = $1 order by pattern, zone_id", account_id)
     return [
         ObsoleteRoute(
@@ -42,7 +42,7 @@ def of_account(account_id: str) -> Tx[list[ObsoleteRoute]]:
 
 
 def schedule_retry(route: ObsoleteRoute, again_at: int) -> Tx[None]:
-    """Check again at `again_at` for a route that does not exist now, as a pending call may still create the route."""
+    """Schedule another search at `again_at` for a route that was not found. An earlier call may still create it."""
     yield sql(
         "update unwanted_routes set again_at = $4 where account_id = $1 and zone_id = $2 and pattern = $3",
         route.account_id,
@@ -53,7 +53,7 @@ def schedule_retry(route: ObsoleteRoute, again_at: int) -> Tx[None]:
 
 
 def forget(route: ObsoleteRoute, error: ErrorNote | None = None) -> Tx[None]:
-    """Remove the route from the unwanted routes. `error`: why the route remains, which its site shows."""
+    """Remove the route from the unwanted routes. `error`: why it was left in place; the route's site shows this."""
     yield from _delete(route.account_id, route.zone_id, route.pattern)
     if error is not None and route.site_id is not None:
         yield sql("update sites set error = $2 where id = $1", route.site_id, to_json(error))

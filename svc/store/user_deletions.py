@@ -1,8 +1,9 @@
 """Transactions on the deletion of users.
 
-The first transaction deletes keys, sessions, known browsers, queued e-mails and their links, and frees the address.
-Afterwards, only the session that requested the deletion can still ask for the result. The remaining data is deleted in
-batches, so that other writers do not wait. The user's row is deleted last, with all rows that reference it.
+The first transaction deletes keys, sessions, known browsers, queued e-mails and the links in e-mails. Another user can
+then use the e-mail address. Afterwards, only the session that requested the deletion can still ask for the result. The
+remaining data is deleted in batches, so that other writers do not have to wait. The user's row is deleted last, with
+all rows that reference it.
 """
 
 from __future__ import annotations
@@ -21,18 +22,19 @@ if TYPE_CHECKING:
     from svc.model import FormerAccount, JsonObject, Language, User
     from svc.store.tx import Tx
 
-# The most rows of a table that a transaction deletes: about 10 ms of the writer's time.
+# The maximum number of a table's rows that one transaction deletes. This takes about 10 ms of the writer's time.
 BATCH = 1_000
-# The most sites or links whose totals one transaction deletes.
+# The maximum number of sites or links for which one transaction deletes totals.
 _TARGETS = 50
 
 
 def begin(user_id: int, verified: str, access_digest: str, now: int, language: Language | None = None) -> Tx[None]:
     """Begin the deletion of a user. Does nothing if it has already begun.
 
-    `access_digest`: the digest of the access token of the session that requested it. `verified`: the stored hash that
-    the password was verified with. `language`: that of the request, for the e-mail to a user who has not chosen one.
-    Raises Unauthorized if the user does not exist; Forbidden if the password was changed after it was verified.
+    `verified`: the stored hash against which the password was verified. `access_digest`: the digest of the access token
+    with which the deletion was requested. `language`: the request's language, for the final e-mail to a user who has
+    not chosen a language. Raises Unauthorized if the user does not exist. Raises Forbidden if the password has changed
+    since it was verified.
     """
     yield from lock_user(user_id)
     user = yield from get_user(user_id)
@@ -53,7 +55,7 @@ def begin(user_id: int, verified: str, access_digest: str, now: int, language: L
     yield sql("delete from keys where user_id = $1", user_id)
     yield sql("delete from sessions where user_id = $1", user_id)
     yield sql("delete from devices where user_id = $1", user_id)
-    # E-mails before tokens, so that the token of an e-mail that is being composed is also deleted.
+    # Delete e-mails before tokens, so that the token of an e-mail that is being composed is also deleted.
     yield from outbox.forget(user_id, user.email)
     yield from forget_mail_tokens(user_id)
     # Keep the password hash until the end, because a repeated request must give the password again.
@@ -71,7 +73,7 @@ def under_way() -> Tx[list[int]]:
 
 
 def asking_user(access_digest: str) -> Tx[User | None]:
-    """Return the user whose deletion the session with this access token requested; None if there is none any more."""
+    """Return the user who is being deleted and who requested this with the access token; None if there is none."""
     rows = yield sql(
         "select u.id, d.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at, u.created_at"
         " from departures d join users u on u.id = d.user_id where d.access_digest = $1",
@@ -81,14 +83,14 @@ def asking_user(access_digest: str) -> Tx[User | None]:
 
 
 def mark_for_result(disconnect: Tx[FormerAccount]) -> Tx[FormerAccount]:
-    """Run a disconnect and include its outcome in the deletion's result, even if another request has ended it."""
+    """Run a disconnect and include its outcome in the deletion's result, even if another request completed it."""
     former = yield from disconnect
     yield sql("update former_accounts set told_with_user = 1 where id = $1", former.id)
     return former
 
 
 def forget_totals(user_id: int) -> Tx[bool]:
-    """Delete a batch of the totals of sites and links, and the sites and links that have no totals any more.
+    """Delete a batch of the totals of sites and links, and those sites and links that have no totals any more.
 
     Returns True if there may be more.
     """
@@ -105,14 +107,14 @@ def forget_totals(user_id: int) -> Tx[bool]:
 
 
 def forget_refused_hours(user_id: int) -> Tx[bool]:
-    """Delete a batch of the hours whose points were refused. Returns True if there may be more."""
+    """Delete a batch of the records of hours with refused points. Returns True if there may be more."""
     return (yield from _delete("refused_hours", "account_id, at", _OF_FORMER, user_id)) == BATCH
 
 
 def forget_operations(user_id: int) -> Tx[bool]:
     """Delete a batch of the operations of disconnected accounts. Returns True if there may be more.
 
-    The disconnect's outcome lists what these operations may have left on the platform.
+    These rows are no longer needed: the disconnect's outcome lists what the operations may have left at Cloudflare.
     """
     return (yield from _delete("operations", "id", _OF_FORMER, user_id)) == BATCH
 
@@ -127,8 +129,8 @@ def forget_answers(user_id: int) -> Tx[bool]:
     return (yield from _delete("idempotency", "user_id, method, path, key", "user_id = $1", user_id)) == BATCH
 
 
-# Run in this order, each until it returns False. Deleting the user's row would delete rows that reference it as well,
-# but only in one long transaction.
+# These run in this order, each until it returns False. Deleting the user's row would also delete the rows that
+# reference it, but in one long transaction.
 FORGET = (forget_totals, forget_refused_hours, forget_operations, forget_events, forget_answers)
 
 _OF_FORMER = "account_id in (select id from former_accounts where user_id = $1)"
@@ -154,7 +156,7 @@ def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
     if rows[0]["email_confirmed"]:  # otherwise the address may belong to someone else
         tokens = [f"{one.title}: {one.revoke_token}" for one in farewell.accounts if one.revoke_token is not None]
         facts: JsonObject = {"leftovers": farewell.left, "revoke_tokens": tokens}
-        # Without a user id, because e-mails with one are deleted with the user. It keeps the address until it is sent.
+        # Without a user id, because e-mails that have one are deleted together with the user.
         yield from outbox.post(
             "user_deleted",
             rows[0]["email"],
@@ -176,7 +178,7 @@ def _has_more(user_id: int) -> Tx[bool]:
 
 
 def _delete(table: str, key: str, condition: str, parameter: int | tuple[str, ...]) -> Tx[int]:
-    """Delete a batch of the rows that meet `condition`. Returns their number."""
+    """Delete a batch of the rows that meet `condition`. Returns the number of deleted rows."""
     rows = yield sql(
         f"delete from {table} where ({key}) in (select {key} from {table} where {condition} limit {BATCH}) returning 1",  # noqa: S608  # names of this file
         parameter,

@@ -1,4 +1,4 @@
-"""The code that lists of sites and lists of links share: conditions by user and text, and the number of days shown."""
+"""The code that lists of sites and lists of links share: filters by user and text, and the number of days shown."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Parameter
 
-# The number of closed UTC days before today whose views and clicks a list shows.
+# The number of closed UTC days before today for which a list shows views or clicks.
 DAYS_SHOWN = 7
 
 
 class Conditions:
-    """The SQL conditions on a row `t` of a user's list. Their parameters are appended to the given list."""
+    """The SQL conditions on a row `t` in a user's list. Their parameters are appended to the list `parameters`."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class Conditions:
         *,
         deleted: bool,
     ) -> None:
-        """Select rows of the user's accounts. With `deleted`, include rows of disconnected accounts.
+        """Select rows of the user's accounts. If `deleted` is set, also select rows of disconnected accounts.
 
         `account_id` and `edge_accounts`: select only rows of these accounts; None means any account.
         """
@@ -50,7 +50,7 @@ class Conditions:
         self._all.append(condition)
 
     def add_contains(self, texts: Sequence[str], *columns: str) -> None:
-        """Require that one of the columns contains one of the texts, ignoring case. Without texts, add no condition."""
+        """Require that one of the columns contains one of the texts, ignoring case. No effect if there are no texts."""
         if texts:
             patterns = [self.parameter(f"%{_literal(text)}%") for text in texts]
             likes = [f"lower(t.{column}) like lower({each}) escape '\\'" for each in patterns for column in columns]
@@ -61,5 +61,5 @@ class Conditions:
 
 
 def _literal(text: str) -> str:
-    """Escape the wildcards of a text for a `like` pattern."""
+    """Return the text with its wildcards escaped, for a `like` pattern."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

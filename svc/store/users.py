@@ -18,22 +18,22 @@ MailPurpose = Literal["confirm", "reset"]
 
 # The user id for tokens of unknown addresses.
 UNKNOWN_USER = 0
-# The most unconfirmed sign-ups with one address; beyond that, the oldest is deleted. An address gets at most five
-# e-mails an hour, so a sign-up cannot be displaced in its first hour.
+# The maximum number of unconfirmed sign-ups with the same address. Beyond that, the oldest sign-up is deleted. The
+# service sends at most five e-mails an hour to an address, so a sign-up cannot be displaced within its first hour.
 MOST_SIGN_UPS = 10
 
 
 def has_no_users() -> Tx[bool]:
-    """Return True if there is no user."""
+    """Return True if the store has no users."""
     return not (yield sql("select id from users limit 1"))
 
 
 def add_user(
     email: str, password_hash: str, now: int, *, confirmed: bool = False, language: Language | None = None
 ) -> Tx[User | None]:
-    """Add a user on plan `free`. Returns None if another user has confirmed the address, ignoring case.
+    """Add a user on the plan `free`. Returns None if another user has confirmed the address, ignoring case.
 
-    An unconfirmed user is a sign-up; several sign-ups may have the same address.
+    An unconfirmed user is called a sign-up. Several sign-ups may have the same address.
     """
     rows = yield sql(
         "insert into users (email, password_hash, email_confirmed, plan, created_at, language)"
@@ -58,8 +58,8 @@ def add_user(
 def invalidate_sign_ups(email: str) -> Tx[None]:
     """Invalidate the passwords and sessions of all sign-ups with this address.
 
-    Used if there were more sign-ups than e-mails that could confirm them separately. Each of their links still confirms
-    the address, and the user then chooses a password.
+    Use this if there were more sign-ups than e-mails, so that they cannot be confirmed separately. The link in each
+    e-mail still confirms the address, and the user then chooses a password.
     """
     same = "lower(email) = lower(cast($1 as text)) and email_confirmed = 0"
     yield sql(f"delete from sessions where user_id in (select id from users where {same})", email)  # noqa: S608  # constant text
@@ -67,7 +67,7 @@ def invalidate_sign_ups(email: str) -> Tx[None]:
 
 
 def lacks_password(user_id: int) -> Tx[bool]:
-    """Return True if the user has to choose a password first; see `invalidate_sign_ups`."""
+    """Return True if the user has no password and must choose one; see `invalidate_sign_ups`."""
     rows = yield sql("select id from users where id = $1 and password_hash = ''", user_id)
     return bool(rows)
 
@@ -90,9 +90,9 @@ def owner_is_leaving(account_id: str) -> Tx[bool]:
 
 
 def find_user(email: str) -> Tx[tuple[User, str] | None]:
-    """Return the user with this address, ignoring case, and the password hash; None if there is none.
+    """Return the user with this address, ignoring case, and the password hash; None if there is no such user.
 
-    If no user has confirmed the address, this is the newest sign-up.
+    If no user has confirmed the address, the result is the newest sign-up.
     """
     rows = yield sql(
         "select * from users where lower(email) = lower(cast($1 as text))"
@@ -109,9 +109,9 @@ def password_hash_of(user_id: int) -> Tx[str | None]:
 
 
 def still_has_password(user_id: int, password_hash: str) -> Tx[bool]:
-    """Return True if this is still the user's password hash, and lock the user's row.
+    """Lock the user's row, and return True if this is still the user's password hash.
 
-    Returns False for a user who is being deleted.
+    Returns False if the user is being deleted.
     """
     rows = yield sql(
         "update users set plan = plan where id = $1 and password_hash = $2 and email is not null returning id",
@@ -127,7 +127,7 @@ def set_password_hash(user_id: int, password_hash: str) -> Tx[None]:
 
 
 def set_plan(email: str, plan: Plan) -> Tx[list[int]]:
-    """Change the plan of the user or the sign-ups with this address. Returns their ids."""
+    """Change the plan of the user, or of all sign-ups, with this address. Returns the ids of the changed users."""
     rows = yield sql(
         "update users set plan = $2 where lower(email) = lower(cast($1 as text)) returning id",
         email,
@@ -139,12 +139,12 @@ def set_plan(email: str, plan: Plan) -> Tx[list[int]]:
 def put_mail_token(
     user_id: int, purpose: MailPurpose, digest: str, expires_at: int, mail_id: str | None = None
 ) -> Tx[None]:
-    """Store the token of an e-mail. Tokens of earlier e-mails to the user for the same purpose become invalid.
+    """Store the token of an e-mail. Tokens in the user's earlier e-mails for the same purpose become invalid.
 
-    `mail_id`: the e-mail's id, or None for a new e-mail. The tokens of the e-mail's earlier copies stay valid for as
-    long as this token. Does nothing if the user was deleted or is being deleted.
+    `mail_id`: the e-mail's id, or None for a new e-mail. The tokens in earlier copies of the same e-mail stay valid for
+    as long as this token. Does nothing if the user was deleted or is being deleted.
     """
-    user = yield from get_user(user_id)  # for UNKNOWN_USER too, so that unknown addresses take the same time
+    user = yield from get_user(user_id)  # also for UNKNOWN_USER, so that unknown addresses take the same time
     if user is None and user_id != UNKNOWN_USER:
         return
     mail_id = mail_id or new_id("mail")
@@ -163,7 +163,7 @@ def put_mail_token(
 
 
 def has_mail_token(mail_id: str) -> Tx[bool]:
-    """Return True if the e-mail still has a token: its link was not used, and no newer e-mail has replaced it."""
+    """Return True if the e-mail still has a token. Otherwise its link was used, or a newer e-mail has replaced it."""
     rows = yield sql("select digest from mail_tokens where mail_id = $1", mail_id)
     return bool(rows)
 
@@ -171,7 +171,7 @@ def has_mail_token(mail_id: str) -> Tx[bool]:
 def put_reset_token(email: str, digest: str, expires_at: int, mail_id: str | None = None) -> Tx[User | None]:
     """Store a token that resets the password of the user with this address. Returns the user.
 
-    Returns None if there is no such user, after the same amount of work.
+    If there is no such user, returns None after the same amount of work.
     """
     found = yield from find_user(email)
     yield from put_mail_token(found[0].id if found else UNKNOWN_USER, "reset", digest, expires_at, mail_id)
@@ -181,11 +181,11 @@ def put_reset_token(email: str, digest: str, expires_at: int, mail_id: str | Non
 def put_confirm_token(
     email: str, digest: str, expires_at: int, mail_id: str | None = None
 ) -> Tx[tuple[User | None, int]]:
-    """Store a token that confirms the address. If there are several sign-ups, it also sets a new password.
+    """Store a token that confirms the address. Returns the newest sign-up and the number of sign-ups.
 
-    A new password is needed in that case, because the service cannot know which sign-up is the address owner's. Returns
-    the newest sign-up and the number of sign-ups. If mail servers refuse a confirmed address, its user may confirm it
-    again. Returns (None, 0) if there is nothing to confirm, after the same amount of work.
+    If there are several sign-ups, the token also sets a new password, because the service cannot know which sign-up
+    belongs to the address's owner. If mail servers refuse a confirmed address, its user may confirm it again. If there
+    is nothing to confirm, returns (None, 0) after the same amount of work.
     """
     found = yield from find_user(email)
     waiting = yield from _sign_ups(email)
@@ -201,17 +201,18 @@ def put_confirm_token(
 def confirm_user(digest: str, now: int) -> Tx[User | None]:
     """Use the token of a confirmation e-mail. Returns the user; None if the token is unknown, used or expired.
 
-    The address is no longer marked as refused. The token's sign-up becomes the user and keeps its password and
-    sessions; see `_confirm`.
+    The sign-up becomes the address's user, and keeps its password and sessions (see `_confirm`). The address is no
+    longer marked as refused.
     """
     user_id = yield from _use_mail_token("confirm", digest, now)
     return None if user_id is None else (yield from _confirm(user_id))
 
 
 def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]:
-    """Use the token of a reset e-mail to set a new password, and end all sessions. Returns like `confirm_user`.
+    """Use the token of a reset e-mail to set a new password, and end all sessions.
 
-    The address is confirmed as well, because the user has received the e-mail.
+    This also confirms the address, because the user has received the e-mail. Returns the user; None if the token is
+    unknown, used or expired.
     """
     user_id = yield from _use_mail_token("reset", digest, now)
     if user_id is None or (yield from _confirm(user_id)) is None:
@@ -223,7 +224,7 @@ def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]
 
 
 def user_of(row: Row) -> User:
-    """Return the user that a row of `users` holds."""
+    """Return the user that is stored in a row of `users`."""
     return User(
         id=row["id"],
         email=row["email"],
@@ -237,14 +238,14 @@ def user_of(row: Row) -> User:
 
 
 def forget_mail_tokens(user_id: int) -> Tx[None]:
-    """Invalidate the links of all e-mails to the user."""
+    """Invalidate the links in all e-mails to the user."""
     yield sql("delete from mail_tokens where user_id = $1", user_id)
 
 
 def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | None]:
-    """Use up a token and return its user id.
+    """Use up a token and return its user id; None if the token is unknown, used or expired.
 
-    Locks all users with its address, so that only one of them is confirmed.
+    Locks all users with the same address, so that only one of them is confirmed.
     """
     yield sql(
         "update users set plan = plan where lower(email) = (select lower(u.email) from users u"
@@ -263,15 +264,16 @@ def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | Non
     if not rows:
         return None
     user_id = int(rows[0]["user_id"])
-    yield sql("delete from mail_tokens where user_id = $1 and purpose = $2", user_id, purpose)  # its other copies
+    # Delete the tokens in other copies of the e-mail.
+    yield sql("delete from mail_tokens where user_id = $1 and purpose = $2", user_id, purpose)
     yield from address_works(user_id)
     return user_id
 
 
 def _confirm(user_id: int) -> Tx[User | None]:
-    """Confirm the user's address. Returns None if another user has the address or the user was deleted.
+    """Confirm the user's address. Returns the user; None if another user has the address or the user was deleted.
 
-    Deletes the other sign-ups with the address and their sessions. Keys issued before are revoked too: otherwise a
+    Deletes the other sign-ups with the address, and their sessions. Also revokes the user's existing keys. Otherwise a
     person who signed up with someone else's address would keep a key, because a password reset only ends sessions.
     """
     rows = yield sql("select * from users where id = $1", user_id)

@@ -1,7 +1,7 @@
-"""The version of an account's configuration. Every change that its worker needs increments it.
+"""The version of an account's configuration. Every change that the account's worker needs increments the version.
 
-Incrementing the version wakes the account's actor, so changes to sites, links, the link host or the days kept need not
-wake it themselves.
+Incrementing the version wakes the account's actor. Changes to sites, links, the link host or the days kept therefore
+need not wake the actor separately.
 """
 
 from __future__ import annotations

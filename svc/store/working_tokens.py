@@ -1,6 +1,6 @@
 """Transactions on an account's working token, on its other tokens that may still be valid, and on all sealed tokens.
 
-The operation that requested another token identifies that token (`operations.with_open_token`). If the operation
+Each other token is identified by the operation that requested it (`operations.with_open_token`). If the operation
 succeeded, its token was once the account's own and has since been replaced. If the operation failed, its token may or
 may not exist.
 """
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from svc.model import AccountState, AccountWarning
 
 _ABOUT_OTHERS: frozenset[AccountWarning] = frozenset({"orphan_not_deleted", "old_token_not_deleted"})
-# Omitted from responses that are sent before the other tokens are deleted.
+# Warnings that are omitted from a response that is stored before the other tokens are deleted.
 ABOUT_TOKENS: frozenset[AccountWarning] = _ABOUT_OTHERS | {"bootstrap_not_deleted", "token_expires_soon"}
 
-# The states that change when the working token expires. A running install notices the expiry itself.
+# The states that change when the working token expires. A running install detects the expiry without this.
 EXPIRING: tuple[AccountState, ...] = ("connected", "ready", "no_connection", "permission_error", "resource_drift")
 
 
@@ -29,7 +29,7 @@ EXPIRING: tuple[AccountState, ...] = ("connected", "ready", "no_connection", "pe
 class WorkingToken:
     """A working token as stored. Times are epoch ms.
 
-    `bootstrap_expires_at`: the expiry of the bootstrap token that created it.
+    `bootstrap_expires_at`: the expiry of the bootstrap token that created the working token.
     """
 
     id: str
@@ -40,7 +40,7 @@ class WorkingToken:
 
 
 def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int) -> Tx[None]:
-    """Make the token that an operation created the account's own. The caller then deletes the previous token.
+    """Store the token that an operation created as the account's own. The caller then deletes the previous token.
 
     The warnings about the bootstrap token and other tokens are stored in the same transaction. They therefore remain if
     the process is killed before it has deleted these tokens.
@@ -73,8 +73,8 @@ def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int)
 def record_others(account_id: str, *, looked: bool) -> Tx[None]:
     """Store the names of the account's other tokens that may still be valid, and warn about them.
 
-    `looked`: the service has searched for tokens of lost attempts and deleted them, so a token exists only if it was
-    created since.
+    `looked`: the service has searched for tokens of lost attempts and deleted them. Such a token exists only if it was
+    created since then.
     """
     account = yield from accounts.locked(account_id)
     if account is None:
@@ -94,10 +94,10 @@ def record_others(account_id: str, *, looked: bool) -> Tx[None]:
 
 
 def record_bootstrap_deleted(account_id: str) -> Tx[None]:
-    """Record that the bootstrap token was deleted or has expired, and so cannot create any more tokens.
+    """Record that the bootstrap token was deleted or has expired, so that it cannot create any more tokens.
 
-    If the service has searched for the tokens of earlier attempts, the tokens that it did not find do not exist, so
-    their operations are settled. Otherwise the account keeps their names.
+    If the service has searched for the tokens of earlier attempts, the tokens that it did not find do not exist, and
+    their operations are settled. Otherwise the account keeps the names of these tokens.
     """
     account = yield from accounts.remove_warning(account_id, "bootstrap_not_deleted")
     looked = account is None or not _ABOUT_OTHERS & set(account.warnings)
@@ -117,7 +117,7 @@ def expire(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
 
 
 def reseal(account_id: str, old: bytes, new: bytes) -> Tx[bool]:
-    """Replace a sealed token with the same token sealed with another key. Returns False if it is not `old` any more."""
+    """Replace the sealed token `old` with the same token sealed with another key. Returns False if it has changed."""
     rows = yield sql(
         "update accounts set sealed_token = $3 where id = $1 and sealed_token = $2 returning id", account_id, old, new
     )

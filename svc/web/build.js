@@ -4,8 +4,9 @@
  * its pages become files in help/. Files over 1 KB are also written as .gz and .br. The build is reproducible.
  *
  * In manifest.json, `files` maps URL paths to the type and sizes in bytes of each file. `first` lists the files that a
- * report needs if it is the first page to be opened. `help` has the documentation: `pages` maps URL paths to files and
- * types, `missing` is the file for unknown paths, `files` lists the URL paths in the other `files` that it needs.
+ * report needs if it is the first page to be opened. `help` describes the documentation. Its `pages` map URL paths to
+ * files and types. Its `missing` is the file for unknown paths, and its `files` list the URL paths of the other files
+ * that it needs.
  */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

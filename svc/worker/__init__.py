@@ -1,4 +1,4 @@
-"""The worker `svc-edge`: its bundle, and the rows of its database as described in docs/develop/worker-database.md.
+"""The worker `svc-edge`: its bundle, and its database rows (see docs/develop/worker-database.md).
 
-This package does no I/O except reading the bundle.
+This package does no I/O other than reading the bundle.
 """

@@ -1,16 +1,16 @@
-"""Plan usage of a Cloudflare account: levels by limit, and a forecast of the day on which a limit is reached. No I/O.
+"""A Cloudflare account's plan usage: a level for each limit, and a forecast of when the limit is reached. No I/O.
 
-Days without a figure, or with an estimate that is too rough, are ignored. A metric without any known day is omitted.
+Days without a figure, or with too rough an estimate, are ignored. A metric without any known day is omitted.
 `unavailable` names the sources that could not be read.
 
-The forecast is a seasonal Kendall trend (R. M. Hirsch, J. R. Slack, R. A. Smith, Techniques of trend analysis for
-monthly water quality data, Water Resources Research 18, 1982) with weekdays as the seasons: each day is compared only
-with the same weekday of other weeks, so a weekly pattern is not a trend. Kendall's test over these pairs (two-sided,
-5 %, corrected for ties) decides whether usage grows. The median of the pairs' slopes is the rate of growth (P. K. Sen,
-Estimates of the regression coefficient based on Kendall's tau, Journal of the American Statistical Association 63,
-1968); no single peak, missing day or outlier changes the median. The forecast continues each weekday from its own
-median, and requires 14 known days. A trend begins after the day on which the account was connected, and no earlier than
-the first day with usage.
+The forecast is a seasonal Kendall trend with weekdays as the seasons (R. M. Hirsch, J. R. Slack, R. A. Smith,
+Techniques of trend analysis for monthly water quality data, Water Resources Research 18, 1982). Each day is compared
+only with the same weekday in other weeks, so that a weekly pattern does not count as a trend. Kendall's test over these
+pairs (two-sided, 5 %, corrected for ties) decides whether usage is growing. The rate of growth is the median of the
+pairs' slopes (P. K. Sen, Estimates of the regression coefficient based on Kendall's tau, Journal of the American
+Statistical Association 63, 1968). A single peak, missing day or outlier hardly affects the median. The forecast extends
+each weekday's own values at this rate, and requires 14 known days. The trend uses only days after the account was
+connected, from the first day with usage on.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from svc.model import Unread
 
-DAYS = 7  # complete UTC days used for the levels
+DAYS = 7  # the number of complete UTC days used for the levels
 FORECAST_DAYS = 30
 _SOON_DAYS = 7
 _FEWEST_DAYS = 14  # two of each weekday
 _WEEK = 7
 _GROWS = 1.96  # standard deviations of Kendall's score: two-sided, 5 %
-# Maximum width of an estimate's 95 % interval as a fraction of the limit, so that its error cannot change a level.
+# The maximum width of an estimate's 95 % interval, as a fraction of the limit, so that errors do not change levels.
 _WIDEST_ESTIMATE = 0.1
 _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 
@@ -45,7 +45,8 @@ _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 class Limit:
     """A limit of a plan.
 
-    `full`: the value at which the limit counts as reached, which is lower for a database's size.
+    `full`: the value at which the limit counts as reached. On the free plan, it is below the limit for a database's
+    size.
     """
 
     limit: int
@@ -53,7 +54,7 @@ class Limit:
 
 
 # Cloudflare docs of 2026: workers/platform/limits, d1/platform/limits, d1/platform/pricing. Paid plans have no daily
-# limits: usage above the monthly allowance is billed.
+# limits. Cloudflare bills usage above the monthly allowance.
 LIMITS: Mapping[EdgePlan, Mapping[Metric, Limit]] = {
     "free": {
         "requests": Limit(100_000, full=100_000),
@@ -74,10 +75,10 @@ def advise(
 ) -> Advice:
     """Return the advice as of `now` (epoch ms).
 
-    `figures`: for each metric, Cloudflare's figures by day, in any order; None if they could not be read. For `size`,
-    these are the figures of the worker's database.
-    `size_bytes`: current size of the database; None if it could not be read.
-    `connected_day`: number of the day on which the account was connected.
+    `figures`: for each metric, Cloudflare's daily figures in any order, or None if they could not be read. The figures
+    for `size` are those of the worker's database.
+    `size_bytes`: the current size of the worker's database, or None if it could not be read.
+    `connected_day`: the number of the day on which the account was connected.
     """
     today = day_of(now)
     metrics: dict[Metric, Measured] = {}
@@ -116,7 +117,7 @@ def advise(
 
 
 def _known(figures: Iterable[Figure], limit: Limit) -> dict[int, Figure]:
-    """Return the figures that are precise enough for this limit, by day."""
+    """Return the figures, by day, that are precise enough for this limit."""
     widest = _WIDEST_ESTIMATE * limit.limit
     return {
         one.day: one
@@ -153,9 +154,9 @@ def _level(part: float, forecast: int | None, today: int, *, reached: bool) -> A
 
 
 def forecast_day(values: Mapping[int, int], limit: int, today: int) -> int | None:
-    """Return the first day, from today to 30 days later, on which the trend reaches the limit, or None.
+    """Return the first of today and the next 30 days on which the trend reaches the limit, or None.
 
-    `values`: values by day; missing days are unknown.
+    `values`: values by day number. Missing days are unknown.
     """
     if len(values) < _FEWEST_DAYS:
         return None

@@ -1,4 +1,4 @@
-"""The built worker `svc-edge`, read from the package: module, database schema, snippet, and shared vocabulary."""
+"""The built worker `svc-edge`, read from the package: its module, database schema, snippet, and shared vocabulary."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _FOLDER = Path(__file__).parents[1] / "bundle"
 
 @dataclass(frozen=True)
 class WorkerBundle:
-    """A worker that an install can upload. `sha256` is the hash of `module`.
+    """A worker that can be uploaded. `sha256` is the hash of `module`.
 
     `migrations`: for each schema version, starting with 1, the statements that migrate from the previous version. The
-    last statement sets the version number. Statements only add tables and columns, so that older workers keep working.
+    last of them sets the version number. Migrations only add tables and columns, so that older workers keep working.
     All statements except `alter table` can be repeated.
-    `caps`: maximum number of keys per breakdown, target and day.
-    `live_after_s`: time after a sync at which all isolates serve the new configuration.
-    `explainer`: evaluates clicks as this worker does.
+    `caps`: the maximum number of keys per target and day in each breakdown.
+    `live_after_s`: the number of seconds after a sync until all isolates use the new configuration.
+    `explainer`: evaluates clicks in the same way as this worker.
     """
 
     module: bytes

@@ -1,4 +1,4 @@
-"""Rows of the worker's table `config`, and the statements that write them. No I/O."""
+"""Rows of the worker's `config` table, and the statements that write them. No I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # 33 rows with 3 parameters each, because D1 allows 100 parameters per statement.
 _ROWS_A_STATEMENT = 33
-# Rows written in one call: well within D1's limit of 30 s.
+# The number of rows written in one call, which takes far less than D1's limit of 30 s.
 _ROWS_A_CALL = 330
 
 _RAISE_VERSION = (
@@ -24,7 +24,10 @@ Statement = tuple[str, list[str | None]]
 
 
 class ConfigRow(NamedTuple):
-    """A row of the table. `version`: the account's configuration version. `body`: JSON, or None to remove the key."""
+    """A row of the `config` table.
+
+    `version`: the account's configuration version. `body`: JSON, or None to remove the key.
+    """
 
     key: str
     version: int
@@ -36,9 +39,9 @@ def rows_of(
 ) -> list[ConfigRow]:
     """Return the rows that update the worker from `after_version` to the given configuration, oldest first.
 
-    Only the newest row of each key is kept. If two rows have the same version, as after a restore, the row with a body
-    is kept. If a removed key was used again, its removal is kept as well, because the code of a deleted link must not
-    redirect to the old target if Cloudflare's firewall rejects the new row.
+    The result has only the newest row of each key. If two rows have the same version, as after a restore, the row with
+    a body counts as newer. If a key was removed and then used again, the result also has its removal: if Cloudflare's
+    firewall rejects the new row, the code of a deleted link must not redirect to the old target.
     """
     newest: dict[str, ConfigRow] = {}
     removals: list[ConfigRow] = []
@@ -53,31 +56,32 @@ def rows_of(
 
 
 def calls_of(rows: Sequence[ConfigRow]) -> list[Sequence[ConfigRow]]:
-    """Split the rows into batches, each small enough for one call, keeping their order."""
+    """Split the rows, in order, into batches that are small enough for one call."""
     return [rows[first : first + _ROWS_A_CALL] for first in range(0, len(rows), _ROWS_A_CALL)]
 
 
 def write_statements(rows: Sequence[ConfigRow]) -> list[Statement]:
     """Return statements with parameters that write `rows`.
 
-    They can be run in several batches, in this order, and repeated, because an older row never replaces a newer row.
+    The statements must run in this order, but can be split into batches. They can be repeated, because an older row
+    never replaces a newer row.
     """
     chunks = [rows[first : first + _ROWS_A_STATEMENT] for first in range(0, len(rows), _ROWS_A_STATEMENT)]
     return [_upsert(chunk) for chunk in chunks]
 
 
 def raise_version(version: int) -> Statement:
-    """Return the statement with parameters that records the version up to which all rows have been written."""
+    """Return a statement with parameters that records `version` as the version up to which all rows are written."""
     return _RAISE_VERSION, [str(version)]
 
 
 def hex_keys(keys: Sequence[str]) -> str:
-    """Return the keys as a JSON list in the form of SQLite's `hex`, so that Cloudflare's firewall sees no URLs."""
+    """Return the keys as a JSON list, encoded like SQLite's `hex`, so that Cloudflare's firewall does not see URLs."""
     return json.dumps([key.encode().hex().upper() for key in keys])
 
 
 def target_of(row: ConfigRow) -> str | None:
-    """Return the id of the row's site or link; None for removals and other rows."""
+    """Return the id of the row's site or link, or None for removals and other rows."""
     target = json.loads(row.body or "{}").get("target")
     return target if isinstance(target, str) else None
 
@@ -130,9 +134,9 @@ def _body(fields: dict[str, object] | None, **more: object) -> str | None:
 def _upsert(rows: Sequence[ConfigRow]) -> Statement:
     """Return one upsert for many rows. The version is cast, because D1's API sends parameters as text.
 
-    Keys and bodies contain user input and are sent in hex: the firewall in front of Cloudflare's API would reject a
-    whole call because of one URL that resembles an attack. Rows that are already correct are not written, because each
-    written row counts towards the account's daily limit, and interrupted writes are repeated.
+    Keys and bodies contain user input, so they are sent in hex. Otherwise, the firewall of Cloudflare's API would
+    reject the whole call because of one URL that resembles an attack. Interrupted writes are repeated, so the statement
+    skips rows that are already correct: each written row counts towards the account's daily limit.
     """
     values = ", ".join(
         f"(cast(unhex(?{n}) as text), cast(?{n + 1} as integer), cast(unhex(?{n + 2}) as text))"

@@ -1,8 +1,8 @@
-"""The current counts of one target in the worker's database. No I/O.
+"""One target's current counts in the worker's database. No I/O.
 
 The worker folds events into `day` and `hour` rows, which means that it adds them to these totals. Events that are not
-folded yet are in `event_log` and `event_page` rows. All rows are read in one batch and added up here by the worker's
-rules.
+folded yet are in `event_log` and `event_page` rows. The service reads all of these rows in one batch. This module adds
+them up by the worker's rules.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from svc.worker.rows import Row, Statement
 
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
-# Two statements, because the firewall of Cloudflare's API blocks `union` as an attack.
+# There are two statements, because the firewall of Cloudflare's API blocks `union` as an attack.
 _PAGES_OF = "select lines from event_page where instr(lines, ?1) > 0"
 _LOG_OF = "select lines from event_log where instr(lines, ?1) > 0"
-# The key for all values beyond a breakdown's cap; the first values that occur get their own keys.
+# The key for all values beyond a breakdown's cap. The values that occur first get their own keys.
 _OTHER = "(other)"
 _TOP = 10
 _HASHES = TypeAdapter(list[str])
@@ -33,7 +33,7 @@ _HASHES = TypeAdapter(list[str])
 
 @dataclass(frozen=True)
 class TargetDays:
-    """The parameters of a read: the id of a site or link, and a range of day numbers, inclusive."""
+    """The parameters of a read: the id of a site or link, and an inclusive range of day numbers."""
 
     target_id: str
     first_day: int
@@ -44,9 +44,9 @@ class Rows(NamedTuple):
     """The results of `read_statements`, in the same order."""
 
     days: Sequence[Row]
-    hours: Sequence[Row]  # only of open days; the rows of closed days are deleted
-    pages: Sequence[Row]  # contain lines of other targets and days as well
-    log: Sequence[Row]  # like pages, not sorted yet
+    hours: Sequence[Row]  # only for open days; the rows of closed days are deleted
+    pages: Sequence[Row]  # also contain lines for other targets and days
+    log: Sequence[Row]  # like pages, but not sorted yet
     states: Sequence[Row]
 
 
@@ -55,10 +55,10 @@ class Live:
     """The counts at the time `at` (epoch ms).
 
     `days`: by day number.
-    `hours`: hours of today, by start time (epoch ms).
-    `breakdowns`: sums over all days read, from `kept_from` on.
-    `kept_from`: number of the day before which the worker has deleted days, so that missing counts are unknown; 0 if it
-    has deleted no days.
+    `hours`: today's hours, by start time (epoch ms).
+    `breakdowns`: sums over all days that were read, from `kept_from` on.
+    `kept_from`: the number of the first day that the worker has not deleted because of its age; 0 if it has not deleted
+    any days. Missing counts of earlier days are unknown.
     """
 
     at: int
@@ -73,7 +73,7 @@ class Live:
 
 
 def top(tally: Mapping[str, int]) -> dict[str, int]:
-    """Return the ten largest entries in descending order. Ties are in the order of their keys."""
+    """Return the ten largest entries in descending order. Entries with the same count are ordered by key."""
     return dict(sorted(tally.items(), key=lambda entry: (-entry[1], entry[0]))[:_TOP])
 
 
@@ -92,7 +92,7 @@ class _Day(BaseModel):
 class _State(BaseModel):
     """The worker's state: the last closed day, and the first day that has not been deleted because of its age.
 
-    `kept_from` is 0 if no day was deleted, or the worker's version does not report it.
+    `kept_from` is 0 if no day was deleted, or if the worker's version does not report it.
     """
 
     day: int = -1
@@ -118,7 +118,7 @@ class _Tally:
             self.keys[day, dimension] = dict(getattr(stored, dimension))
 
     def add_hour(self, row: Row) -> None:
-        """Add the folded counts of an hour of an open day. Its views are already in the day's counts."""
+        """Add the folded counts of an hour on an open day. The day's counts already include its views and bots."""
         day, hour = int(str(row["day"])), int(str(row["hour"]))
         hour_at = day * DAY_MS + hour * HOUR_MS
         seen = set(_HASHES.validate_json(str(row["visitors"]))) if row["visitors"] else set()
@@ -128,12 +128,12 @@ class _Tally:
             self.hours[hour_at] = Counts(int(str(row["views"])), int(str(row["bots"])), len(seen))
 
     def count_visitors(self) -> None:
-        """Count the visitors of open days, which the worker does only when it closes the day."""
+        """Count the visitors of open days, because the worker counts them only when it closes the day."""
         for day, visitors in self.day_seen.items():
             self.days[day] = replace(self.days.get(day, Counts()), visitors=len(visitors))
 
     def add_event(self, hour: int, reason: str, visitor: str, detail: Sequence[str]) -> None:
-        """Add an event that is not folded; `hour` counts from 1970."""
+        """Add an event that is not folded yet. `hour` is the number of hours since 1970."""
         day, hour_at = hour // 24, hour * HOUR_MS
         if reason:
             of_day = of_hour = Counts(bots=1)
@@ -148,7 +148,7 @@ class _Tally:
             self.hours[hour_at] = self.hours.get(hour_at, Counts()) + of_hour
 
     def count_key(self, day: int, dimension: Dimension, key: str) -> None:
-        """Add 1 to a key of a day, respecting the worker's caps."""
+        """Add 1 to a day's count for a key, or for `(other)` if the breakdown has reached the worker's cap."""
         counts = self.keys.setdefault((day, dimension), {})
         full = len(counts) - (_OTHER in counts) >= self.caps[dimension]
         name = _OTHER if key not in counts and full else key
@@ -167,7 +167,7 @@ class _Tally:
 
 
 def read_statements(asked: TargetDays) -> list[Statement]:
-    """Return the batch of statements with parameters whose results make up `Rows`."""
+    """Return the batch of statements with parameters. Its results, in this order, are the fields of `Rows`."""
     days = [asked.target_id, str(asked.first_day), str(asked.last_day)]
     between = "target = ?1 and day between cast(?2 as integer) and cast(?3 as integer)"
     return [
@@ -180,7 +180,7 @@ def read_statements(asked: TargetDays) -> list[Statement]:
 
 
 def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: int) -> Live:
-    """Add up the rows of a read made at `now` (epoch ms). `caps`: maximum number of keys per breakdown.
+    """Add up the rows of a read at `now` (epoch ms). `caps`: the maximum number of keys in each breakdown.
 
     Raises ValueError, KeyError or TypeError on rows that the worker did not write.
     """
@@ -197,11 +197,11 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: in
     tally.count_visitors()
     for row in (*rows.pages, *rows.log):
         for _, hour, reason, visitor, *detail in read_events_of(row["lines"], asked.target_id):
-            # Like the worker, drop events that arrive after their day was closed.
+            # Like the worker, drop events that arrived after their day was closed.
             if asked.first_day <= hour // 24 <= asked.last_day and hour // 24 > closed_day:
                 tally.add_event(hour, reason, visitor, detail)
-    # D1 does not document whether a batch is atomic. The state is read last, so a cron run may have deleted days after
-    # they were read. The counts of these days are correct, but the breakdowns omit them.
+    # D1 does not document that batches are atomic. The state is read last, so a cron run may have deleted days after
+    # they were read. Those days' counts are correct, but the breakdowns omit them.
     live = Live(now, tally.days, tally.hours, tally.breakdowns(kept_from), kept_from)
     counts = [
         count for one in (*live.days.values(), *live.hours.values()) for count in (one.views, one.bots, one.visitors)
@@ -212,7 +212,7 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: in
 
 
 def _keys_of(detail: Sequence[str]) -> list[str]:
-    """Return one key per dimension; all are `(other)` if the write budget left out the details."""
+    """Return one key per dimension. All are `(other)` if the worker omitted the details to save writes."""
     if not detail:
         return [_OTHER] * len(_OF_PEOPLE)
     page, source, client = detail

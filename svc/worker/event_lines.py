@@ -1,6 +1,6 @@
-"""Decoding of the lines in the worker's `event_log` and `event_page` rows. No I/O.
+"""Decode the lines in the worker's `event_log` and `event_page` rows. No I/O.
 
-A row has many lines. Each is a JSON array followed by a newline (edge_worker/src/event_log.js, ledger.js).
+A row has many lines. Each line is a JSON array followed by a newline (edge_worker/src/event_log.js, ledger.js).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter
 
 # Target, epoch hour, bot reason, visitor hash. For people, the page, source and client ("country|device|browser|os")
-# follow, unless the worker's write budget left them out.
+# follow, unless the worker omitted them to stay within its write budget.
 Event = tuple[str, int, str, str, str, str, str] | tuple[str, int, str, str]
-# Target, day number, views, bots, then the ledger entry unless that is `accepted`.
+# Target, day number, views, bots, and the ledger entry unless that is `accepted`.
 Tally = tuple[str, int, int, int] | tuple[str, int, int, int, str]
 
-# left_to_right is safe, because the forms have different lengths and only one can match.
+# left_to_right is safe, because the two variants have different lengths and only one can match.
 _EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Annotated[Event, Field(union_mode="left_to_right")]])
 _TALLIES: TypeAdapter[list[Tally]] = TypeAdapter(list[Annotated[Tally, Field(union_mode="left_to_right")]])
 
@@ -27,9 +27,9 @@ def read_events(lines: object) -> list[Event]:
 
 
 def read_events_of(lines: object, target: str) -> list[Event]:
-    """Return the events of one target.
+    """Return one target's events in a row's column `lines`.
 
-    Events of other targets, often most of a hundred thousand, are not validated.
+    Events of other targets are not validated, because most of a hundred thousand events may belong to other targets.
     Raises ValueError, KeyError or TypeError on text that the worker did not write.
     """
     return _EVENTS.validate_python([line for line in json.loads(_array(lines)) if line[:1] == [target]])

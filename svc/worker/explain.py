@@ -1,7 +1,7 @@
-"""Evaluation of clicks as in the worker: the target, and the category in which the click is counted. No I/O.
+"""Evaluate a click as the worker does: find its destination and the categories in which it is counted. No I/O.
 
-This module repeats the decisions of edge_worker/src (links.js, agents.js, bots.js, sources.js) with the same patterns
-and limits, which the worker's build exports to patterns.json. A test compares both on generated clicks.
+This module makes the same decisions as edge_worker/src (links.js, agents.js, bots.js, sources.js). It uses the same
+patterns and limits, which the worker's build exports to patterns.json. A test compares both on generated clicks.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _QUERY_SAFE = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
 
 @dataclass(frozen=True)
 class Click:
-    """A request for a short link. `user_agent` and `search` (the query with "?") are "" if absent."""
+    """A request for a short link. `search` is the query with "?". `user_agent` and `search` are "" if absent."""
 
     country: str
     user_agent: str
@@ -44,9 +44,10 @@ class Click:
     def from_request(
         cls, country: str | None, user_agent: str | None, query: str | None, method: Literal["GET", "HEAD"]
     ) -> Click:
-        """Return the click as it reaches the worker: header stripped, query percent-encoded and without fragment.
+        """Return the click as it reaches the worker.
 
-        `query` can have a leading "?".
+        Spaces around the user agent are removed. The query is percent-encoded and has no fragment. `query` can have a
+        leading "?".
         """
         sent = (query or "").partition("#")[0].removeprefix("?")
         search = f"?{quote(sent, safe=_QUERY_SAFE)}" if sent else ""
@@ -55,7 +56,7 @@ class Click:
 
 @dataclass(frozen=True)
 class Agent:
-    """The classification of a user agent. `reason`: why it counts as a bot; "" for a person."""
+    """The classification of a user agent. `reason`: the reason why it counts as a bot; "" for a person."""
 
     reason: str
     device: str
@@ -65,7 +66,10 @@ class Agent:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The result for a click. `rule`: index of the matching rule, or None. `reason` and `source` are "" if absent."""
+    """The result for a click. `rule` is the index of the matching rule, or None.
+
+    `reason` is the reason why the click counts as a bot, or "". `source` is "" if there is none.
+    """
 
     url: str
     rule: int | None
@@ -77,10 +81,10 @@ class Explanation:
 
 
 class Explainer:
-    """Evaluates clicks as the worker does, with the patterns of its bundle.
+    """Evaluates clicks as the worker does, with the patterns from the worker's bundle.
 
-    A click takes a few milliseconds at most, because input is truncated as in the worker, and all patterns run in
-    linear time. Raises ValueError or KeyError on invalid patterns.
+    A click takes at most a few milliseconds, because input is truncated as in the worker and all patterns run in linear
+    time. Raises ValueError or KeyError on invalid patterns.
     """
 
     def __init__(self, patterns: Mapping[str, Any]) -> None:
@@ -104,7 +108,7 @@ class Explainer:
         self._referrer, self._named, self._marker = one("referrer"), one("named"), one("marker")
 
     def explain(self, link: Link, click: Click) -> Explanation:
-        """Return the target of a click on an active link, and the category in which it is counted."""
+        """Return the destination of a click on an active link, and the categories in which the click is counted."""
         agent = self.agent_of(click.user_agent)
         rule = matching_rule(link.rules, click.country, agent)
         reason = "head" if click.method == "HEAD" else agent.reason
@@ -124,7 +128,7 @@ class Explainer:
         return Agent(self._reason_of(ua), self._device_of(ua), _first(self._browsers, ua), _first(self._systems, ua))
 
     def source_of(self, search: str) -> str:
-        """Return the source of a click without referrer: a QR scan, a campaign, or "" for a direct visit."""
+        """Return the source of a click that has no referrer: a QR scan, a campaign, or "" for a direct visit."""
         if self._marker.search(search):
             return self._qr
         named = self._named.search(search)
@@ -191,7 +195,7 @@ def _first(listed: Sequence[tuple[str, re.Pattern[str]]], ua: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    """Decode like decodeURIComponent, with "+" as a space. Text with an invalid escape is returned unchanged."""
+    """Decode text like decodeURIComponent, and "+" as a space. Text with an invalid escape is returned unchanged."""
     rest = _ESCAPES.sub("", text)
     if "%" in rest:
         return text
@@ -220,5 +224,5 @@ def _lower(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """Convert well-formed UTF-16 units to characters."""
+    """Join surrogate pairs to characters. The text must be well-formed UTF-16."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -1,7 +1,8 @@
 """The final counts in a worker's database, read before a disconnect deletes the database. No I/O.
 
-Closed days have `day` rows. Open days have `hour` rows, and events that are not folded yet, which are added up here by
-the worker's rules (edge_worker/src/fold.js). Unique visitors are counted in the database, which has their hashes.
+Closed days have `day` rows. Open days have `hour` rows, and events that are not folded yet. This module adds up these
+events by the worker's rules (edge_worker/src/fold.js). The database counts unique visitors, because it has their
+hashes.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from svc.worker.stored_totals import TargetCounts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# A row of events may have 260 kB, and the client reads responses of up to 16 MB.
+# A row of events may have 260 kB, and the client accepts responses of up to 16 MB.
 _EVENTS_A_CALL = 32
-# 220 kB of hashes, which is far below the limit of a parameter (2 MB).
+# 220 kB of hashes, which is far below D1's limit of 2 MB per parameter.
 _HASHES_A_CALL = 20_000
 _WHOLE_DAY = -1
 
@@ -36,8 +37,8 @@ _DAY_VISITORS = (
     " where day > cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer))"
     " group by target, day order by target, day limit 2000"
 )
-# Hour -1 is the whole day. The firewall of Cloudflare's API blocks `union` as an attack, so the two lists of hashes are
-# combined in a JSON array.
+# Hour -1 means the whole day. The firewall of Cloudflare's API blocks `union` as an attack, so the query combines the
+# two lists of hashes in a JSON array.
 _UNIQUE_VISITORS = (
     "select e.value ->> 0 as target, e.value ->> 1 as day, e.value ->> 2 as hour, (select count(distinct hash.value)"
     " from json_each(json_array(json_array(json(e.value -> '$[3]')), json((select json_group_array(json(h.visitors))"
@@ -49,7 +50,7 @@ _UNIQUE_VISITORS = (
 
 @dataclass
 class Hour:
-    """The counts of one target in an hour, and the visitor hashes of events that are not folded."""
+    """One target's counts for an hour, and the visitor hashes of events that are not folded yet."""
 
     views: int = 0
     bots: int = 0
@@ -59,7 +60,7 @@ class Hour:
 
 @dataclass
 class OpenCounts:
-    """The counts of days that the worker has not closed. `closed_day` is the last closed day."""
+    """The counts for days that the worker has not closed. `closed_day` is the last closed day."""
 
     closed_day: int
     hours: dict[tuple[str, int], Hour] = field(default_factory=dict)  # by target and epoch hour
@@ -95,7 +96,7 @@ class OpenCounts:
         self.day_visitors.update({(str(row["target"]), integer(row["day"])): integer(row["visitors"]) for row in rows})
 
     def add_visitors(self, rows: Sequence[Row]) -> None:
-        """Set the numbers of visitors from the result rows of `visitor_statements`."""
+        """Set the visitor counts to the result rows of `visitor_statements`."""
         for row in rows:
             target, day, hour = str(row["target"]), integer(row["day"]), integer(row["hour"])
             if hour == _WHOLE_DAY:
@@ -104,7 +105,10 @@ class OpenCounts:
                 self.hours[target, day * 24 + hour].visitors = integer(row["visitors"])
 
     def visitor_statements(self) -> Iterator[Statement]:
-        """Yield the statements that count unique visitors of folded and other events, for each hour and day."""
+        """Yield statements that count unique visitors for each hour and day with events that are not folded yet.
+
+        The counts include the visitors of folded events.
+        """
         by_day: dict[tuple[str, int], set[str]] = {}
         items: list[list[object]] = []
         for (target, epoch_hour), hour in self.hours.items():
@@ -125,14 +129,14 @@ class OpenCounts:
             yield _UNIQUE_VISITORS, [json.dumps(waiting)]
 
     def hour_counts(self) -> list[TargetCounts]:
-        """Return the counts of the hours of open days."""
+        """Return the counts for each hour of the open days."""
         return [
             TargetCounts(target, at // 24, hour.views, hour.bots, hour.visitors, at * HOUR_MS)
             for (target, at), hour in self.hours.items()
         ]
 
     def day_counts(self) -> list[TargetCounts]:
-        """Return the counts of open days."""
+        """Return the counts for each open day."""
         views: dict[tuple[str, int], int] = {}
         bots: dict[tuple[str, int], int] = {}
         for (target, at), hour in self.hours.items():
@@ -146,7 +150,7 @@ class OpenCounts:
 
 
 def events_statement(table: str, after_id: int) -> Statement:
-    """Return the statement for the next rows after `after_id`; `table` is `event_log` or `event_page`."""
+    """Return the statement for the next rows after `after_id`. `table` is `event_log` or `event_page`."""
     return (_LOG if table == "event_log" else _PAGES), [str(after_id)]
 
 
@@ -165,7 +169,10 @@ def day_visitors_statement(closed_day: int, after: Row | None) -> Statement:
 
 
 def end_of_counting(open_counts: OpenCounts, day: int, now: int) -> int:
-    """Return the end of the last hour of an open day that has counts (epoch ms), once counting has stopped."""
+    """Return the time up to which an open day's counts are complete (epoch ms), once counting has stopped.
+
+    This is the end of the current hour or of the last hour with counts, but at most the end of the day.
+    """
     end = (day + 1) * DAY_MS
     if now >= end:
         return end

@@ -1,7 +1,7 @@
-"""Reconciliation of a UTC day: the worker's ledger, its totals, and the service's stored totals. No I/O.
+"""Reconcile a UTC day: the worker's ledger, the worker's totals, and the service's stored totals. No I/O.
 
-The worker records accepted events in a ledger, independently of the folding that produces the totals (see
-docs/develop/worker-counting.md). The compared numbers therefore have independent origins: accepted events, folded
+The worker records accepted events in a ledger. Separately, it folds events, which means that it adds them to its totals
+(see docs/develop/worker-counting.md). The compared numbers therefore have independent origins: accepted events, folded
 events, events that the service acknowledged, and events that the service stored.
 """
 
@@ -20,21 +20,24 @@ from svc.worker.rows import Row, Statement, integer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# The step at which two numbers differ that should be equal; see docs/use/ledger.md.
+# The step at which two numbers differ although they should be equal; see docs/use/ledger.md.
 Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_back"]
-# Why the worker did not count an accepted event. With `invalid`, the worker did not accept the event.
+# The reason why the worker did not count an accepted event. `invalid` means that the worker did not accept the event.
 DropReason = Literal["budget", "busy", "too_old", "invalid"]
 
-# The worker keeps a day's ledger as long as parts of the day can be sent. It may delete the day's totals earlier.
+# The worker keeps a day's ledger for as long as parts of that day can be sent. It may delete the day's totals earlier.
 KEPT_DAYS = 35
 
 
 def _valid(column: str) -> str:
-    """Return SQL for the column's JSON, or an empty object if it is invalid, because D1 would fail the whole read."""
+    """Return SQL for the column's JSON, or for an empty object if the JSON is invalid.
+
+    Without this, D1 would fail the whole read because of one invalid value.
+    """
     return f"case when json_valid({column}) then {column} else '{{}}' end"
 
 
-# Reads `day` by its key, because the table can have 350,000 rows.
+# The `day` table is read by its key, because it can have 350,000 rows.
 _FOLDED = (
     f"select day.target as target, {_valid('day.totals')} ->> '$.views' as views,"  # noqa: S608  # names of this file
     f" (select cast(total(value) as integer) from json_each({_valid('day.totals')}, '$.bots')) as bots"
@@ -45,7 +48,7 @@ _OF_LEDGER = (
     " where ledger.day = cast(?1 as integer) and ledger.entry = 'accepted'"
 )
 _OF_STORED = f"{_FOLDED} from json_each(?2) one join day on day.target = one.value{_OF_DAY}"
-# The worker drops events of a closed day when it sorts them, and then records them in the ledger.
+# When the worker sorts events, it drops events of closed days and records them in the ledger as dropped.
 _TALLIES = (
     "select tally from event_log where tally <> '' and cast(?1 as integer) >"  # noqa: S608  # names of this file
     f" (select coalesce(max({_valid('value')} ->> 'day'), -1) from meta where key = 'state')"
@@ -77,7 +80,7 @@ class Events:
         return Events(self.views - other.views, self.bots - other.bots)
 
     def most(self, other: Events) -> Events:
-        """Return the maximum of each number."""
+        """Return the larger of the two values for views and for bots."""
         return Events(max(self.views, other.views), max(self.bots, other.bots))
 
     def within(self, least: Events, most: Events) -> bool:
@@ -90,7 +93,7 @@ NONE = Events()
 
 @dataclass(frozen=True)
 class Stored:
-    """The service's total of a target and day, and the sum of its hours."""
+    """The service's total for a target and day, and the sum of the day's hours."""
 
     total: Events = NONE
     hours: Events = NONE
@@ -100,13 +103,14 @@ class Stored:
 class WorkerDay:
     """The worker's numbers for a day, by target, at one point in time.
 
+    `closed`: True if the worker has closed the day.
     `accepted`: events accepted for counting. Some of these were `dropped` (by reason), some are `waiting` to be folded,
-    and the others are `folded` into the day's row.
-    `pushed`, `refused`, `unknown`: the highest totals that the service acknowledged, rejected, or omitted because it
+    and the others are `folded` into the day's rows.
+    `pushed`, `refused`, `unknown`: the highest totals that the service acknowledged, rejected, or ignored because it
     does not know the target.
-    `queued_parts`: parts of this day in the outbox; `queued`: the highest totals in them.
-    `since`: when the database began to count (epoch ms).
-    `has_totals`: False if the day's row was deleted because of its age. In that case, `folded` is empty.
+    `queued_parts`: the number of this day's parts in the outbox; `queued`: the highest totals in these parts.
+    `since`: the time at which the database began to count (epoch ms).
+    `has_totals`: False if the day's rows were deleted because of their age. In that case, `folded` is empty.
     """
 
     closed: bool
@@ -124,13 +128,13 @@ class WorkerDay:
 
     @property
     def every_count(self) -> list[Events]:
-        """All numbers, for validation."""
+        """All counts, for validation."""
         by_target = (self.accepted, self.waiting, self.folded, self.pushed, self.refused, self.unknown, self.queued)
         counts = [events for counts in by_target for events in counts.values()]
         return counts + [events for reasons in self.dropped.values() for events in reasons.values()]
 
     def add(self, entry: str, target: str, events: Events) -> None:
-        """Add an entry of the ledger, or a tally that will become an entry."""
+        """Add a ledger entry, or a tally that will become a ledger entry."""
         whole: dict[str, dict[str, Events]] = {
             "accepted": self.accepted,
             "pushed": self.pushed,
@@ -157,17 +161,18 @@ class WorkerDay:
 
     @property
     def all_drops(self) -> dict[DropReason, int]:
-        """The number of dropped events of the day by reason, including those without a known target."""
+        """The number of the day's dropped events by reason, including events without a known target."""
         return self.counted_drops(self.dropped)
 
 
 @dataclass(frozen=True)
 class TargetDay:
-    """The reconciliation of a target's events of a day.
+    """The reconciliation of a target's events on a day.
 
-    `agrees`: None if the worker's numbers are unknown. In that case, only `stored` is set.
-    `counted`: the worker's total; None if unknown or deleted because of its age.
-    `off_by`: the later of the two differing numbers minus the earlier number; negative if events are missing.
+    `agrees`: True if no numbers differ. None if the worker's numbers are unknown; in that case, only `stored` is set.
+    `counted`: the worker's total. None if unknown, or if the total was deleted because of its age.
+    `fault`: the first step at which the numbers differ.
+    `off_by`: the number after that step minus the number before it, which is negative if events are missing.
     """
 
     target: str
@@ -192,8 +197,8 @@ class _State(BaseModel):
 def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
     """Return the batch of statements that reads a day (day number). Its cost does not depend on the database's size.
 
-    `stored`: the service's totals. If a target has a total, its row for the day is read even if the ledger lacks the
-    target.
+    `stored`: the service's totals by target. For each target that has a total, the day's row is read even if the
+    ledger lacks the target.
     """
     of_day = [str(day)]
     return [
@@ -212,8 +217,8 @@ def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
 def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     """Return the results of `statements` as a WorkerDay, or None if the database began to count after that day.
 
-    Raises ValueError, KeyError or TypeError on rows that the worker did not write. Raises ValueError if a cron run
-    changed the state during the read, because D1 does not document whether a batch is atomic.
+    Raises ValueError, KeyError or TypeError on rows that the worker did not write. Also raises ValueError if a cron run
+    changed the state during the read, which is possible because D1 does not document that batches are atomic.
     """
     states, ledger, tallies, pages, outbox, queued, *folded, states_after = results
     if [row["value"] for row in states] != [row["value"] for row in states_after]:
@@ -250,10 +255,10 @@ def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
 
 
 def compare(worker: WorkerDay | None, before: Mapping[str, Stored], after: Mapping[str, Stored]) -> list[TargetDay]:
-    """Return the reconciliation of each target with events on the day, ordered by id.
+    """Return the reconciliation of each target that has events on the day, ordered by id.
 
-    `before`, `after`: the stored totals of all targets of the account before and after the worker was read. A push can
-    arrive in between, so the acknowledged total must match one of these two totals.
+    `before`, `after`: the stored totals of the account's targets before and after the worker's numbers were read. A
+    push can arrive in between, so the acknowledged total must match one of the two.
     """
     something = {target for target, has in after.items() if has != Stored()}
     if worker is None:
@@ -283,17 +288,20 @@ def _compared(worker: WorkerDay, target: str, before: Stored | None, after: Stor
 def _first_fault(
     worker: WorkerDay, target: str, before: Stored, after: Stored | None
 ) -> tuple[Fault, Events] | tuple[None, None]:
-    """Return the first step, from the worker's ledger to the service's store, with a difference, and the difference."""
+    """Return the first step at which the numbers differ, and by how much; (None, None) if they agree.
+
+    The steps lead from the worker's ledger to the service's store.
+    """
     pushed = worker.pushed.get(target, NONE)
     dropped = sum(worker.dropped.get(target, {}).values(), start=NONE)
     to_count = worker.accepted.get(target, NONE) - worker.waiting.get(target, NONE) - dropped
-    # If the day's totals are deleted, sent events are compared with accepted events.
+    # If the day's totals have been deleted, compare the sent events with the accepted events.
     folded = worker.folded.get(target, NONE) if worker.has_totals else to_count
     if folded != to_count:
         return "counting", folded - to_count
     if after is None or (worker.unknown.get(target, NONE) != NONE and pushed == NONE):
         return "unknown_target", NONE - folded
-    # Waiting parts will be sent. If an acknowledgement was lost, the service may already have the part.
+    # Parts in the outbox will be sent. The service may already have one of them if its acknowledgement was lost.
     sent = pushed.most(worker.queued.get(target, NONE))
     if sent != folded if worker.closed else not sent.within(NONE, folded):
         refused = worker.refused.get(target, NONE)

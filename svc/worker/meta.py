@@ -1,4 +1,4 @@
-"""The worker's table `meta`: schema version, configuration version, and the state of its cron runs. No I/O."""
+"""The worker's `meta` table: schema version, configuration version, and the state of cron runs. No I/O."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ UNREADABLE = (
 )
 
 
-# Customers can write to this table, and the service stores and sums this number. The limit is far above real versions,
-# and the sum of a million such numbers fits into 64 bits.
+# Customers can write to this table, and the service stores and sums the configuration versions. The limit is far above
+# real versions, and the sum of a million versions fits into 64 bits.
 _MOST_CHANGES = 10**12
 _Moment = Annotated[int, Field(ge=0, le=(LAST_DAY + 1) * DAY_MS)]
 
@@ -47,10 +47,10 @@ class WorkerMeta:
     """The content of the table. Times are epoch ms.
 
     `schema`: the schema version; 0 if there are no tables.
-    `config_version`: the configuration version that has been written completely.
+    `config_version`: the version up to which all configuration rows have been written.
     `closed_day`: the last closed day; `as_of`: the end of the last closed hour.
-    `tried`: the operation whose upload last attempted a push; `next_push_at`: the time of the next attempt. Both fields
-    are empty before the first cron run.
+    `tried`: the operation that had uploaded the worker at its last attempt to push; "" before the first attempt.
+    `next_push_at`: the time of the next attempt; 0 before the first cron run.
     `kept_from`: the first day that has not been deleted because of its age; 0 if no day has been deleted.
     """
 

@@ -1,8 +1,8 @@
-"""Translation of the worker's JavaScript regular expressions to Python. No I/O.
+"""Translate the worker's JavaScript regular expressions to Python. No I/O.
 
-The worker's build exports their source and flags. Both languages try alternatives in the same order. Syntax with a
-different meaning is rewritten; syntax that cannot be translated is rejected when the bundle is loaded. Text must be in
-UTF-16 units as in JavaScript (`units_of`).
+The worker's build exports their source and flags. Both languages try alternatives in the same order. Syntax that has a
+different meaning in Python is rewritten. Syntax that cannot be translated is rejected when the bundle is loaded. Text
+must consist of UTF-16 units, as in JavaScript (`units_of`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _IN_CLASS = re.compile(r"\\(.)|(.)", re.DOTALL)
 
 
 def units_of(text: str) -> str:
-    """Return the text with each character above U+FFFF as two surrogates, as in JavaScript."""
+    """Return the text with each character above U+FFFF replaced by two surrogates, as in JavaScript."""
     if text.isascii() or max(text) <= "\uffff":
         return text
     return "".join(map(chr, array("H", text.encode("utf-16", "surrogatepass")[2:])))
 
 
 def compiled(source: str, flags: str) -> re.Pattern[str]:
-    """Compile a pattern of the worker for text in UTF-16 units. Raises ValueError if it cannot be translated."""
+    """Compile a worker's pattern for text in UTF-16 units. Raises ValueError if the pattern cannot be translated."""
     try:
         if flags not in _FLAGS or not source.isascii():
             raise ValueError("unsupported flags or characters")
@@ -67,7 +67,7 @@ def _tokens(source: str) -> deque[tuple[str, str]]:
 
 
 def _group(tokens: deque[tuple[str, str]]) -> list[str]:
-    """Consume the rest of an open group and return its alternatives."""
+    """Consume the tokens up to the end of a group, and return the group's alternatives."""
     alternatives = [""]
     while tokens:
         _, text = tokens.popleft()
@@ -113,7 +113,7 @@ def _class(inside: str) -> str:
 
 
 def _lookbehind(alternatives: list[str], *, negative: bool) -> str:
-    """Translate a lookbehind to one lookbehind per alternative, because Python requires a fixed length."""
+    """Translate a lookbehind to one lookbehind per alternative, because Python's lookbehinds have a fixed length."""
     patterns = [_python(alternative) for alternative in alternatives]
     if negative:
         return "".join(f"(?<!{pattern})" for pattern in patterns)

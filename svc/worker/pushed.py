@@ -1,8 +1,8 @@
 """The parts of a worker's push (see docs/develop/push.md). Each part has the counts of one day. No I/O.
 
 The classes are dataclasses, so that the service can also create parts from a worker's database. A `TypeAdapter`
-validates them. Unknown fields of newer workers are ignored. Scalar fields are declared strict one by one, because JSON
-arrays become tuples.
+validates them. Unknown fields from newer workers are ignored. Each scalar field is declared strict. The models as a
+whole cannot be strict, because JSON arrays become tuples.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ LARGEST_COUNT = 2**53 - 1
 
 
 def _day(text: object) -> int:
-    """Parse YYYY-MM-DD to a day number, rejecting other forms that Python accepts."""
+    """Parse YYYY-MM-DD to a day number. Reject the other date formats that Python accepts."""
     if not isinstance(text, str) or len(text) != 10 or text[4] != "-" or text[7] != "-":
         raise ValueError("must be a date (YYYY-MM-DD)")
     return day_number(text)
 
 
 Count = Annotated[int, Field(ge=0, le=LARGEST_COUNT, strict=True)]
-# Not the API's `Id`, which would call a Python validator for each of the two hundred ids in a push.
+# The API's `Id` is too slow here, because it would call a Python validator for each of the 200 ids in a push.
 TargetId = Annotated[str, Field(max_length=100, pattern=NO_NUL, strict=True)]
 _HourStart = Annotated[Count, Field(multiple_of=HOUR_MS)]
 _Day = Annotated[int, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
-# The counts of one target in an hour or a day.
+# One target's counts for an hour or a day.
 CountRow = Annotated[tuple[TargetId, Count, Count, Count], Field(description="Target, views, bots, visitors.")]
-# The first invalid item is enough to reject a list. Collecting all errors would take seconds.
+# A list is rejected at its first invalid item, because collecting all errors would take seconds.
 _Rows = Annotated[tuple[CountRow, ...], FailFast()]
 
 
 @dataclass(frozen=True)
 class PushedHour:
-    """The counts of the hour that begins at `at` (epoch ms)."""
+    """The targets' counts for the hour that begins at `at` (epoch ms)."""
 
     at: _HourStart
     rows: _Rows
@@ -47,7 +47,7 @@ class PushedHour:
 
 @dataclass(frozen=True)
 class PushedPart:
-    """The counts of a day up to `as_of`."""
+    """The targets' counts for a day up to `as_of`."""
 
     id: Count
     day: _Day  # YYYY-MM-DD in JSON, a day number here

@@ -1,14 +1,14 @@
-"""Types for statements on the worker's database and for result rows as returned by D1's API. No I/O."""
+"""Types for the statements on a worker's database and for the result rows that D1's API returns. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 Row = Mapping[str, object]
-# SQL, and its parameters.
+# The SQL and its parameters.
 Statement = tuple[str, list[str]]
 
 
 def integer(value: object) -> int:
-    """Return the integer in a column; 0 for null. Raises ValueError."""
+    """Return a column's value as an integer, with 0 for null. Raises ValueError if it is not an integer."""
     return int(str(value or 0))

@@ -1,4 +1,4 @@
-"""The snippet for a customer's pages: the counter's code inline, or a script element that loads it. No I/O."""
+"""The snippet for a customer's pages: inline counter code, or a script element that loads the code. No I/O."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ PATH_MARK = "__PATH__"
 
 
 def inline(template: str, path: str) -> str:
-    """Return the inline form. The specification limits it to 600 bytes, and our own limit is 400."""
+    """Return the inline snippet. The specification limits it to 600 bytes, and our own limit is 400 bytes."""
     return f"<script>{_code(template, path)}</script>"
 
 
 def csp_hash(template: str, path: str) -> str:
-    """Return the hash that allows the inline form in a Content-Security-Policy: `script-src 'sha256-…'`."""
+    """Return the hash that allows the inline snippet in a Content-Security-Policy, as in `script-src 'sha256-…'`."""
     digest = hashlib.sha256(_code(template, path).encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -26,10 +26,10 @@ def _code(template: str, path: str) -> str:
 
 
 def script_tag(path: str, name: str) -> str:
-    """Return the form that loads the code from `<path>/<name>.js`.
+    """Return the script element that loads the code from `<path>/<name>.js`.
 
-    The order of the attributes depends on path and name. It varies by site, so that no single pattern matches all
-    sites, and it does not change until the path is rotated.
+    The order of the attributes depends on path and name. It therefore varies by site, so that no single pattern matches
+    all sites, and does not change until the path is rotated.
     """
     attributes = [f'src="{path}/{name}.js"', "defer"]
     if zlib.crc32(f"{path}/{name}".encode()) & 1:

@@ -1,7 +1,8 @@
 """The counts of all targets in a worker's database, for a service that has lost pushed totals. No I/O.
 
-`day` rows hold the counts of the days that the account keeps (14 to 35). `hour` rows exist only for open days, whose
-visitors are not counted yet. Counts of days that were deleted before they were sent are in the parts in the `outbox`.
+`day` rows hold the counts of the most recent days (14 to 35, as the account is configured). `hour` rows exist only for
+open days. The visitors of open days are not counted yet. If a day was deleted before its counts were sent, the counts
+are still in the parts in the `outbox` table.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _DAYS = (
     " coalesce(totals ->> '$.visitors', 0) as visitors from day"
     " where day >= cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer)) order by target, day limit 2000"
 )
-# The final parts of a closed day contain the complete totals, with each target once. A part has up to 2 MB, and the
-# client reads responses of up to 16 MB.
+# Together, a closed day's final parts contain the complete totals. Each target occurs once. A part can have 2 MB, and
+# the client accepts responses of up to 16 MB, so at most 7 parts are read at a time.
 _PART = "case when json_valid(part) then part else '{}' end"
 _PART_DAY = f"unixepoch({_PART} ->> 'day') / 86400"
 _QUEUED = (
@@ -42,9 +43,9 @@ _QUEUED = (
 
 @dataclass(frozen=True)
 class TargetCounts:
-    """The counts of one target on a day, or in the hour that begins at `at` (epoch ms).
+    """One target's counts for a day, or for the hour that begins at `at` (epoch ms).
 
-    Raises ValueError for values that a push could not contain.
+    Raises ValueError for values that a push cannot contain.
     """
 
     target: str
@@ -62,23 +63,23 @@ class TargetCounts:
 
     @property
     def row(self) -> tuple[str, int, int, int]:
-        """The row of a push: target, views, bots, visitors."""
+        """The counts as a row of a push: target, views, bots, visitors."""
         return self.target, self.views, self.bots, self.visitors
 
 
 def open_statements(closed_day: int, as_of: int) -> list[Statement]:
-    """Return the statements for days after `closed_day`: their hours up to `as_of`, and their visitors."""
+    """Return two statements for the days after `closed_day`: for their hours up to `as_of`, and for their visitors."""
     return [(_OPEN_HOURS, [str(closed_day), str(as_of)]), (_OPEN_DAYS, [str(closed_day)])]
 
 
 def days_statement(first_day: int, after: TargetCounts | None) -> Statement:
-    """Return the statement for the next `day` rows from `first_day` on, by target, after the row `after`."""
+    """Return the statement for the next `day` rows from `first_day` on, ordered by target, after the row `after`."""
     target, day = ("", -1) if after is None else (after.target, after.day)
     return _DAYS, [str(first_day), target, str(day)]
 
 
 def queued_statement(before_day: int, after: Row | None) -> Statement:
-    """Return the statement for the next queued final parts of days before `before_day`, after the row `after`."""
+    """Return the statement for the next final parts in the outbox for days before `before_day`, after row `after`."""
     return _QUEUED, [str(before_day), "-1" if after is None else str(after["id"])]
 
 
@@ -92,19 +93,25 @@ def queued_of(rows: Sequence[Row]) -> list[TargetCounts]:
 
 
 def hours_of(rows: Sequence[Row]) -> list[TargetCounts]:
-    """Parse the rows of the first of `open_statements`. Raises KeyError or ValueError on invalid rows."""
+    """Parse the rows of the first statement of `open_statements`. Raises KeyError or ValueError on invalid rows."""
     return [
         _counts(row, integer(row["bots"]), (integer(row["day"]) * 24 + integer(row["hour"])) * HOUR_MS) for row in rows
     ]
 
 
 def visitors_of(rows: Sequence[Row]) -> dict[tuple[str, int], int]:
-    """Parse the rows of the second of `open_statements`: visitors by target and open day. Raises like `hours_of`."""
+    """Parse the rows of the second statement of `open_statements`. Return visitors by target and open day.
+
+    Raises KeyError or ValueError on invalid rows.
+    """
     return {(str(row["target"]), integer(row["day"])): integer(row["visitors"]) for row in rows}
 
 
 def days_of(rows: Sequence[Row], open_visitors: Mapping[tuple[str, int], int]) -> list[TargetCounts]:
-    """Parse the rows of `days_statement`, adding visitors of open days. Raises KeyError, TypeError or ValueError."""
+    """Parse the rows of `days_statement`, and add the visitors of open days.
+
+    Raises KeyError, TypeError or ValueError on invalid rows.
+    """
     found = []
     for row in rows:
         counts = _counts(row, sum(json.loads(str(row["bots"] or "{}")).values()))

@@ -1,10 +1,10 @@
 """Fixtures for the actors: a real store, the emulated Cloudflare API, and the application.
 
-The clock moves only when a test advances it. It starts at the emulator's current time, because token and database
-timestamps are compared with it. Retry waits are real and short.
+The clock moves only when a test advances it. It starts at the emulator's current time, because it is compared with the
+timestamps of tokens and databases. Waits before retries are real and short.
 
-The emulator stores uploaded workers without running them, because a process per upload would cost as much as the rest
-of the emulator and few tests call a worker. Tests that call a worker or its cron trigger use `running_worker`.
+The emulator stores uploaded workers without running them. Few tests call a worker, and a process per upload would cost
+as much as the rest of the emulator. Tests that call a worker or its cron trigger use `running_worker`.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from tests.http.conftest import Answer
 
 
-# A delay that no test outlasts, so the call is never answered.
+# A delay that is longer than any test, so the call never gets a response.
 NEVER_S = 600
 
 
 @pytest.fixture(scope="session")
 def emulated_api() -> Iterator[Running]:
-    """An emulator that does not run workers but provides their databases."""
+    """An emulator that does not run workers, but provides their databases."""
     with emulator_process("--no-runtime") as running:
         yield running
 
@@ -84,7 +84,7 @@ async def emulator(platform_process: Running) -> AsyncIterator[Emulator]:
 
 @pytest.fixture
 def zone(request: pytest.FixtureRequest) -> str:
-    """The name of the customer's zone, unique per test because the emulator accepts each zone name once."""
+    """The name of the customer's zone. It is unique per test, because the emulator accepts each zone name only once."""
     return f"z{zlib.crc32(request.node.nodeid.encode()):010}.example"
 
 
@@ -95,7 +95,7 @@ async def customer(emulator: Emulator, zone: str) -> Customer:
 
 
 async def idle(supervisor: Supervisor) -> None:
-    """Wait until no account's task runs, which includes the first health check of a new account."""
+    """Wait until no account's task is running. This includes the first health check of a new account."""
 
     async def poll() -> bool | None:
         return None if supervisor.stats()["running"] else True
@@ -121,7 +121,7 @@ class Service:
     session: dict[str, str]
     supervisor: Supervisor
     context: Context
-    user_token: str = ""  # an API token of the customer for direct changes to the database
+    user_token: str = ""  # one of the customer's API tokens, for direct changes to the database
 
     async def call(self, method: str, path: str, json: Any = None) -> Answer:
         """Send a request as the user."""
@@ -147,7 +147,7 @@ class Service:
         return (await self.call("GET", f"/v1/accounts/{(await self.account()).id}")).body["account"]
 
     async def settled(self, *states: str) -> Any:
-        """Wait for the end of an install. Return the account as the API shows it; its state must be in `states`."""
+        """Wait until an install ends. Check that the account's state is in `states`, and return the API's account."""
 
         async def poll() -> bool | None:  # reads the store, because a request takes ten times as long
             return (await self.account()).state not in ("pending", "installing") or None
@@ -165,11 +165,11 @@ class Service:
         return str(shown["id"])
 
     async def idle(self) -> None:
-        """Wait until no account's task runs."""
+        """Wait until no account's task is running."""
         await idle(self.supervisor)
 
     async def confirmed(self) -> None:
-        """Record a push of the worker, which ends the install's self-check."""
+        """Record a push by the worker, which ends the install's self-check."""
         account = await self.account()
         assert account.install_id is not None
         push = WorkerPush(self.clock(), "bundle", 1, 0, None, {}, account.install_id)
@@ -184,7 +184,7 @@ class Service:
         return working_token_names(await self.held())
 
     async def as_platform(self, method: str, path: str, token: str, **more: Any) -> httpx.Response:
-        """Call the emulated Cloudflare API as the customer."""
+        """Call the emulated Cloudflare API with the customer's `token`."""
         async with httpx.AsyncClient(base_url=self.emulator.api, trust_env=False, verify=NO_TLS) as client:
             headers = {"Authorization": f"Bearer {token}"}
             answer = await client.request(method, path, headers=headers, **more)
@@ -215,11 +215,11 @@ class Place:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Service]:
-        """Run a service until the block ends; work that is still running is then cancelled."""
+        """Run a service until the block ends. Work that is still running is then cancelled."""
         # settling_in_connect_s must be long enough for the check of a new token on a slow machine.
         polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
-        # Pushes do not extend the interval between health checks, unless a test is about that.
+        # Pushes do not extend the interval between health checks, except in tests that are about this.
         often_s = self.timing.get("health_every_s", 3_600)
         quick = {"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, "health_well_every_s": often_s}
         config = Config(
@@ -260,7 +260,7 @@ class Place:
 
 @pytest.fixture
 def place(store: Store, emulator: Emulator, customer: Customer, tmp_path: Path) -> Place:
-    """A place with one of the stores."""
+    """A place with a store on one of the engines."""
     return Place(store, FrozenClock(system_clock()), emulator, customer, tmp_path)
 
 
@@ -273,7 +273,7 @@ async def service(place: Place) -> AsyncIterator[Service]:
 
 @pytest.fixture
 async def every_state_is_logged(store: Store) -> AsyncIterator[None]:
-    """Check at the end of the test that every state change in the database is in the audit log."""
+    """At the end of the test, check that the audit log has every state change in the database."""
     for statement in _TRIGGERS[type(store)]:
         await store.run(_execute(statement))
     yield
@@ -304,7 +304,10 @@ def _execute(statement: str) -> Tx[None]:
 
 
 def _read_states() -> Tx[tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
-    """Return the (account id, state) pairs in order of time per account: from the triggers, and from the audit log."""
+    """Return the (account id, state) pairs from the triggers, and those from the audit log.
+
+    Both lists are ordered by account, and then by time.
+    """
     seen = yield sql("select account_id, state from recorded_states order by account_id, n")
     logged = yield sql(
         "select target as account_id, outcome as state from events where action = 'account.state'"

@@ -1,4 +1,4 @@
-"""Every error code of an account, an operation, a site, a link or a link host: plays each row of a table."""
+"""Every error code of accounts, operations, sites, links and link hosts. The tests play each row of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.clock import FrozenClock
 from tests.emulated import LENIENT
 
 _NOT_ACCOUNT_SPECIFIC = "concerns the request or its credential: tests/http"
-# Codes without a row, with the reason.
+# Codes without a row, with the reasons.
 ELSEWHERE = {
     "invalid_request": _NOT_ACCOUNT_SPECIFIC,
     "unauthorized": _NOT_ACCOUNT_SPECIFIC,
@@ -42,7 +42,7 @@ class TickingClock(FrozenClock):
         return self.now_ms
 
 
-# On one engine only: the rows are about Cloudflare, and tests/store covers the engines.
+# On one engine only, because the rows are about Cloudflare, and tests/store covers the engines.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 
 
@@ -64,7 +64,7 @@ async def test_each_error_is_shown_until_its_remedy_is_applied(row, place, zone,
 @pytest.mark.rule("A2", "A16", "G8")
 @ON_SQLITE
 async def test_each_error_of_an_installed_account_is_shown_until_its_remedy_is_applied(place, zone, request):
-    """Play the rows that start and end with an installed account in one account, because new accounts cost time."""
+    """Play all rows that start and end with an installed account in the same account, because a new one takes time."""
     place.clock = TickingClock(place.clock())
     shared = [row for row in ROWS if row.shares]
     case = Case(shared[0], place, zone, lambda: request.getfixturevalue("next_bundle"))

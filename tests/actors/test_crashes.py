@@ -1,4 +1,4 @@
-"""Faults of one account do not affect others and are shown while they last. A store outage is not a crash."""
+"""Faults in one account do not affect other accounts, and are shown while they last. A store outage is not a crash."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def test_account_woken_while_its_crash_is_cleared_runs_again(store, clock)
 
 
 class WakingStore(Passing):
-    """A store that wakes an account just before its crash is forgotten."""
+    """A store that wakes an account just before its crash is cleared."""
 
     wake: Callable[[], None]
 
@@ -156,7 +156,7 @@ def ran_twice(runs: list[str]) -> Callable[[], Awaitable[bool | None]]:
 
 
 async def test_crash_that_cannot_be_recorded_stops_nothing(tmp_path, clock, expected_errors):
-    """The store fails from the third crash on, when the crash should be recorded."""
+    """Crashes are recorded from the third one on, but another program has locked the store at that time."""
     expected_errors.allow("actor crashed")
     expected_errors.allow("store unavailable")
     async with open_store(sqlite_config(tmp_path)) as store:
@@ -176,7 +176,7 @@ async def test_crash_that_cannot_be_recorded_stops_nothing(tmp_path, clock, expe
 
 
 def no_busy_timeout() -> Tx[None]:
-    """Do not wait for locks of other programs."""
+    """Make statements fail immediately instead of waiting for other programs' locks."""
     yield sql("pragma busy_timeout = 1")
 
 
@@ -192,7 +192,7 @@ async def test_work_is_done_once_a_failing_store_recovers(tmp_path, clock, caplo
                 supervisor.account(EDGE_ACCOUNT).wake()
                 while store.condition.problem is None:
                     await trio.lowlevel.checkpoint()
-                for _ in range(5):  # it retries automatically, and the failures do not count as crashes
+                for _ in range(5):  # the work is retried automatically, and the failures do not count as crashes
                     supervisor.account(EDGE_ACCOUNT).wake()
                     await idle(supervisor)
                 assert supervisor.stats()["scheduled"] == 1
@@ -208,7 +208,7 @@ async def test_work_is_done_once_a_failing_store_recovers(tmp_path, clock, caplo
 
 
 def silent_since_long_ago(account_id: str) -> Tx[None]:
-    """Let the account be silent for so long that it is due to be marked."""
+    """Make the account silent for so long that it is due to be marked as silent."""
     yield sql("update accounts set heard_at = 1 where id = $1", account_id)
 
 

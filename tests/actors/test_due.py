@@ -1,4 +1,4 @@
-"""Duties that were due before a restart are due after it; routes are created and removed despite lost responses."""
+"""Duties that were due before a restart are due after it. Routes are created and removed despite lost responses."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_pending_route_is_created_right_after_a_restart(place, zone, what)
             await service.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})
         else:
             await put_link_host(service, f"b.{zone}")
-        # Sync first, so that only the route remains to be created.
+        # Wait for the sync, so that only the route remains to be created.
         await eventually(lambda: nothing_to_sync(service))
     await place.emulator.clear_faults()
     # No retry or health check during the test.

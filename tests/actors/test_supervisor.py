@@ -1,7 +1,7 @@
 """The supervisor: one call at a time per account, isolated crashes, and no caller that waits forever at shutdown.
 
-The store is real; in tests with an account, the duties are the test's. Time is real, but no test waits for it: events
-determine the order.
+The store is real. Tests with an account define their own duties. Time is real, but no test depends on it, because
+events determine the order.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ async def test_idle_account_has_no_actor(context):
 
 
 class CountingDuty:
-    """A duty that counts its runs and waits for the test in each."""
+    """A duty that counts its runs, and waits for the test in each run."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""The facts of the contract that the pages of docs/ repeat match the contract."""
+"""Facts that pages in docs/ repeat from the contract match the contract."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svc.store.site_paths import MOST_RETIRING
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [page for page in DOCS.rglob("*.md") if page.name != "plan.md"]  # describes future work
-# `POST /v1/keys {scopes, allow_ips?}`, or the same in an indented block: method, path, fields of the body.
+# `POST /v1/keys {scopes, allow_ips?}`, or the same in an indented block: method, path, and fields of the body.
 REQUEST = re.compile(
     r"(?:`|^ {4})(GET|POST|PUT|PATCH|DELETE) (/[^ `?\n]*)(?:\?[^ `\n]*)?(?: \{([^`\n]*)\})?(?:`|$)", re.MULTILINE
 )
@@ -24,7 +24,7 @@ BY_REQUEST = {(each.method, re.sub(r"{\w+}", "{id}", each.path)): each for each 
 
 
 def fields_of(endpoint: Endpoint[Any, Any]) -> set[str]:
-    """Return the fields of the endpoint's body; optional ones have a question mark."""
+    """Return the fields of the endpoint's body. Optional fields end with a question mark."""
     fields = endpoint.body.model_fields if endpoint.body else {}
     return {name if field.is_required() else f"{name}?" for name, field in fields.items()}
 
@@ -47,7 +47,7 @@ def test_sign_in_table_has_every_endpoint_with_its_status():
 
 
 def test_every_state_and_warning_of_an_account_is_documented():
-    # One row may explain several states.
+    # One row of the table may explain several states.
     assert named_in(table_of("use/accounts.md", "| `state` |")) == {"state", *get_args(AccountState)}
     assert named_in(table_of("use/accounts.md", "| warning |")) == set(get_args(AccountWarning))
 
@@ -79,11 +79,11 @@ def test_limits_table_matches_the_code() -> None:
 
 
 def table_of(page: str, head: str) -> str:
-    """Return the table of a page whose first line begins with `head`."""
+    """Return the page's table that has `head` at the beginning of its first line."""
     text = (DOCS / page).read_text()
     return text[text.index(f"\n{head}") + 1 :].partition("\n\n")[0]
 
 
 def named_in(table: str) -> set[str]:
-    """Return the names in the first column."""
+    """Return the names in the first column of the table."""
     return {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}

@@ -1,4 +1,4 @@
-"""The validation of single fields, and their patterns in the OpenAPI document."""
+"""Tests of the validation of single fields, and of their patterns in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -138,16 +138,16 @@ def test_invalid_hosts_are_refused(host):
     assert not accepts(HOST, host)
 
 
-# Hosts as people paste them, and their ASCII form; None: invalid.
+# Hosts as people paste them, with their ASCII form, or None if the host is invalid.
 PASTED_HOSTS = {
     "münchen.example": "xn--mnchen-3ya.example",
     "MÜNCHEN.Example.": "xn--mnchen-3ya.example",
-    "straße.example": "xn--strae-oqa.example",  # not the same host as strasse.example since IDNA 2008
+    "straße.example": "xn--strae-oqa.example",  # since IDNA 2008, not the same host as strasse.example
     "faß\N{IDEOGRAPHIC FULL STOP}example\N{FULLWIDTH FULL STOP}": "xn--fa-hia.example",
     "ｗｗｗ．ｅｘａｍｐｌｅ．ｃｏｍ": "www.example.com",
     "ma\N{SOFT HYPHEN}il.example": "mail.example",
     "ma\N{ZERO WIDTH SPACE}il.example": "mail.example",
-    "mu\N{COMBINING DIAERESIS}nchen.example": "xn--mnchen-3ya.example",  # decomposed, as macOS writes it
+    "mu\N{COMBINING DIAERESIS}nchen.example": "xn--mnchen-3ya.example",  # decomposed form, as macOS writes it
     "例え.テスト": "xn--r8jz45g.xn--zckzah",
     "пример.example": "xn--e1afmkfd.example",
     "אב.example": "xn--4dbc.example",
@@ -155,7 +155,7 @@ PASTED_HOSTS = {
     "1אב.example": None,  # labels of right-to-left scripts must not begin with a digit
     "a\N{RIGHT-TO-LEFT OVERRIDE}b.example": None,
     "a\N{ZERO WIDTH JOINER}b.example": None,
-    "i❤.example": None,  # not allowed by IDNA; owners of such a host can enter its ASCII form
+    "i❤.example": None,  # not allowed by IDNA; the owner of this host can enter its ASCII form
     "ü..example": None,
     ".ü.example": None,
     "\N{SOFT HYPHEN}.example": None,
@@ -194,7 +194,7 @@ def test_international_host_is_stored_in_ascii(pasted, kept):
         ("https://example.com/" + "ü" * 338, "https://example.com/" + "%C3%BC" * 338),
         ("https://example.com/" + "ü" * 339, None),  # 2,054 characters
         ("https://i❤.example/", None),
-        # Characters that normalize to "/", "@" or "?" would change the host.
+        # Characters that normalize to "/", "@" or "?" change the host.
         ("https://example.com／.go.example.org/", None),
         ("https://example.com？.ü.example/", None),
         ("https://example.com＠ü.example/", None),
@@ -238,7 +238,7 @@ def test_any_text_is_refused_or_stored_in_a_form_that_matches_the_published_patt
 
 
 def parsed_by_node(texts: list[str]) -> list[Any]:
-    """Return href and hostname of each text as Node's URL parser reads it, or None if it is not a URL."""
+    """Return each text's href and hostname according to Node's URL parser, or None if the text is not a URL."""
     program = (
         "const texts = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
         "const read = (t) => { try { const u = new URL(t); return [u.href, u.hostname]; } catch { return null; } };"
@@ -273,7 +273,7 @@ def test_stored_url_leads_where_the_pasted_one_would():
 @pytest.mark.rule("S4")
 def test_excluded_path_is_encoded_as_by_a_browser():
     chance = random.Random(7)
-    # No dots: browsers resolve the segments `.` and `..`, so no page's path has them.
+    # No dots, because browsers resolve the segments `.` and `..`, so they do not occur in a page's path.
     signs = "aZ09-_~!$&'()*+,;=:@%/|[]^`{}\"<> üß例😀\x80\N{RIGHT-TO-LEFT OVERRIDE}"
     pasted = ["/a" + "".join(chance.choices(signs, k=chance.randint(0, 12))) for _ in range(5_000)]
     kept = [PATH.validate_python(text) for text in pasted]

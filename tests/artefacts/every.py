@@ -1,6 +1,6 @@
 """`make artefacts`: install and test each artefact as documented, and check that builds are reproducible.
 
-Root file systems, mounts and containers need root, so `make test` tests only the binary.
+These tests need root for root file systems, mounts and containers. `make test` therefore tests only the binary.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DIST = ROOT / "dist"
 BLOCKS = {block.name: block.text for name in ("install.md", "first-start.md") for block in blocks(name)}
 # Each test takes up to two minutes on an idle machine.
 pytestmark = pytest.mark.timeout(1_800)
-# The newest version of glibc that the binary may require.
+# The newest glibc version that the binary may require.
 _MAX_GLIBC = (2, 34)
 
 
@@ -42,7 +42,7 @@ _MAX_GLIBC = (2, 34)
 def second_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
     """Build all artefacts, then build them again from a clean checkout while the tests run.
 
-    Yields the folder of the second build, which has its output in `output`, and the process.
+    Yield the folder and the process of the second build. The folder contains its log in the file `output`.
     """
     if problem := missing_tools():
         pytest.exit(problem, returncode=1)
@@ -74,7 +74,10 @@ async def emulator() -> AsyncIterator[Emulator]:
 
 @pytest.fixture
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for installations. The test's own folder is searched for secrets, and documents contain fake ones."""
+    """A folder for installations. It is not the test's own folder, which is searched for secrets.
+
+    The installed documents contain fake secrets.
+    """
     folder = tmp_path_factory.mktemp("installed")
     yield folder
     shutil.rmtree(folder)
@@ -82,7 +85,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def tree(installed: Path) -> Path:
-    """The root file system of a fresh Debian."""
+    """The root file system of a fresh Debian installation."""
     return new_tree(installed / "root")
 
 
@@ -108,7 +111,7 @@ async def test_binary_runs_on_debian_without_python(tree: Path, emulator: Emulat
     inside = ("sqlite:////home/somebody/svc.db", "/home/somebody/vault.key", "/home/somebody/mail")
     program = in_tree(tree, "1000:1000", "/usr/local/bin/svc", "serve")
     await journey(emulator, Place(program, folder, dict(zip(PLACES, inside, strict=True))))
-    assert not list((tree / "tmp").iterdir())  # unpacked files are removed after the stop and the kill
+    assert not list((tree / "tmp").iterdir())  # the unpacked files are removed, even after the kill
 
 
 def test_unusable_temporary_folder_fails_with_documented_message(tree: Path) -> None:
@@ -143,7 +146,7 @@ async def test_package_runs_on_fresh_debian(tree: Path, emulator: Emulator) -> N
     owners = shell(tree, "stat -c '%U:%G %a' /etc/svc/config.toml /var/lib/svc /var/lib/svc/svc.db").splitlines()
     assert owners[:2] == ["root:svc 640", "svc:svc 700"]
     assert owners[2].startswith("svc:svc ")
-    # Start the service with the command of the unit, and with the paths of the package's configuration.
+    # Start the service with the unit's command and with the paths in the package's configuration.
     unset = [word for name in PLACES for word in ("-u", name)]
     unit = (tree / "usr/lib/systemd/system/svc.service").read_text()
     [serve] = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)
@@ -165,7 +168,7 @@ async def test_image_runs_under_runc(installed: Path, tmp_path: Path, emulator: 
 async def test_wheel_runs_in_empty_environment(installed: Path, tmp_path: Path, emulator: Emulator) -> None:
     [wheel] = DIST.glob("*.whl")
     shutil.copy(wheel, installed)
-    # Only the packages of the image's wheelhouse, so that nothing comes from this environment.
+    # Use only the packages in the image's wheelhouse, so that nothing comes from this environment.
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(ROOT / "build/image/wheelhouse")}
     script = BLOCKS["python3 -m venv svc-environment"].replace("python3", sys.executable, 1)
     assert run("sh", "-euc", f"cd {installed}\n{script}", **offline).splitlines()[-1].startswith("svc 0.")
@@ -189,7 +192,7 @@ def _magic(path: Path) -> bytes:
 
 
 def test_builds_in_two_folders_are_identical(second_build: tuple[Path, subprocess.Popen[bytes]]) -> None:
-    """The second folder has another name, its own environment and no files of the first build."""
+    """The second folder has a different name, its own environment, and no files from the first build."""
     folder, process = second_build
     assert process.wait() == 0, (folder / "output").read_text()
     first, second = digests(DIST), digests(folder / "dist")
@@ -199,7 +202,7 @@ def test_builds_in_two_folders_are_identical(second_build: tuple[Path, subproces
 
 
 def digests(dist: Path) -> dict[str, str]:
-    """Return the digests of the files, and of the layers of the image."""
+    """Return the digests of the files and of the image's layers."""
     found = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in dist.iterdir() if path.suffix != ".tar"
     }

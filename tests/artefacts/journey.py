@@ -26,7 +26,7 @@ _CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko
 
 @dataclass(frozen=True)
 class Place:
-    """An installed artefact. `folder`: its data folder on this machine. `settings`: its environment."""
+    """An installed artefact, its data folder on this machine (`folder`), and its environment (`settings`)."""
 
     program: Program
     folder: Path
@@ -34,7 +34,7 @@ class Place:
 
 
 async def journey(emulator: Emulator, place: Place) -> None:
-    """Run the workflow. Raises AssertionError if a step fails."""
+    """Run the workflow on an installed artefact. Raises AssertionError if a step fails."""
     await emulator.set_failure_settings(token_delay_ms=0, token_spread_ms=0, slow_one_in=0, refuse_one_in=0)
     customer = await emulator.create_account([proxied_zone(HOST)])
     # Both runs use the same port, because the worker keeps its push URL.
@@ -73,7 +73,7 @@ async def journey(emulator: Emulator, place: Place) -> None:
 
 
 async def _serves_everything(service: Service) -> None:
-    """Check that the data files are included: pages, their scripts, the documentation, and the API description."""
+    """Check that all data files are included: pages, scripts, the documentation, and the API description."""
     page = await service.client.get(service.url, headers={"Accept": "text/html"})
     assert page.is_success
     documentation = await service.client.get(f"{service.url}/help/use/keys")
@@ -91,7 +91,7 @@ async def _serves_everything(service: Service) -> None:
 
 
 async def _view(emulator: Emulator, path: str) -> None:
-    """Send one view in the previous hour."""
+    """Send one view, dated in the previous hour."""
     hour_at = _now_ms() // _HOUR_MS * _HOUR_MS - _HOUR_MS
     await emulator.clock((hour_at + 20 * _MINUTE_MS - _now_ms()) / 1000)
     headers = {"User-Agent": _CHROME, "Content-Type": "text/plain"}
@@ -102,7 +102,7 @@ async def _view(emulator: Emulator, path: str) -> None:
 
 
 async def _push(emulator: Emulator, customer: Customer) -> None:
-    """Run the worker's cron trigger for an hour, so that it aggregates and pushes its counts."""
+    """Run the worker's cron trigger for each minute of an hour, so that it aggregates and pushes its counts."""
     now = _now_ms()
     for minute in range(60):
         run = await emulator.cron(customer.account_id, "svc-edge", at=now + minute * _MINUTE_MS)
@@ -114,7 +114,7 @@ def _now_ms() -> int:
 
 
 def _processes_of(process: int) -> list[int]:
-    """Return the ids of a process and its descendants."""
+    """Return the ids of a process and all of its descendants."""
     found = [process]
     for each in found:
         found += [int(child) for child in Path(f"/proc/{each}/task/{each}/children").read_text().split()]

@@ -1,4 +1,4 @@
-"""Environments for artefacts: fresh Debian root file systems, and a container under runc. All need root."""
+"""Environments for artefacts: fresh Debian root file systems, and a container under runc. Both need root."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from edge_worker.harness.service import Program
 from tests.artefacts.journey import Place
 
 ROOT = Path(__file__).parents[2]
-# Cached, since each takes half a minute to build.
+# Cached, because each takes half a minute to build.
 _TREES = ROOT / "build/trees"
 _TOOLS = ("mmdebstrap", "buildah", "umoci", "runc", "dpkg-deb", "objdump")
-# Packages of local base images that replace the public ones, so that no registry is needed.
+# Packages for the local base images. They replace the public images, so that no registry is needed.
 IMAGES = {"python": ("python3", "python3-venv", "libpython3-stdlib", "libpython3-dev", "binutils"), "system": ()}
-# Settings that tests use for the paths of a service. Installed artefacts have their own defaults.
+# The settings for the paths of a service that is not installed. Installed artefacts have their own defaults.
 PLACES = ("SVC_STORE_URL", "SVC_VAULT_KEY_FILE", "SVC_MAIL_FOLDER")
 _APT = Path("/etc/apt")
 
@@ -33,7 +33,7 @@ def run(*command: str | Path, **environ: str) -> str:
 
 
 def missing_tools() -> str:
-    """Return an error message if this machine lacks what `make artefacts` needs, or ""."""
+    """Return an error message if this machine lacks a tool that `make artefacts` needs, otherwise ""."""
     if os.geteuid() or "debian" not in platform.freedesktop_os_release()["ID"]:
         return "make artefacts needs Debian and root, because it builds root file systems of the same release"
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
@@ -42,14 +42,14 @@ def missing_tools() -> str:
 
 
 def new_tree(folder: Path) -> Path:
-    """Create the root file system of a minimal fresh Debian in a new folder."""
+    """Create the root file system of a minimal, fresh Debian installation in a new folder."""
     folder.mkdir()
     run("tar", "--extract", "--file", _tree("system"), "--directory", folder)
     return folder
 
 
 def stand_in(name: str) -> str:
-    """Build a local image that replaces a public one, if necessary. Return its name. `name` is a key of IMAGES."""
+    """Return the name of a local image that replaces a public one. Build it if necessary. `name`: a key of IMAGES."""
     image = f"localhost/svc-test-{name}"
     if not run("buildah", "images", "--noheading", "--quiet", "--filter", f"reference={image}"):
         container = run("buildah", "from", "scratch").strip()
@@ -76,7 +76,7 @@ def _release() -> str:
 
 
 def _sources() -> str:
-    """Return this machine's APT sources, so that the project does not need a mirror."""
+    """Return this machine's APT sources, so that the project does not have to choose a mirror."""
     lists = [*_APT.glob("sources.list.d/*.list"), *_APT.glob("sources.list")]
     lines = [line for each in lists for line in each.read_text().splitlines() if f" {_release()}" in line]
     stanzas = [
@@ -97,18 +97,18 @@ _SUDO = """sudo() {
 
 
 def shell(tree: Path, script: str) -> str:
-    """Run shell commands as root in a tree, in /root, and return their output. A function replaces `sudo`."""
+    """Run shell commands as root in a tree, starting in /root. Return their output. A function replaces `sudo`."""
     path = "PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin"
     return run("chroot", tree, "env", "-i", path, "sh", "-euc", f"{_SUDO}cd /root\n{script}")
 
 
 def in_tree(tree: Path, user: str, *serve: str) -> Program:
-    """Return a program that runs in a tree as one of its users. `serve`: the command."""
+    """Return a program that runs the command `serve` in a tree, as one of its users."""
     return Program(lambda environ: ["chroot", f"--userspec={user}", tree, *serve])
 
 
 def container(folder: Path, data: Path) -> Place:
-    """Unpack the image into `folder` and run it under runc, read-only, without capabilities, with `data` mounted."""
+    """Unpack the image into `folder`. The container is read-only, has no capabilities, and has `data` mounted."""
     archive, bundle = ROOT / "dist/svc-image.tar", folder / "bundle"
     image = run("buildah", "pull", "--quiet", f"docker-archive:{archive}").strip()
     run("buildah", "push", "--quiet", image, f"oci:{folder / 'oci'}:svc")
@@ -128,7 +128,7 @@ def container(folder: Path, data: Path) -> Place:
     image_environ, name = process["env"], f"svc-test-{os.getpid()}"
 
     def command(environ: dict[str, str]) -> list[str]:
-        # The image itself sets its paths and the command.
+        # The image itself sets the paths and the command.
         process["env"] = image_environ + [f"{key}={value}" for key, value in environ.items() if _is_passed(key)]
         file.write_text(json.dumps(config))
         return ["sh", "-c", f"exec runc run --bundle '{bundle}' {name}"]

@@ -1,4 +1,4 @@
-"""Tests of `dist/svc`, the one-file binary that `make binary` builds, without anything else installed."""
+"""Tests of `dist/svc`, the one-file binary that `make binary` builds. Nothing else is installed."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ async def test_binary_runs_whole_service(tmp_path: Path) -> None:
     program = Program(lambda environ: ["env", "-u", "PATH", f"TMPDIR={unpacked}", BINARY, "serve"])
     async with open_emulator(local_egress=True) as emulator:
         await journey(emulator, Place(program, tmp_path / "svc", {}))
-    # Unpacked files are removed after the stop and the kill.
+    # The unpacked files are removed, even after the kill.
     assert list(unpacked.iterdir()) == []
 
 
 def test_init_as_root_acts_as_owner_of_data_folder() -> None:
-    """`svc init` checks its answers as that user, who must be able to read the unpacked files."""
+    """`svc init` checks the entered values as that user, who must be able to read the unpacked files."""
     if os.geteuid() != 0:
-        return  # only root can be another user
-    # Not in pytest's folder, which is not accessible to other users.
+        return  # only root can switch to another user
+    # Not in pytest's folder, which other users cannot access.
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         place.chmod(0o755)

@@ -1,13 +1,20 @@
-"""`python -m tests.backup.mortal FOLDER [URL [SEED]]`: kill a restore at each of its steps. Runs in a single thread.
+"""`python -m tests.backup.mortal FOLDER [URL [SEED]]`: kill a restore at each of its steps.
 
 FOLDER contains the backup `backup.tar` and the folder `old` with a SQLite store and its key. Each run restores the
-backup over a copy of `old`, with URL over a copy in a schema of that PostgreSQL server. The run is killed with SIGKILL
-before its n-th system call that changes the disk, and before or after its n-th message to the server. With SEED, only
-the steps around the commit and a random sample of the others are run.
+backup over a copy of `old`. If URL is given, the copy is in a schema on that PostgreSQL server. A run is killed with
+SIGKILL at one step. A step is right before a system call that changes the disk, or right before or after a message to
+the server. If SEED is given, only the steps around the commit and a random sample of the others are run.
+The program has a single thread.
 
-Prints the results of the runs as JSON: the step; the store that a command or a service found directly after the kill,
-or null if a second restore came first; the store after a second restore; all stores that were moved aside; and the
-remaining files. A store is "old" or "new" if all of its rows are, and the existing keys open its tokens.
+Print the results of the runs as JSON:
+
+- the step
+- the store that a command or a service found directly after the kill, or null if the second restore came first
+- the store after a second restore
+- all stores that were moved aside
+- the remaining files
+
+A store is "old" or "new" if all of its rows are old or new, and the existing keys open its tokens.
 """
 
 from __future__ import annotations
@@ -44,12 +51,12 @@ if TYPE_CHECKING:
 
 NOW = 1_763_790_000_000
 _DISK = ("fsync", "replace", "rename", "unlink", "mkdir", "rmdir")
-# The number of sampled steps. A restore to PostgreSQL has about 600 steps.
+# The number of steps in the sample. A restore to PostgreSQL has about 600 steps.
 _SAMPLED = 1
 
 
 def main(folder: Path, server_url: str | None = None, seed: str | None = None) -> None:
-    """Run all steps, or with a seed a sample of them."""
+    """Kill a restore at each step, or at a sample of steps if a seed is given. Print the results as JSON."""
     restores = KilledRestores(folder, server_url)
     names = restores.step_names()
     steps = list(range(1, len(names) + 1))
@@ -61,7 +68,7 @@ def main(folder: Path, server_url: str | None = None, seed: str | None = None) -
 
 
 class KilledRestores:
-    """The runs of a restore."""
+    """Runs of the same restore, each killed at one step."""
 
     def __init__(self, folder: Path, server_url: str | None) -> None:
         self._backup = folder / "backup.tar"
@@ -72,7 +79,7 @@ class KilledRestores:
         tempfile.tempdir = str(self._place)
 
     def step_names(self) -> list[str]:
-        """Return the names of the steps of a restore that is not killed. Records the rows of the old and new store."""
+        """Return the step names of a restore that is not killed, and record the rows of the old and the new store."""
         with self._prepared() as config:
             self._names[_result_in_child(config, partial(_rows, config))] = "old"
             names: list[str] = _result_in_child(config, lambda: _restore_until(0, partial(self._restore, config, NOW)))
@@ -80,7 +87,7 @@ class KilledRestores:
         return names
 
     def kill_at(self, step: int, number: int) -> dict[str, Any]:
-        """Kill a restore at this step and return the result."""
+        """Kill a restore at this step and return the result. `number`: the number of the run."""
         with self._prepared() as config:
             killed = _in_child(lambda: _restore_until(step, partial(self._restore, config, NOW)))
             open_first = number % 3  # 0: open the store as a service; 1: open it as a command; 2: do not open it
@@ -93,7 +100,7 @@ class KilledRestores:
 
     @contextmanager
     def _prepared(self) -> Iterator[Config]:
-        """Yield the configuration of a copy of the old store."""
+        """Yield the configuration of a service with a copy of the old store."""
         shutil.rmtree(self._place, ignore_errors=True)
         shutil.copytree(self._old, self._place)
         if self._server_url is None:
@@ -117,7 +124,7 @@ class KilledRestores:
 
 
 def _rows(config: Config, *, serving: bool = False) -> str:
-    """Return all rows of a store, without values that each start or restore changes. Checks that its tokens open."""
+    """Return all rows of a store except values that each start or restore changes. Check that its tokens open."""
 
     async def read() -> Any:
         async with open_store(config.store, serving=serving) as store:
@@ -129,7 +136,7 @@ def _rows(config: Config, *, serving: bool = False) -> str:
 
 
 def _restore_until(kill_at: int, restore: Callable[[], None]) -> list[str]:
-    """Restore and kill this process at step `kill_at`, counted from 1 (0: never). Returns the names of the steps."""
+    """Restore, and kill this process at step `kill_at`, counted from 1 (0: never). Return the names of the steps."""
     names: list[str] = []
 
     def count_step(name: str) -> None:
@@ -161,7 +168,7 @@ def _restore_until(kill_at: int, restore: Callable[[], None]) -> list[str]:
 
 
 def _in_child(work: Callable[[], Any]) -> bool:
-    """Run `work` in a child process. Returns True if it was killed."""
+    """Run `work` in a child process. Return True if the process was killed."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -177,7 +184,7 @@ def _in_child(work: Callable[[], Any]) -> bool:
 
 
 def _result_in_child(config: Config, read: Callable[[], Any]) -> Any:
-    """Return the result of `read` in a child process."""
+    """Call `read` in a child process and return its result."""
     result = config.vault.key_file.with_name("result")
     _in_child(lambda: result.write_text(json.dumps(read())))
     return json.loads(result.read_text())

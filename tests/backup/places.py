@@ -1,4 +1,4 @@
-"""Stores to back up and restore. These functions fill and read them outside Trio."""
+"""Functions that fill and read the stores to back up and restore. Call them outside Trio."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def config_of(folder: Path, store: StoreConfig | None = None) -> Config:
-    """Return the configuration of a service with its key in the folder, and its store too unless one is given."""
+    """Return the configuration of a service with its key in `folder`. Without `store`, the store is there as well."""
     folder.mkdir(exist_ok=True)
     return Config(store=store or sqlite_config(folder), vault=VaultConfig(key_file=folder / "vault.key"))
 
@@ -40,7 +40,7 @@ def done(config: Config, tx: Tx[T]) -> T:
 
 
 def fill(config: Config) -> Rows:
-    """Add a user with rows in every table and tokens that the key opens. Returns all rows."""
+    """Add a user with rows in every table and tokens that the key opens. Return all rows."""
     vault = open_vault(config.vault, {})
 
     def filled() -> Tx[None]:
@@ -49,7 +49,7 @@ def fill(config: Config) -> Rows:
         for row in (yield sql("select id from accounts")):
             yield sql("update accounts set sealed_token = $2 where id = $1", row["id"], vault.seal("cfat_x", row["id"]))
         yield sql("insert into departures (user_id, email, access_digest, began_at) select id, 'x', 'y', 1 from users")
-        # An id that was used and must not be used again.
+        # The id of this deleted user must not be used again.
         yield sql(
             "insert into users (email, password_hash, email_confirmed, plan, created_at)"
             " values ('gone@example.com', 'h', 0, 'free', 1)"
@@ -66,7 +66,7 @@ def rows_of(config: Config) -> Rows:
 
 
 def add_user(config: Config, email: str) -> int:
-    """Add a user and return the id."""
+    """Add a user and return the user's id."""
 
     def added() -> Tx[int]:
         rows = yield sql(
@@ -80,7 +80,7 @@ def add_user(config: Config, email: str) -> int:
 
 
 def emails_of(config: Config) -> set[str]:
-    """Return the addresses of all users."""
+    """Return the e-mail addresses of all users."""
 
     def read() -> Tx[set[str]]:
         return {row["email"] for row in (yield sql("select email from users"))}

@@ -1,4 +1,4 @@
-"""The backup file is complete or missing. Invalid backups are rejected with a reason and change nothing."""
+"""A backup file is either complete or missing. Invalid backups are rejected with a reason and change nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.clock import START_MS
 
 @pytest.fixture
 def good(tmp_path, expected_leaks):
-    """Return the path of a backup with tokens and their key."""
+    """The path of a backup with tokens and their key."""
     expected_leaks.allow("vault key")
     config = config_of(tmp_path / "source")
     fill(config)
@@ -68,7 +68,7 @@ def with_manifest(found, **changes):
 
 
 def with_store(parts, *statements):
-    """Return the parts with a store that these statements changed, and a matching manifest."""
+    """Return the parts of a backup after these statements have changed its store. The manifest matches the store."""
     changed = sqlite3.connect(":memory:")
     changed.deserialize(parts["store.db"])
     for statement in statements:
@@ -230,7 +230,7 @@ def test_existing_file_is_kept_and_files_of_a_killed_backup_are_removed(tmp_path
 
 @pytest.mark.rule("X17")
 def test_only_a_backup_is_overwritten(tmp_path):
-    """FILE is easily mistaken for the source of the backup. That must not destroy the store."""
+    """Operators may mistake FILE for the source of the backup. This must not destroy the store."""
     config = config_of(tmp_path / "var")
     fill(config)
     key, rows = config.vault.key_file.read_bytes(), rows_of(config)
@@ -292,7 +292,7 @@ def test_commands_print_their_results(tmp_path):
 
 
 def piped(folder, raw, *arguments, **settings):
-    """Run a command with these bytes on a pipe as standard input."""
+    """Run a command with a pipe that contains these bytes as its standard input."""
     command = [sys.executable, "-m", "svc", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environment() | settings, input=raw, capture_output=True, timeout=60, check=False
@@ -323,7 +323,7 @@ def test_backup_is_verified_and_restored_from_a_pipe(tmp_path):
 
 @pytest.mark.rule("X17")
 def test_backup_from_a_pipe_reports_a_full_disk_and_leaves_no_files(tmp_path):
-    """A limit on the file size simulates a full disk."""
+    """A file size limit simulates the full disk."""
     config = config_of(tmp_path / "var")
     add_user(config, "one@example.com")
     raw = svc(tmp_path, "backup", "-").stdout

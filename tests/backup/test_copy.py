@@ -1,4 +1,4 @@
-"""`svc store copy` copies a store with every row, within or between the engines."""
+"""`svc store copy` copies every row of a store, to the same or the other database engine."""
 
 from __future__ import annotations
 

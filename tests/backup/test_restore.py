@@ -1,4 +1,4 @@
-"""A backup is restored completely on either engine, over any earlier store and after any interruption."""
+"""A backup is restored completely on either engine, over any existing store, and after any interruption."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from svc.config import Config
     from svc.store.tx import Tx
 
-# Writes to the store in the folder and ends without closing it, so the new rows are only in SQLite's log.
+# A program that writes to the store and ends without closing it, so that the new rows are only in SQLite's log.
 DIE_WITHOUT_CLOSING = """
 import os, sys
 from pathlib import Path
@@ -47,7 +47,7 @@ os._exit(0)
 
 
 def die_without_closing(folder: Path) -> None:
-    """Leave a store with commits that are only in its log."""
+    """Add rows to the store in `folder` that are only in SQLite's log."""
     assert trio.run(run_program, ["-c", DIE_WITHOUT_CLOSING, str(folder)]).returncode == 0
     assert (folder / "svc.db-wal").stat().st_size > 0
 
@@ -79,7 +79,7 @@ def test_restore_brings_back_every_row_on_either_engine(source, target, tmp_path
     assert open_vault(target.vault, {account["id"]: account["sealed_token"]}).opens(
         account["sealed_token"], account["id"]
     )
-    # Ids of deleted users are not reused.
+    # The ids of deleted users are not reused.
     assert add_user(target, "next@example.com") == add_user(source, "next@example.com")
 
 
@@ -137,12 +137,12 @@ def test_remaining_log_is_not_applied_to_the_restored_store(tmp_path):
     _, aside = run.restore(config, tmp_path / "backup.tar", START_MS, replace=True)
     assert emails_of(config) == {"old@example.com"}
     assert aside is not None
-    with closing(sqlite3.connect(aside)) as kept:  # its log went with it
+    with closing(sqlite3.connect(aside)) as kept:  # its log was moved with it
         assert kept.execute("select count(*) from users where email like 'late%'").fetchone() == (200,)
 
 
 def killed_restores(folder, *arguments):
-    """Return the results of `tests.backup.mortal` for a restore over a store with rows, some only in its log."""
+    """Return the results of `tests.backup.mortal`. The old store has rows, some of them only in SQLite's log."""
     old = config_of(folder / "old")
     fill(old)
     add_user(old, "old@example.com")
@@ -159,7 +159,7 @@ def killed_restores(folder, *arguments):
     for one in runs:
         assert one["killed"], one
         assert one["after"] == "new", one
-        assert one["aside"][0] == "old", one  # the first store that was moved aside
+        assert one["aside"][0] == "old", one  # the store that was moved aside first
         assert set(one["aside"]) <= {"old", "new"}, one
         assert one["left"] == [], one
     return runs
@@ -183,7 +183,7 @@ def test_restore_killed_at_any_step_leaves_the_old_or_the_new_store_in_postgres(
 
 
 def locked(text: str) -> Tx[bool | None]:
-    """Return True if a lock that meets this condition is held, otherwise None, for `eventually`."""
+    """Return True if a lock that meets this SQL condition is held, otherwise None. For use with `eventually`."""
     [row] = yield sql(
         "select count(*) as n from pg_locks where granted and "
         "database = (select oid from pg_database where datname = current_database()) and " + text
@@ -227,7 +227,7 @@ def test_restore_and_service_time_out_behind_a_hanging_restore(postgres_url, tmp
 
 
 async def within(scope: trio.CancelScope, call: Callable[..., Awaitable[object]], *arguments: object) -> None:
-    """Await the call in a cancel scope."""
+    """Await `call(*arguments)` in the cancel scope."""
     with scope:
         await call(*arguments)
 

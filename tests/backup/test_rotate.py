@@ -1,4 +1,4 @@
-"""`svc vault rotate` seals all tokens with a new key while a service runs, and drops old keys that are not needed."""
+"""`svc vault rotate` seals all tokens with a new key while a service is running, and drops unused old keys."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_concurrent_key_rotations_run_in_turn_and_keep_the_keys_in_use(tmp_path)
 
 
 def waiting_for_locks() -> set[int]:
-    """Return the ids of the processes that wait for a file lock."""
+    """Return the ids of the processes that are waiting for a file lock."""
     lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
     return {int(fields[5]) for fields in lines if fields[1] == "->"}
 
@@ -58,7 +58,7 @@ def test_rotation_seals_tokens_with_the_new_key_and_drops_the_old_key(tmp_path):
     fill(config)
     [(account_id, before)] = sealed(config).items()
     [old] = read_keys(config.vault.key_file)
-    service = open_vault(config.vault, {})  # of a running service
+    service = open_vault(config.vault, {})  # the vault of a running service
 
     answer = svc(tmp_path, "vault", "rotate")
     assert (answer.returncode, b"Re-encrypted 1 token " in answer.stdout) == (0, True), answer.stderr
@@ -69,7 +69,7 @@ def test_rotation_seals_tokens_with_the_new_key_and_drops_the_old_key(tmp_path):
     assert service.open(box, account_id) == "cfat_x"
     assert service.open(before, account_id) == "cfat_x"
 
-    # A token that was sealed with the old key after the rotation; below, a token whose key is lost.
+    # A token that was sealed with the old key after the rotation. The second part uses a token with a lost key.
     done(config, put(account_id, Vault([old]).seal("cfat_y", account_id)))
 
     async def refused() -> None:

@@ -1,7 +1,7 @@
-"""A backup under load, random changes, and a restore: workers match the store, and no daily totals are lost.
+"""After a backup under load, random changes and a restore, workers match the store and no daily totals are lost.
 
-The service and its commands run as processes and the workers in their runtime. The test counts each visit itself to
-check the totals.
+The service and its commands run as processes, and the workers run in Cloudflare's runtime. The test counts each visit
+itself, to check the totals.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Shop:
         await self.service.account_in(self.account_id, "ready")
 
     async def visits(self, at, number, *, pushed=False):
-        """Send `number` visits in the hour of `at` (epoch ms), then run the crons that close it, or also push it."""
+        """Send `number` visits in the hour of `at` (epoch ms), and close that hour. If `pushed` is set, push it."""
         await self.emulator.clock((at - self.real) / 1000)
         await self.emulator.new_isolates()
         for _ in range(number):
@@ -105,13 +105,13 @@ class Shop:
 
 
 async def command(folder, settings, *arguments):
-    """Run a command of the operator, with or without a running service."""
+    """Run an operator's command, with or without a running service."""
     done = await run_program(["-m", "svc", *arguments], environ=environment(folder, settings))
     assert done.returncode == 0, done.stderr.decode()
 
 
 async def worker_config(shop, database_id):
-    """Return the configuration in the worker's database, by key."""
+    """Return the configuration in the worker's database as values by key."""
     _, token = await shop.emulator.create_token(shop.customer.account_id, rights=["D1 Write"], expires_in_s=None)
     path = f"{shop.emulator.api}/accounts/{shop.customer.account_id}/d1/database/{database_id}/query"
     async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
@@ -146,7 +146,7 @@ async def test_workers_match_the_store_after_a_restore_and_no_totals_are_lost(tm
             await shop.begin()
             for hour, pushed in ((3, False), (23, True), (24 + 9, True)):
                 await shop.visits((today - 4) * DAY_MS + hour * HOUR_MS, 12, pushed=pushed)
-            # Back up under load. The backup has everything that was committed before it began.
+            # Back up under load. The backup contains everything that was committed before it began.
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(command, folder, settings, "backup", file)
                 for _ in range(6):
@@ -201,7 +201,7 @@ async def test_workers_match_the_store_after_a_restore_and_no_totals_are_lost(tm
             [active] = [one for one in held["versions"] if one["id"] == held["active_version_id"]]
             assert {one["name"]: one.get("text") for one in active["bindings"]}["INSTALL"] == install_id
 
-            # The totals of each day of each target in the store equal the visits.
+            # In the store, each target's total for each day equals its visits.
             known = {target for (target,) in await store.read(rows("select id from links union select id from sites"))}
             assert shop.site["id"] in known
             counted = 0
@@ -219,7 +219,7 @@ async def test_workers_match_the_store_after_a_restore_and_no_totals_are_lost(tm
                 counted += sum(counts[0] + counts[1] for counts in stored.values())
             assert counted > 40
 
-            # New links reach the worker, even with a code that was lost in the restore, and visits are counted.
+            # New links reach the worker, even if they use a code that was lost in the restore. Visits are counted.
             shop.site = (await service.call("GET", f"/v1/sites/{shop.site['id']}"))["site"]
             found = (await service.call("GET", f"/v1/links?account_id={shop.account_id}&limit=100"))["links"]
             shop.links = {one["code"]: one for one in found}

@@ -1,4 +1,4 @@
-"""Tests of the operator's commands: output, effects and exit status."""
+"""Tests of the operator's commands: output, effects, and exit status."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def make_store(folder: Path) -> None:
 
 
 def make_account(folder: Path, *, site: str | None = None) -> str:
-    """Add an account to the store of the folder, and a site if its host is given. Return the account's id."""
+    """Add an account to the folder's store, and a site with the host `site` if given. Return the account's id."""
 
     async def make() -> str:
         async with open_store(store_of(folder)) as store:
@@ -74,7 +74,7 @@ def user_of(folder: Path, email: str) -> tuple[User, str] | None:
 
 
 def seal_a_token(folder: Path) -> None:
-    """Create an account whose token is sealed with the key file of the folder."""
+    """Create an account with a token that is sealed with the folder's key file."""
 
     async def connect() -> None:
         async with open_store(store_of(folder)) as store:
@@ -99,7 +99,7 @@ def test_version(tmp_path):
 
 
 def test_health_uses_configured_address_and_imports_little(tmp_path):
-    """Supervisors run it twice a minute, so it must not import large packages."""
+    """Supervisors run `svc health` twice a minute, so it must not import large packages."""
     with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts no connections
         bind = f"127.0.0.1:{silent.getsockname()[1]}"
         (tmp_path / "config.toml").write_text(f'[http]\nbind = "{bind}"\n')
@@ -150,7 +150,7 @@ def test_check_passes_and_creates_no_files(tmp_path):
 
 
 def test_commands_for_existing_store_do_not_create_one(tmp_path):
-    """A mistyped URL must be an error."""
+    """A mistyped store URL must be an error."""
     plan = ["user", "plan", "a@b.example", "api"]
     for arguments in (["store", "recovered"], ["vault", "rotate"], ["rollout", "status"], plan):
         answer = svc(tmp_path, *arguments)
@@ -160,10 +160,10 @@ def test_commands_for_existing_store_do_not_create_one(tmp_path):
 
 
 def test_check_detects_full_disk(tmp_path):
-    """A limit on the file size has the same effect on SQLite as a full disk: the log cannot grow."""
+    """A file size limit has the same effect on SQLite as a full disk: the log cannot grow."""
     path = store_of(tmp_path).path
     make_store(tmp_path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as held:  # keeps the log file
+    with closing(sqlite3.connect(path, isolation_level=None)) as held:  # an open connection keeps the log file
         held.execute("update serving set looks = 1")
         limit = path.with_name("svc.db-wal").stat().st_size
         program = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
@@ -203,7 +203,7 @@ def test_check_reports_rollout_progress_and_how_to_resume(tmp_path):
 
 
 def create_rollout(folder: Path, state: str) -> None:
-    """Create a rollout, and an account with an older worker."""
+    """Create a rollout in this state, and an account with an older worker."""
 
     def made() -> Tx[None]:
         rollout = yield from rollouts.begin(load_bundle().sha256, 1)
@@ -281,7 +281,7 @@ def test_rollout_status_halt_and_resume(tmp_path, monkeypatch, capsys):
     assert run("resume") == (0, "resumed; the running service continues at its next poll\n")
     text = run("status")[1]
     assert "state   running" in text
-    assert "self_check_timeout" not in text  # the update is to be retried
+    assert "self_check_timeout" not in text  # because the update will be retried
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_check_reports_who_can_read_metrics(bind, text):
 @pytest.mark.rule("X14")
 @pytest.mark.parametrize("host", ["0.0.0.0", "0", "[::]", "[0::0]", "[::ffff:0:0]"])
 def test_check_warns_if_metrics_bind_to_all_addresses(host):
-    """This is usual in containers, where the published port decides who has access."""
+    """This is common in containers, where access depends on which port is published."""
     found = check._metrics(Config(metrics=MetricsConfig(bind=f"{host}:9090")))
     assert found.verdict == "warn"
     assert (
@@ -474,7 +474,7 @@ def test_imported_file_cannot_control_terminal(tmp_path):
 
 @pytest.mark.rule("X2", "X4")
 def test_import_into_locked_store_reports_progress(tmp_path):
-    """For example, a backup may lock the store. The command waits five seconds for it."""
+    """For example, a backup may lock the store. The command waits up to five seconds for the lock."""
     account_id = make_account(tmp_path, site="shop.example.com")
     (tmp_path / "totals.csv").write_text("day,views\n2020-01-01,12\n")
     (tmp_path / "links.csv").write_text("code,url\nabc,https://a.example/\n")
@@ -504,7 +504,7 @@ async def all_answers(folder: Path, commands: list[tuple[str, ...]]) -> list[sub
 
 def test_interrupted_command_prints_message(tmp_path):
     os.mkfifo(tmp_path / "links.csv")
-    # Processes that a shell starts in the background ignore the signal, and their children inherit that.
+    # Processes that a shell starts in the background ignore the signal, and their children inherit this setting.
     command = ["env", "--default-signal=INT", sys.executable, "-m", "svc"]
     command += ["import", "links", "links.csv", "--user", "ann@example.com"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,4 +1,4 @@
-"""Tests of `svc init`, run as a process, and of the first start."""
+"""Tests of `svc init`, which runs as a process, and of the first start."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_init_yes_writes_options_and_defaults_and_overwrites_nothing(tmp_path):
     assert (config.edge, config.limits, config.timing) == (Config().edge, Config().limits, Config().timing)
     assert (data / "svc.db").exists()  # `svc init` has opened the store
     assert not (data / "vault.key").exists()
-    # Commented settings have their defaults, so removing the # results in a valid configuration.
+    # Commented-out settings show their defaults, so removing the # results in a valid configuration.
     uncommented = re.sub(r"^#(\w+ = )", r"\1", path.read_text(), flags=re.MULTILINE)
     assert Config.model_validate(tomllib.loads(uncommented)).edge == Config().edge
 
@@ -120,7 +120,7 @@ def test_init_repeats_question_after_invalid_answer_and_result_can_send_email(tm
     assert config.http.trusted_proxies == ("10.0.0.0/8", "::1")
     assert config.mail.sender == "mail@example.com"
     assert config.mail.smtp_url.get_secret_value().endswith(f"@127.0.0.1:{server.port}")
-    assert mode(path) == 0o640  # the group could read the previous file
+    assert mode(path) == 0o640  # the file keeps its mode, which lets the group read it
 
 
 def another(value):
@@ -131,7 +131,7 @@ def another(value):
 
 
 def every_setting_changed(data: Path) -> dict[str, dict[str, Any]]:
-    """Return a configuration in which no setting has its default, with paths in different folders."""
+    """Return a configuration without any default values. The paths are in different folders."""
     changed = {
         section: {name: value if isinstance(value, str) else another(value) for name, value in settings.items()}
         for section, settings in tomllib.loads((ROOT / "config.toml").read_text()).items()
@@ -174,14 +174,14 @@ def test_init_changes_only_answered_settings(tmp_path):
     answer = svc(tmp_path, "init", "--yes", "--replace", "--unchecked", *options)
     assert answer.returncode == 0, answer.stderr
     before["http"] |= {"base_url": "https://new.example.com", "trusted_proxies": []}
-    # Paths in the data folder move with it. The key file is in another folder.
+    # Paths in the data folder move with that folder. The key file is in another folder.
     before["store"] |= {"url": f"sqlite:///{new}/kept.db", "copies": f"{new}/copies"}
     before["mail"] |= {"transport": "file", "smtp_url": "", "folder": f"{new}/letters"}
     assert tomllib.loads(path.read_text()) == before
 
 
 def test_init_keeps_paths_of_packaged_configuration(tmp_path):
-    """Settings without a question, such as the folder for copies of the store, are kept."""
+    """`svc init` keeps settings that it does not ask for, such as the folder for copies of the store."""
     text = (ROOT / "packaging/debian/config.toml").read_text().replace("/var/lib/svc", f"{tmp_path}/data")
     path = tmp_path / "config.toml"
     path.write_text(text)
@@ -228,7 +228,7 @@ def test_configuration_written_by_root_belongs_to_owner_of_data(tmp_path):
 
 
 async def log_of_a_start(folder: Path, **settings: str) -> list[dict[str, Any]]:
-    """Return the log of a service that is stopped as soon as it is ready."""
+    """Start a service, stop it as soon as it is ready, and return its log."""
     with tempfile.TemporaryFile() as log:
         process = await open_program(
             ["-m", "svc", "serve"], environ=environment(folder, settings), stderr=log.fileno(), folder=folder
@@ -243,7 +243,7 @@ async def log_of_a_start(folder: Path, **settings: str) -> list[dict[str, Any]]:
 
 
 async def test_first_start_logs_welcome_until_user_exists(tmp_path):
-    """Without a terminal, the welcome is logged, and only at the first start."""
+    """Without a terminal, the welcome message is logged, and only until a user exists."""
     store = {"SVC_STORE_URL": f"sqlite:///{tmp_path}/svc.db"}
     log = await log_of_a_start(tmp_path, SVC_MAIL_FOLDER="mail", **store)
     first = [line["message"] for line in log if line["logger"] == "svc.commands.serving"]

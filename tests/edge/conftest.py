@@ -26,7 +26,7 @@ Calls = list[tuple[str, str]]
 
 @pytest.fixture
 def edge_config(emulator: Emulator) -> EdgeConfig:
-    """The default settings with the emulator's URL."""
+    """The default settings, with the emulator's URL."""
     return EdgeConfig(api_base_url=emulator.api, timeout_s=5, concurrency=4, retries=3)
 
 
@@ -57,13 +57,13 @@ def zone_name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def bootstrap(edge: Edge, customer: Customer) -> Access:
-    """API access with a bootstrap token."""
+    """API access with the customer's bootstrap token."""
     return edge.access(customer.account_id, customer.bootstrap_token)
 
 
 @pytest.fixture
 async def working_token(emulator: Emulator, customer: Customer) -> str:
-    """A token with the working token's permissions."""
+    """The value of a token with the permissions of a working token."""
     rights = [right.name for right in WORKING_PERMISSIONS]
     _, value = await emulator.create_token(customer.account_id, rights=rights)
     return value
@@ -77,7 +77,7 @@ def access(edge: Edge, customer: Customer, working_token: str) -> Access:
 
 @pytest.fixture
 def calls(emulator: Emulator) -> Callable[[], object]:
-    """A function that returns the API calls received since the test began: `await calls()`."""
+    """An async function that returns the API calls received since the test began."""
 
     async def received_calls() -> Calls:
         return [(call["method"], call["path"]) for call in await emulator.requests()]

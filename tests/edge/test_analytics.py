@@ -1,4 +1,4 @@
-"""Reading an account's usage from Cloudflare's analytics."""
+"""Tests of reading an account's usage from Cloudflare's analytics."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def interval(estimate: Any, lower: Any = None, upper: Any = None) -> Any:
 
 
 async def set_response(emulator: Emulator, **lists: Any) -> None:
-    """Let the emulator respond to analytics queries with these lists."""
+    """Make the emulator respond to analytics queries with these lists."""
     await emulator.clear_faults()
     body = json.dumps({"data": {"viewer": {"accounts": [lists]}}, "errors": None})
     await emulator.fault("html", "/graphql", status=200, body=body, times=None)

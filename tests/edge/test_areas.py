@@ -1,4 +1,4 @@
-"""The functions for tokens, zones, workers, databases and routes, against the emulator."""
+"""Tests of the functions for tokens, zones, workers, databases and routes against the emulator."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ async def test_created_token_has_exactly_the_requested_permissions(
     assert await zones.account_name(access) == "Customer"
     assert (await zones.records_of(access, customer.zones[zone], zone)).proxied
     assert await routes.list_routes(access, customer.zones[zone]) == []
-    with pytest.raises(EdgeRefused) as caught:  # no further permissions
+    with pytest.raises(EdgeRefused) as caught:  # it has no other permissions
         await tokens.list_all(access)
     assert caught.value.code == "permission_error"
 
 
 @pytest.mark.rule("A4")
 def test_missing_permission_group_is_reported() -> None:
-    # Some names exist twice, with different scopes.
+    # Some permission names exist twice, with different scopes.
     elsewhere = [tokens.PermissionGroup("x", "DNS Read", (ACCOUNT,))]
     groups = [group for group in GROUPS if group.name not in ("D1 Write", "DNS Read")] + elsewhere
     with pytest.raises(ServiceError) as caught:
@@ -136,7 +136,7 @@ async def test_host_belongs_to_its_closest_active_zone_else_its_closest_zone(
     assert await zone_id_of(f"shop.eu.{zone}") == customer.zones[zone]
     await emulator.set_zone(customer.account_id, zone, status="pending")
     assert await zone_id_of(f"a.b.{zone}") == customer.zones[zone]
-    assert await zone_id_of(f"shop.eu.{zone}") == closer  # no zone is active, so the closest one
+    assert await zone_id_of(f"shop.eu.{zone}") == closer  # no zone is active, so the closest one is used
     assert not (await zones.zone_by_id(access, closer)).is_active
 
 
@@ -167,7 +167,7 @@ async def test_own_records_take_precedence_over_the_closest_wildcard(
 ) -> None:
     zone_id = await emulator.set_zone(customer.account_id, zone, dns=records)
     assert (await zones.records_of(access, zone_id, f"{host}{zone}")).proxied is proxied
-    # For many hosts the zone's records are listed, with the same result.
+    # For many hosts, the function lists the zone's records instead. The result is the same.
     many = {f"{host}{zone}", *(f"{other}.{zone}" for other in ("a.b", "c", "go", "www"))}
     assert await zones.records_of_all(access, zone_id, many) == {
         name: await zones.records_of(access, zone_id, name) for name in many
@@ -181,7 +181,7 @@ async def test_script_has_tags_and_a_stable_etag(access: Access) -> None:
     assert uploaded.etag
     assert uploaded.tags == ("svc-account:acc_1",)
     await upload(access)
-    assert await workers.get_script(access, "svc-edge") == uploaded  # same code, same etag
+    assert await workers.get_script(access, "svc-edge") == uploaded  # the same code has the same etag
     await workers.disable_subdomain(access, "svc-edge")
     await workers.set_schedules(access, "svc-edge", ["* * * * *"])
     assert await schedules(access) == ["* * * * *"]
@@ -258,12 +258,12 @@ async def test_worker_not_found_after_upload_is_retried(access: Access, emulator
     await finish_install(access)
     assert await schedules(access) == ["* * * * *"]
     await emulator.fault("refuse", f"*/scripts/svc-edge/{call}", status=404, code=10007, times=None)
-    with pytest.raises(EdgeUnavailable):  # not a refusal, so an install can continue later
+    with pytest.raises(EdgeUnavailable):  # not EdgeRefused, so an install can continue later
         await finish_install(access)
 
 
 async def finish_install(access: Access) -> None:
-    """Run the steps of an install after the upload."""
+    """Run the install steps that follow the upload."""
     await workers.set_schedules(access, "svc-edge", ["* * * * *"])
     await workers.disable_subdomain(access, "svc-edge")
 
@@ -337,7 +337,7 @@ async def test_daily_limit_is_reported_and_not_retried(access: Access, emulator:
         await d1.query(access, database.id, [insert])
     assert caught.value.rows == "write"
     refused = [call for call in await emulator.requests() if call["status"] == 400]
-    assert len(refused) == 1  # not repeated
+    assert len(refused) == 1  # the call was not repeated
 
 
 @pytest.mark.rule("S3")

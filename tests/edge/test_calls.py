@@ -1,4 +1,4 @@
-"""Retries and errors of API calls under injected faults."""
+"""Tests of retries and errors of API calls with injected faults."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_deletion_without_response_is_retried(access: Access, emulator: Em
     database = await d1.create(access, "svc-edge")
     await emulator.forget_requests()
     await emulator.fault("drop_after", f"{access.account_path}/d1/*", method="DELETE")
-    assert await d1.delete(access, database.id) is False  # the retry did not find it
+    assert await d1.delete(access, database.id) is False  # the retry did not find the database
     assert len(await calls()) == 2
     assert await d1.get(access, database.id) is None
 
@@ -181,7 +181,7 @@ async def test_refused_connection_is_unavailable(unused_port: int) -> None:
 
 @pytest.fixture
 def unused_port() -> Iterator[int]:
-    """A local port that refuses connections and is reserved for the test."""
+    """A local port that is reserved for the test and refuses connections."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]

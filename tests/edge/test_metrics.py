@@ -1,4 +1,4 @@
-"""Metrics of API calls: the number of calls matches the emulator's, each with its outcome."""
+"""Metrics of API calls: the number of calls per outcome matches the emulator's count."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_calls_held_back_are_counted_separately(emulator: Emulator, custom
         await zones.account_name(access)
         with pytest.raises(EdgeUnavailable):
             await zones.account_name(access)
-        edge._shares.ask(Turn("another", None))  # occupies the only slot
+        edge._shares.ask(Turn("another", None))  # this occupies the only slot
         other = edge.access(customer.account_id, customer.bootstrap_token + "x")
         with pytest.raises(EdgeUnavailable):
             await zones.account_name(other)

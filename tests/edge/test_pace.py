@@ -36,7 +36,7 @@ async def test_token_limit_is_never_exceeded_and_user_requests_have_a_reserve(
             refused.append(error)
 
     async def call_repeatedly(access: Access, number: int) -> int:
-        """Make `number` calls, and return how many were sent."""
+        """Make `number` calls, and return the number of calls that were sent."""
         await emulator.forget_requests()
         refused.clear()
         async with trio.open_nursery() as nursery:
@@ -52,7 +52,7 @@ async def test_token_limit_is_never_exceeded_and_user_requests_have_a_reserve(
         duties = edge.access(customer.account_id, working_token)
         assert await call_repeatedly(duties, 2 * CALLS) == CALLS - KEPT
         assert await call_repeatedly(duties.awaited(), 2 * CALLS) == KEPT
-        # Another token has a separate limit.
+        # Each token has a separate limit.
         own = edge.access(customer.account_id, customer.bootstrap_token)
         assert await zones.account_name(own) == "Customer"
 
@@ -90,6 +90,6 @@ async def test_calls_per_second_are_limited_across_users(
             for user_id in range(CALLS):
                 access = edge.access(customer.account_id, working_token, user_id)
                 nursery.start_soon(workers.get_script, access, "svc-edge")
-    # Holds even after a delay on this machine, because there is no catching up.
+    # This holds even after a delay on this machine, because the client does not catch up.
     assert len(sent_at) == CALLS
     assert all(later - before >= 9 / PER_SECOND - 0.001 for before, later in zip(sent_at, sent_at[10:], strict=False))

@@ -1,4 +1,4 @@
-"""Malformed and unusual responses, which a local server sends byte for byte."""
+"""Tests with malformed and unusual responses, which a local server sends byte for byte."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HUGE = b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n"
 
 
 def answer(result: object, *, headers: str = "", status: str = "200 OK", **info: int) -> bytes:
-    """Return an HTTP response with the API's envelope."""
+    """Return an HTTP response with this result in the API's envelope."""
     body = json.dumps({"success": True, "errors": [], "messages": [], "result": result, "result_info": info or None})
     return f"HTTP/1.1 {status}\r\n{headers}content-length: {len(body)}\r\n\r\n{body}".encode()
 
@@ -33,7 +33,7 @@ def answer(result: object, *, headers: str = "", status: str = "200 OK", **info:
 async def open_scripted_server(
     answers: list[bytes], *, retries: int = 3, timeout_s: float = 5
 ) -> AsyncIterator[tuple[Access, list[str]]]:
-    """Start a server with these responses, one per connection; yield an Access and the requests received."""
+    """Start a server that sends these responses, one per connection. Yield an Access and the received requests."""
     requests: list[str] = []
 
     async def serve(stream: trio.SocketStream) -> None:
@@ -115,13 +115,13 @@ async def test_id_with_path_characters_is_rejected() -> None:
 
 
 def page(number: int, names: str, total: int) -> bytes:
-    """Return a page of zones with one-letter names."""
+    """Return a response with a page of zones that have one-letter names."""
     found = [{"id": name, "name": name, "status": "active"} for name in names]
     return answer(found, page=number, total_count=total, per_page=2, count=len(found))
 
 
 async def test_list_that_changes_between_pages_is_read_again() -> None:
-    first_pass = [page(1, "ab", 4), page(2, "bc", 4)]  # an added zone shifts the list: b appears twice, d not at all
+    first_pass = [page(1, "ab", 4), page(2, "bc", 4)]  # an added zone shifts the list: b appears twice, d is missing
     second_pass = [page(1, "ba", 4), page(2, "cd", 4)]
     async with open_scripted_server([*first_pass, *second_pass]) as (access, _):
         listed, _ = await zones.list_zones(access)
@@ -165,7 +165,7 @@ async def test_missing_fields_of_other_scripts_and_databases_are_accepted() -> N
 
 
 def graph(data: object) -> bytes:
-    """Return an HTTP response of the analytics API."""
+    """Return an HTTP response of the analytics API with this data."""
     body = json.dumps({"data": data, "errors": None})
     return f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
 

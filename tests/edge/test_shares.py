@@ -1,4 +1,4 @@
-"""The limiter for concurrent calls: order, limits and release of slots."""
+"""Tests of the limiter for concurrent calls: order, limits, and the release of slots."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_account_gets_at_most_its_share() -> None:
     assert has_slot(many) == [True, True, False, False]
     others = queue_turns(shares, B, C, B)
     assert has_slot(others) == [True, True, False]
-    shares.leave(many[0])  # A has a free share again and has waited longest
+    shares.leave(many[0])  # A is below its share again, and its call has waited longest
     assert (has_slot(many[1:]), has_slot(others)) == ([True, True, False], [True, True, False])
     shares.leave(others[1])
     assert has_slot(others) == [True, True, True]

@@ -1,4 +1,4 @@
-"""A customer's API client, and the scripts that the tests upload."""
+"""A customer's API client, and the scripts that tests upload."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORKING_PERMISSIONS = [
     "Workers Routes Write", "Zone Read", "DNS Read",
 ]  # fmt: skip
 
-# Its response depends on the path. `/write` writes after its response, as the product's worker does.
+# The response depends on the path. `/write` writes to the database after it responds, as the product's worker does.
 PROBE = """
 let requests = 0;
 export default {
@@ -76,14 +76,14 @@ export default {
 
 
 class Api:
-    """The platform's API with one token."""
+    """A client for the platform's API that uses one token."""
 
     def __init__(self, client: httpx.AsyncClient, customer: Customer, value: str) -> None:
         self.client, self.customer, self.value = client, customer, value
         self.account = f"/accounts/{customer.account_id}"
 
     async def call(self, method: str, path: str, **more: Any) -> httpx.Response:
-        """Send one call. Paths are those of the documentation, after /client/v4."""
+        """Call the API and return the response. `path`: as in Cloudflare's documentation, without /client/v4."""
         headers = {"Authorization": f"Bearer {self.value}"}
         return await self.client.request(method, path, headers=headers, **more)
 
@@ -95,7 +95,7 @@ class Api:
         return response.json()["result"]
 
     async def refusal(self, method: str, path: str, **more: Any) -> tuple[int, int]:
-        """Return (HTTP status, code) of a call that must be rejected."""
+        """Return the HTTP status and the error code of a call that must be rejected."""
         response = await self.call(method, path, **more)
         body = response.json()
         assert body["success"] is False
@@ -103,7 +103,7 @@ class Api:
         return response.status_code, body["errors"][0]["code"]
 
     def form(self, code: str, bindings: list[dict[str, Any]] | None = None, **metadata: Any) -> Any:
-        """Return an upload's form."""
+        """Return the form fields for the upload of a script."""
         head = {"main_module": "probe.js", "compatibility_date": "2026-04-01", "bindings": bindings or []}
         return [
             ("metadata", (None, json.dumps(head | metadata), "application/json")),
@@ -116,7 +116,7 @@ class Api:
         return await self.result("PUT", path, files=self.form(code, bindings, **metadata))
 
     async def database(self, name: str = "counts") -> str:
-        """Create a database with the table that PROBE writes to and return its id."""
+        """Create a database with the table that PROBE writes to. Return the id of the database."""
         made = await self.result("POST", f"{self.account}/d1/database", json={"name": name})
         await self.query(made["uuid"], "create table hit (what text)")
         return str(made["uuid"])
@@ -134,7 +134,7 @@ class Api:
         return str(made["id"])
 
     async def probe(self, zone: str = "shop.example") -> str:
-        """Upload PROBE with a database, on all of the zone, and return the database's id."""
+        """Upload PROBE with a database and a route for the whole zone. Return the database's id."""
         database = await self.database()
         await self.upload("probe", bindings=[{"type": "d1", "name": "DB", "id": database}])
         await self.route(zone, f"*{zone}/*", "probe")

@@ -1,4 +1,4 @@
-"""A shared emulator process, a customer in it, and a client with the permissions of the working token."""
+"""Fixtures: a shared emulator process, a customer in it, and a client with the permissions of a working token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.emulated import Running
 
 
-# Settings that a test may change and that `fresh` does not reset, with the defaults of the emulator's command line.
+# Settings that tests may change but `fresh` does not reset. The values are the defaults of the command line.
 DEFAULTS: dict[str, float | str] = {
     "firewall": True, "ignores_fail_open": False, "slow_ms": 150, "cron_delay_s": 900, "cron_missed_one_in": 200,
 }  # fmt: skip
@@ -27,14 +27,14 @@ DEFAULTS: dict[str, float | str] = {
 
 @pytest.fixture(scope="session")
 def shared_emulator() -> Iterator[Running]:
-    """A lenient emulator for the tests of this folder. Caches, pages and its random state are not reset."""
+    """A lenient emulator for the tests in this folder. Caches, pages and its random state are never reset."""
     with emulator_process() as running:
         yield running
 
 
 @pytest.fixture
 async def emulator(shared_emulator: Running) -> AsyncIterator[Emulator]:
-    """A lenient emulator without accounts, faults and logs, at 12:10."""
+    """A lenient emulator whose clock is at 12:10. It has no accounts, faults or logs."""
     async with fresh(shared_emulator) as control:
         await control.set_failure_settings(**DEFAULTS)
         await control.begin_at_noon()
@@ -43,7 +43,7 @@ async def emulator(shared_emulator: Running) -> AsyncIterator[Emulator]:
 
 @pytest.fixture
 async def strict_emulator() -> AsyncIterator[Emulator]:
-    """An emulator whose workers can only reach what real ones can reach."""
+    """An emulator that gives workers access only to the hosts that real workers can reach."""
     async with open_emulator(**LENIENT) as running:
         yield running
 
@@ -63,6 +63,6 @@ async def client(emulator: Emulator) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def api(emulator: Emulator, customer: Customer, client: httpx.AsyncClient) -> Api:
-    """The customer's account with all permissions of the product's working token."""
+    """A client for the customer's account, with all permissions of the product's working token."""
     _, value = await emulator.create_token(customer.account_id, rights=WORKING_PERMISSIONS, expires_in_s=None)
     return Api(client, customer, value)

@@ -1,4 +1,4 @@
-"""API behaviour: pages, order, error codes, settings kept by an upload, statements, analytics."""
+"""Tests of the API: pages, order, error codes, settings that an upload keeps, SQL statements, and analytics."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_upload_keeps_secrets_and_drops_variables(emulator: Emulator, api:
     kept = {binding["name"]: binding for binding in (await settings_of(api, "probe"))["bindings"]}
     assert set(kept) == {"DB", "KEY", "NAME"}
     assert kept["DB"]["database_id"] == database
-    assert second["etag"] == first["etag"]  # the etag depends on the code only
+    assert second["etag"] == first["etag"]  # the etag depends only on the code
     assert second["tag"] == first["tag"]
     assert (await settings_of(api, "probe"))["tags"] == ["owner:svc"]
     path = f"{api.account}/workers/scripts/probe"

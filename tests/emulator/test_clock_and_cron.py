@@ -1,4 +1,4 @@
-"""The emulated clock, and crons fired by control."""
+"""Tests of the emulated clock, and of crons that are fired through the control API."""
 
 from __future__ import annotations
 

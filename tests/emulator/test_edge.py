@@ -1,4 +1,4 @@
-"""The edge: routing of requests to scripts, the requests that scripts see, and work after the response."""
+"""Tests of the edge: routing to scripts, the requests that scripts receive, and work after the response."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ async def test_script_sees_location_and_address_but_no_trace_of_the_emulator(emu
         headers = {"Host": "shop.example", "X-Emulator-Cf": "null", "CF-Connecting-IP": "6.6.6.6"}
         plain = (await visitor.get(emulator.edge + "/seen", headers=headers)).json()
     assert plain["cf"] == {}
-    assert plain["headers"]["cf-connecting-ip"] == "127.0.0.1"  # the visitor's value is overwritten
+    assert plain["headers"]["cf-connecting-ip"] == "127.0.0.1"  # the value that the visitor sent is overwritten
 
 
 async def test_settled_waits_for_the_work_after_the_response(emulator: Emulator, api: Api) -> None:
@@ -136,7 +136,7 @@ async def test_exception_is_error_1101_and_counted(emulator: Emulator, api: Api)
     usage = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]
     assert usage["scripts"]["probe"] == {"requests": 1, "errors": 1, "subrequests": 0}
 
-    async def printed() -> bool | None:  # by a different process than the responding one
+    async def printed() -> bool | None:  # by a different process than the one that responds
         return any("on purpose" in line for line in (await emulator.state())["logs"]) or None
 
     await eventually(printed)
@@ -218,4 +218,4 @@ async def test_uploads_interrupt_no_running_work(emulator: Emulator, api: Api) -
     assert row["n"] == sent > 0
     state = await emulator.state()
     usage = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]
-    assert usage["requests"] == sent  # each counted once, regardless of the process
+    assert usage["requests"] == sent  # each request is counted once, regardless of the process

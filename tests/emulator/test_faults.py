@@ -1,4 +1,4 @@
-"""Injected faults: on the API, on the workers' own fetches, on database bindings."""
+"""Tests of injected faults: in API calls, in the workers' own fetches, and in database bindings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that need a new emulator: empty caches, and the random numbers of a fresh start."""
+"""Tests that need a new emulator, because of empty caches or the initial state of its random numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
-    """A new lenient emulator at 12:10."""
+    """A new lenient emulator whose clock is at 12:10."""
     async with open_emulator(local_egress=True, **LENIENT) as running:
         await running.begin_at_noon()
         yield running
@@ -56,7 +56,7 @@ async def test_default_cache_belongs_to_the_zone_and_works_without_the_script(em
 
 async def test_order_of_a_list_changes_with_its_items(emulator: Emulator, api: Api) -> None:
     orders = set()
-    for number in range(24):  # each order is one of two, at random
+    for number in range(24):  # one of two orders is chosen at random
         await emulator.set_zone(api.customer.account_id, f"zone-{number}.example")
         listed = await api.result("GET", "/zones", params={"per_page": 50})
         orders.add(tuple(z["name"] for z in listed if z["name"] in ("shop.example", "zone-0.example")))

@@ -1,4 +1,4 @@
-"""Limits of the free plan that the platform enforces but the runtime alone does not."""
+"""Tests of free plan limits that the platform enforces, but the runtime alone does not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_rows_written_are_limited_by_day_on_binding_and_api(emulator: Emul
     assert (await refused_query(api, database, "insert into hit values ('x')")).startswith(WRITE_TEXT)
     assert await api.query(database, "select count(*) as n from hit") == [
         {"n": 1}
-    ]  # reads still work, nothing was written
+    ]  # reads still work, but nothing was written
     await emulator.clock(DAY_S)
     assert (await emulator.visit("shop.example", "/insert")).body == "ok"
 
@@ -59,7 +59,7 @@ async def test_rows_read_are_limited_by_day(emulator: Emulator, api: Api) -> Non
     await api.query(database, "insert into hit values ('x')")
     await emulator.set_usage(api.customer.account_id, rows_read=5_000_000)
     assert (await refused_query(api, database, "select * from hit")).startswith(READ_TEXT)
-    assert await api.query(database, "select 1 as one") == [{"one": 1}]  # reads no row
+    assert await api.query(database, "select 1 as one") == [{"one": 1}]  # this query reads no rows
 
 
 async def test_rejected_batch_changes_nothing(emulator: Emulator, api: Api) -> None:
@@ -75,7 +75,7 @@ async def test_invocation_is_limited_to_50_queries(emulator: Emulator, api: Api,
     await api.probe()
     answer = (await emulator.visit("shop.example", path)).body
     assert answer == f"{text}: Too many API requests by single worker invocation."
-    assert (await emulator.visit("shop.example", "/insert")).body == "ok"  # the count restarts with each invocation
+    assert (await emulator.visit("shop.example", "/insert")).body == "ok"  # each invocation has its own count
     script = (await emulator.state())["accounts"][api.customer.account_id]["scripts"]["probe"]
     assert script["max_d1_queries"] == 51
 
@@ -150,11 +150,11 @@ async def test_crons_are_limited_by_account(api: Api, emulator: Emulator) -> Non
     await api.result("PUT", one, json=crons[:3])
     assert await api.refusal("PUT", two, json=crons[:3]) == (400, 10072)
     await api.result("PUT", two, json=crons[:2])
-    await api.result("PUT", one, json=crons[:3])  # its own crons are not counted twice
+    await api.result("PUT", one, json=crons[:3])  # the script's current crons are not counted twice
     await api.result("PUT", one, json=[])
     assert len((await api.result("PUT", two, json=crons[:5]))["schedules"]) == 5
     await emulator.set_limits(api.customer.account_id, crons=4)
-    for fewer in (crons[:5], crons[:1], []):  # above its limit it cannot even remove some
+    for fewer in (crons[:5], crons[:1], []):  # an account over its limit cannot even remove cron triggers
         assert await api.refusal("PUT", two, json=fewer) == (400, 10072)
 
 

@@ -1,4 +1,4 @@
-"""--no-runtime: the platform stores uploads without executing them, for a thousand accounts."""
+"""Tests of `--no-runtime`: the platform stores uploads without running them, for a thousand accounts."""
 
 from __future__ import annotations
 

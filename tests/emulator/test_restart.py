@@ -1,4 +1,4 @@
-"""State that survives a restart, and start and end of the process."""
+"""Tests of the state that survives a restart, and of the start and end of the process."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ async def test_all_state_survives_a_restart(tmp_path: Path) -> None:
 
 
 def children_of(pid: int) -> set[int]:
-    """Return the ids of the processes that a process has started."""
+    """Return the ids of the process's child processes."""
     with open(f"/proc/{pid}/task/{pid}/children") as listed:  # noqa: PTH123 (not a file, but a view of the kernel)
         return {int(child) for child in listed.read().split()}
 
 
 def is_running(pid: int) -> bool:
-    """Return True if a process runs. A zombie does not."""
+    """Return True if the process is running. A zombie process is not running."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Tokens: permissions, validity, and the API's errors."""
+"""Tests of tokens: permissions, validity, and the API's errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 REFUSED = (403, 10000)
-# Errors for a missing permission, which differ by product.
+# Errors for a missing permission. They differ by product.
 LACKS = {"D1": (403, 7403), "Workers Routes": REFUSED, "Workers Scripts": REFUSED}
 
 
@@ -130,7 +130,7 @@ def whole(api: Api) -> dict[str, Any]:
 
 @pytest.fixture
 def bootstrap(api: Api) -> Api:
-    """The same account with the bootstrap token that the product asks its users for."""
+    """A client for the same account, with the bootstrap token that the product asks its users for."""
     return Api(api.client, api.customer, api.customer.bootstrap_token)
 
 
@@ -165,7 +165,7 @@ async def test_token_value_is_shown_once_and_can_be_rolled(bootstrap: Api) -> No
 
 
 async def granted(api: Api, resources: dict[str, Any]) -> Any:
-    """Request DNS Read and Zone Read, which the requesting token has, on these resources; return the outcome."""
+    """Request a token with DNS Read and Zone Read, which the caller has, on these resources. Return the outcome."""
     groups = await api.result("GET", f"{api.account}/tokens/permission_groups")
     ids = {group["name"]: {"id": group["id"]} for group in groups if group["name"] in ("Zone Read", "DNS Read")}
     assert {group["name"] for group in groups if group["is_selectable"]} >= {"Zone Read"}
@@ -220,7 +220,7 @@ async def test_new_token_is_rejected_at_first(emulator: Emulator, bootstrap: Api
 
 
 async def test_new_token_is_not_known_everywhere_at_first(emulator: Emulator, bootstrap: Api) -> None:
-    """Half of the locations know a token in the middle of its spread, so 60 calls meet both kinds."""
+    """Halfway through its propagation, half of the locations know a token. 60 calls reach locations of both kinds."""
     await emulator.set_failure_settings(token_spread_ms=HOUR_MS)
     rights = ["Account Settings Read"]
 

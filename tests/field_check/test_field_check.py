@@ -1,4 +1,4 @@
-"""Run `svc field-check` against the emulated platform, also killed at each step."""
+"""Tests that run `svc field-check` against the emulated platform. Some kill it at each step."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 ROUTES = "/zones/*/workers/routes"
 DATABASES = "*/d1/database"
-# The number of lines before the table, with a zone and without using up the day.
+# The number of output lines before the table, with a zone and without using up the day's quota.
 STEPS = 18
 # The steps at which the process is killed. `make test` uses a random sample.
 KILLED_AT = range(1, STEPS + 1) if EVERYTHING else sorted(random.Random(SEED).sample(range(1, STEPS + 1), 3))
 
 
 class Site:
-    """A customer with a zone, and a folder in which the command runs."""
+    """A customer with a zone, and a working folder for the command."""
 
     def __init__(self, emulator: Emulator, customer: Customer, zone: str, folder: Path) -> None:
         self.emulator, self.customer, self.zone, self.folder = emulator, customer, zone, folder
@@ -79,7 +79,7 @@ class Site:
         return status, lines
 
     async def is_empty(self, *own_tokens: str) -> bool:
-        """Return True if the platform has no resources except the user's tokens, and the folder is empty."""
+        """Return True if the platform has only the user's tokens and no other resources, and the folder is empty."""
         held = (await self.emulator.state())["accounts"][self.customer.account_id]
         remaining = [*held["scripts"], *held["databases"], *(r for z in held["zones"].values() for r in z["routes"])]
         tokens = held["tokens"].keys() - {self.customer.bootstrap_token_id, *own_tokens}
@@ -87,7 +87,7 @@ class Site:
 
 
 async def output(process: trio.Process | Fork, count: int | None = None) -> list[str]:
-    """Read all output lines of a process, or the first `count`."""
+    """Return all output lines of a process, or the first `count` lines."""
     assert process.stdout is not None
     text = b""
     while count is None or text.count(b"\n") < count:
@@ -99,7 +99,7 @@ async def output(process: trio.Process | Fork, count: int | None = None) -> list
 
 
 def rows(lines: list[str]) -> dict[str, tuple[str, str]]:
-    """Parse the table: by number, the mark, and the answer or the reason why the question was skipped."""
+    """Parse the table. Return by number the mark, and the answer or the reason why the question was skipped."""
     found = {}
     for line, after in itertools.pairwise(lines):
         for number in QUESTIONS:
@@ -117,7 +117,7 @@ async def site(emulator: Emulator, request: pytest.FixtureRequest, tmp_path: Pat
 
 @pytest.mark.rule("X8")
 async def test_all_answers_of_emulated_platform_fit_and_no_resources_remain(site):
-    await site.emulator.begin_at_noon()  # the day must not end during the test
+    await site.emulator.begin_at_noon()  # so that the day does not end during the test
     try:
         status, lines = await site.run("--use-up-the-day")
     finally:
@@ -268,7 +268,7 @@ async def test_next_run_removes_resources_after_kill_at_any_step(site, step):
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
 async def test_signal_stops_run_and_resources_are_removed(site, ends):
     async with site.started() as process:
-        await output(process, 11)  # the database was created
+        await output(process, 11)  # the database has been created by now
         process.send_signal(ends)
         rest = await output(process)
         assert await process.wait() == 1

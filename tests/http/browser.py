@@ -13,20 +13,20 @@ FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.
 
 @dataclass
 class Browser:
-    """Sends its stored cookies, and stores those that answers set."""
+    """A browser that sends its stored cookies and stores the cookies that responses set."""
 
     world: World
     cookies: dict[str, str] = field(default_factory=dict)
     agent: str = FIREFOX
 
     async def call(self, path: str, json: Any = None, *, cookies: dict[str, str] | None = None, **more: Any) -> Answer:
-        """POST `path` without storing the answer's cookies. `cookies`: send these instead of the stored ones."""
+        """POST `path` without storing the response's cookies. `cookies`: sent instead of the stored cookies."""
         sent = "; ".join(f"{name}={value}" for name, value in (self.cookies if cookies is None else cookies).items())
         headers = {"User-Agent": self.agent, **({"Cookie": sent} if sent else {}), **more}
         return await self.world.call("POST", path, json, headers=headers)
 
     def keep(self, answer: Answer) -> None:
-        """Store the cookies that an answer sets."""
+        """Store the cookies that a response sets."""
         for text in answer.headers.getlist("Set-Cookie"):
             name, _, value = text.partition(";")[0].partition("=")
             if "Max-Age=0" in text:
@@ -35,12 +35,12 @@ class Browser:
                 self.cookies[name] = value
 
     async def post(self, path: str, json: Any = None, **more: Any) -> Answer:
-        """POST `path`, and store the answer's cookies."""
+        """POST `path`, and store the response's cookies."""
         answer = await self.call(path, json, **more)
         self.keep(answer)
         return answer
 
 
 def bearer_of(answer: Answer) -> dict[str, str]:
-    """Return the Authorization header for the session of this answer."""
+    """Return the Authorization header for the session in this response."""
     return {"Authorization": f"Bearer {answer.body['access_token']}"}

@@ -1,4 +1,4 @@
-"""Fixtures: the application on a real store, and its users."""
+"""Fixtures: the application with a real store, and its users."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OTHER_EDGE_ACCOUNT = "f" * 32
 
 
 class UnboundedConnection(TestHTTPConnection):
-    """A test connection without a limit on unread chunks; the framework's own blocks after ten."""
+    """A test connection without a limit on unread chunks. The framework's test connection blocks after ten."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -51,7 +51,7 @@ class UnboundedConnection(TestHTTPConnection):
 
 @dataclass
 class Answer:
-    """An answer of the application."""
+    """A response of the application."""
 
     status: int
     headers: Any
@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def code(self) -> str | None:
-        """The code of an error object."""
+        """The error code, or None if the response has no error object."""
         return self.body["error"]["code"] if isinstance(self.body, dict) and "error" in self.body else None
 
 
@@ -79,12 +79,12 @@ class World:
     emails: int = field(default=0)
 
     async def call(self, method: str, path: str, json: Any = None, **more: Any) -> Answer:
-        """Send a request; pass `headers`, `data` and `scope_base` to the framework's test client.
+        """Send a request and return the response. `more` is passed to the framework's test client.
 
-        The test fails if the answer does not match the OpenAPI document.
+        The test fails if the response does not match the OpenAPI document.
         """
         if path.startswith("/auth/") and "data" not in more:
-            json = json or {}  # even empty forms must be JSON
+            json = json or {}  # even an empty form must be sent as JSON
         if json is not None:
             more["json"] = json
         client = self.app.test_client(use_cookies=False)
@@ -103,7 +103,7 @@ class World:
         return await self.store.run(_new_user(f"user{self.emails}@example.com", self.clock(), confirmed, plan))
 
     async def session(self, user: User) -> dict[str, str]:
-        """Begin a page session, and return its headers."""
+        """Create a page session, and return its headers."""
         access = new_secret("svs_")
         until = self.clock() + 3_600_000 * 48
         made = new_session(user.id, new_secret(), access=digest(access), until=until, at=self.clock())
@@ -117,7 +117,7 @@ class World:
         allow_accounts: tuple[str, ...] | None = None,
         allow_ips: tuple[str, ...] | None = None,
     ) -> dict[str, str]:
-        """Issue an API key, and return its headers; without `scopes` it gets all of them."""
+        """Create an API key, and return its headers. Without `scopes`, the key has all scopes."""
         value = new_api_key()
         key = Key(
             new_id("key"), user.id, None, value[:12], scopes or SCOPES, allow_accounts, allow_ips, self.clock(), None
@@ -179,7 +179,7 @@ def config_of(folder: Path) -> Config:
 async def open_world(
     store: Store, clock: FrozenClock, folder: Path, config: Config | None = None, metrics: Metrics | None = None
 ) -> AsyncIterator[World]:
-    """Run the application on a store. `metrics`: the store's; None: new ones."""
+    """Run the application on a store. `metrics`: the store's metrics; None creates new metrics."""
     config = config or config_of(folder)
     metrics = metrics or Metrics()
     async with (
@@ -210,7 +210,7 @@ async def store(store_config: StoreConfig, metrics: Metrics) -> AsyncIterator[St
 
 @pytest.fixture
 async def world(store: Store, clock: FrozenClock, tmp_path: Path, metrics: Metrics) -> AsyncIterator[World]:
-    """The application on a separate store."""
+    """The application on the store of this test."""
     async with open_world(store, clock, tmp_path, metrics=metrics) as opened:
         yield opened
 

@@ -1,8 +1,8 @@
-"""Test doubles for the actors, the edge platform and live reads, for the tests of the HTTP package.
+"""Test doubles for the tests of the HTTP package. They replace the actors, the edge platform and live reads.
 
-The functions that run in a request's task (`svc/actors/requests`) are real. Tests set the platform's answers about
-zones and the results of live reads. Operations of the actors are only recorded, and applied to the store. Tests with
-real actors and the emulated platform are in tests/actors and tests/journeys.
+The functions that run in a request's task (`svc/actors/requests`) are real. Tests set the platform's responses about
+zones and the results of live reads. Operations of actors are recorded and applied to the store, but not run. Tests
+with real actors and the emulated platform are in tests/actors and tests/journeys.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ R = TypeVar("R")
 
 @functools.cache
 def built_worker() -> WorkerBundle:
-    """Return the built worker bundle, loaded once because compiling its patterns takes 4 ms."""
+    """Return the built worker bundle. It is loaded once, because compiling its patterns takes 4 ms."""
     return load_bundle()
 
 
 @dataclass(frozen=True)
 class Zone:
-    """A zone of every account, with the platform's field names."""
+    """A zone that every account has, with the platform's field names."""
 
     id: str
     name: str
@@ -63,12 +63,12 @@ class Zone:
 
 
 async def proceed() -> None:
-    """Return immediately: by default an actor does not wait before its work."""
+    """Return immediately. This is the default, so that an actor does not wait before its work."""
 
 
 @dataclass
 class StandIn:
-    """Stands in for the supervisor, all actors, and the platform."""
+    """A test double for the supervisor, all actors, and the platform."""
 
     store: Store
     config: Config
@@ -86,12 +86,12 @@ class StandIn:
 
     @cached_property
     def departures(self) -> UserDeletions:
-        """The real user deletions; of an account they only use its disconnect."""
+        """The real user deletions. The only operation of an account that they use is the disconnect."""
         return UserDeletions(self.context, self.nursery, self.account)
 
     @cached_property
     def context(self) -> Context:
-        """The context for the functions that run in a request's task, with a platform that only knows zones."""
+        """The context for functions that run in a request's task. Its platform only knows zones."""
         return Context(
             store=self.store,
             edge=cast("Any", StandInEdge(self)),
@@ -105,7 +105,7 @@ class StandIn:
 
     @cached_property
     def live_reads(self) -> StandInReads:
-        """The live reads of all accounts' databases."""
+        """The test double for live reads of all accounts' databases."""
         return StandInReads(self)
 
     def account(self, edge_account_id: str) -> StandInActor:
@@ -113,7 +113,7 @@ class StandIn:
         return StandInActor(self, edge_account_id)
 
     def wake(self, edge_account_id: str) -> None:
-        """Record which account's actor was woken."""
+        """Record that this account's actor was woken."""
         self.woken.append(edge_account_id)
 
     async def ask(self, what: str) -> None:
@@ -144,7 +144,7 @@ class StandInEdge:
 
 
 class StandInAccess:
-    """An edge account with the test's zones; every host in them has a proxied DNS record without a real server."""
+    """An edge account with the test's zones. Each host in them has a proxied DNS record without a real server."""
 
     def __init__(self, world: StandIn, edge_account_id: str) -> None:
         self._world = world
@@ -172,7 +172,7 @@ class StandInAccess:
 
 
 class StandInReads:
-    """Live reads of accounts' databases, with the answers that the test specifies."""
+    """Live reads of accounts' databases, with the results that the test specifies."""
 
     def __init__(self, world: StandIn) -> None:
         self._world = world
@@ -188,7 +188,7 @@ class StandInReads:
         return self._world.readable
 
     async def ask(self, user_id: int, account: Account, key: tuple[object, ...], read: object) -> WorkerSide:
-        """Return the worker's side of a count audit, the only use of this method."""
+        """Return the worker's side of a count audit. This method has no other use."""
         del user_id, account, read
         what, day, _ = key
         await self._world.ask(f"{what} {day}")
@@ -196,7 +196,7 @@ class StandInReads:
 
 
 class StandInActor:
-    """The actor of an edge account."""
+    """A test double for the actor of an edge account."""
 
     def __init__(self, world: StandIn, edge_account_id: str) -> None:
         self._world = world
@@ -256,7 +256,7 @@ class StandInActor:
         return await self._world.store.run(commit(_disconnect(user_id, account_id, self._world.clock())))
 
     async def _in_actor(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run in the actor's task, one call after the other; a client that disconnects does not stop it."""
+        """Run `work` in the actor's task, after all earlier calls. It continues even if the client disconnects."""
         ask = Ask(work)
 
         async def serve() -> None:
@@ -268,7 +268,7 @@ class StandInActor:
 
 
 def connected(user_id: int, edge_account_id: str, state: AccountState, now: int) -> Tx[Account]:
-    """Add a connected account in the given state."""
+    """Return a transaction that adds a connected account in the given state."""
     account_id = new_id("acc")
     yield from accounts.add_account(
         account_id=account_id, user_id=user_id, edge_account_id=edge_account_id, name="Example", now=now

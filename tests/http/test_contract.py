@@ -1,4 +1,4 @@
-"""The OpenAPI document and the reference are valid and complete, and answers match them."""
+"""The OpenAPI document and the reference are valid and complete, and responses match them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_every_route_has_a_handler(world):
 def schemas_in(schema, made, field=None, seen=()):
     """Yield a schema and all schemas within it, as (field, schema) pairs.
 
-    `field`: the name of the field with this schema, and whether it is required; None: the schema is not a field's.
+    `field`: the name of the field that has this schema, and True if it is required. None: it is not a field's schema.
     """
     if isinstance(schema, list):
         for each in schema:

@@ -1,4 +1,4 @@
-"""E-mails: their format, delivery into the folder, and accepted addresses."""
+"""Tests of e-mails: format, delivery to the mail folder, and valid addresses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_each_email_becomes_a_file(tmp_path):
     assert [stat.S_IMODE(path.stat().st_mode) for path in [tmp_path / "mail", *files]] == [0o700, 0o600, 0o600, 0o600]
     text = files[0].read_text()
     assert "To: ann@example.com" in text
-    assert f"\n{LINK}\n" in text  # never wrapped
+    assert f"\n{LINK}\n" in text  # a link is never wrapped
 
 
 async def test_folder_that_cannot_be_written_counts_as_unreachable_server(tmp_path):

@@ -1,4 +1,4 @@
-"""Metrics of requests: each request is counted once, under a bounded label, whatever its outcome."""
+"""Metrics of requests: each request is counted once, whatever its outcome. The number of labels is bounded."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_unknown_paths_and_methods_share_one_label(world: World):
 
 
 async def send(world: World, method: str, path: str) -> int:
-    """Send a request outside the contract, and return the status."""
+    """Send a request that is not in the contract, and return the status."""
     client: Any = world.app.test_client()
     status: int = (await client.open(path, method=method)).status_code
     return status
@@ -97,7 +97,7 @@ async def send(world: World, method: str, path: str) -> int:
 async def test_repeated_error_without_effect_is_counted_under_its_own_code(world: World):
     _, _, account = await world.ready()
     key = await world.key(await world.user())
-    body = {"account_id": account.id, "url": "https://a.example"}  # another user's
+    body = {"account_id": account.id, "url": "https://a.example"}  # this account belongs to another user
     for _ in range(3):
         assert (await world.call("POST", "/v1/links", body, headers=key)).code == "not_found"
     assert errors_of(scrape(world.metrics)) == {("/v1/links", "not_found"): 3}

@@ -1,4 +1,4 @@
-"""The metrics address: one path that answers quickly, whatever the store and other clients do."""
+"""The metrics address serves one path, and responds quickly whatever the store and other clients do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUNDLE = "b" * 64
 
 
 class UnreliableStore:
-    """A store that is unavailable or does not answer when the test requires it."""
+    """A store that a test can make unavailable or unresponsive."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -41,7 +41,7 @@ class UnreliableStore:
         self.reads = 0
 
     async def read(self, tx: Tx[Any]) -> Any:
-        """Read like the store, unless the test prevents it."""
+        """Run a read transaction, unless the test prevents it."""
         self.reads += 1
         await self.answers.wait()
         if self.away:
@@ -50,24 +50,24 @@ class UnreliableStore:
         return await self._store.read(tx)
 
     async def size_bytes(self) -> int:
-        """Return the store's size."""
+        """Return the store's size in bytes."""
         return await self._store.size_bytes()
 
 
 class Served:
-    """The metrics page behind our server."""
+    """The metrics page, served by the service's own server."""
 
     def __init__(self, page: MetricsPage, port: int, metrics: Metrics) -> None:
         self.page, self.port, self.metrics = page, port, metrics
 
     async def scrape(self) -> Scraped:
-        """Scrape like Prometheus."""
+        """Request the metrics as Prometheus does, and return them parsed."""
         status, headers, body = await self.ask("GET", "/metrics")
         assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
         return Scraped(body)
 
     async def ask(self, method: str, path: str) -> tuple[int, dict[str, str], bytes]:
-        """Send a request on a new connection."""
+        """Send a request on a new connection, and return status, headers and body."""
         async with await trio.open_tcp_stream("127.0.0.1", self.port) as stream:
             await stream.send_all(head(method, path))
             return await answer_of(stream, method)
@@ -108,7 +108,7 @@ async def test_every_scrape_has_the_figures_from_the_store(store: Store, clock: 
         assert before.series("svc_backup_age_seconds") == []
         await store.run(an_account())
         await store.run(record_backup(clock() - 3_000))
-        await store.run(record_backup(clock() - 7_000))  # an earlier backup that ended later
+        await store.run(record_backup(clock() - 7_000))  # a backup that began earlier but ended later
         found = await service.scrape()
         assert found.total("svc_backup_age_seconds") == 3
         assert found.counts("svc_accounts", "state") == {("pending",): 1}
@@ -128,7 +128,7 @@ async def test_ended_operation_is_counted_once(store: Store, clock: FrozenClock)
         running = await store.read(operations.running(await store.run(an_account())))
         assert running is not None
         ids.append(running.id)
-    await store.run(operations.finish(ids[0], clock() - 1))  # before the start
+    await store.run(operations.finish(ids[0], clock() - 1))  # ended before the service started
     async with served(store, clock) as service:
         await service.scrape()
         await store.run(operations.finish(ids[1], clock() + 7_000))
@@ -136,7 +136,7 @@ async def test_ended_operation_is_counted_once(store: Store, clock: FrozenClock)
             found = await service.scrape()
             assert found.counts("svc_operation_seconds_count", "kind", "outcome") == {("connect", "done"): 1}
         assert found.total("svc_operation_seconds_sum") == 7
-        # A slow transaction: this operation ended before the one counted already.
+        # Because of a slow transaction, this operation appears later, although it ended before the counted one.
         await store.run(operations.fail(ids[2], ErrorNote("internal", "x", None), clock() + 3_000))
         clock.advance_s(3_600)
         found = await service.scrape()
@@ -201,7 +201,7 @@ async def test_many_scrapes_share_one_text_and_one_poll(store: Store, clock: Fro
                 nursery.start_soon(some)
     assert len(texts) == 80
     assert len(set(texts)) == 1
-    assert unreliable.reads == 2  # the census, and the ended operations
+    assert unreliable.reads == 2  # one for the census, one for the ended operations
 
 
 @pytest.mark.rule("X14")

@@ -1,6 +1,6 @@
-"""The permission table: the expected answer of every endpoint to every kind of credential.
+"""The permission table: each endpoint's expected response to each kind of credential.
 
-`test_who_may` checks all of its cells; the contract fuzzer checks every answer against it.
+`test_who_may` checks all cells of the table. The contract fuzzer checks every response against the table.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from svc.model import Scope
 if TYPE_CHECKING:
     from svc.errors import Code
 
-# `needs`: the scopes of which a key needs at least one (`all`: every scope; `-`: none; `session`: keys are refused).
-# The other columns have the answer to a page session, a key with the scopes, a key with all other scopes, a key limited
-# to another account, another user, and a user with an unconfirmed address. Endpoints that end the caller come last.
+# `needs`: a key needs at least one of these scopes (`all`: every scope; `-`: none; `session`: keys are rejected).
+# The other columns have the response to a page session, a key with the scopes, a key with all other scopes, a key
+# limited to another account, another user, and a user with an unconfirmed address. Endpoints that delete the caller or
+# end its session come last.
 TABLE = """
                                            needs          | session key without limited stranger unconfirmed
 GET    /v1/me                              -              | 200     200 200     200     200      200
@@ -61,9 +62,9 @@ GET    /v1/links/{link_id}/totals          reports        | 200     200 scope   
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
 DELETE /v1/me                              session        | 200     session session session 200      200
 """
-# The additional scope that a query needs: the order by clicks reveals data of reports.
+# The additional scope that a query needs: sorting by clicks reveals data from reports.
 ALSO: dict[str, tuple[str, Scope]] = {"GET /v1/links": ("order=clicks", "reports")}
-# Endpoints that ignore the credentials of /v1: they need none, or another kind.
+# Endpoints that ignore the credentials of /v1. They need no credential, or a different kind.
 OPEN = """
 POST   /auth/sign-up                 202
 POST   /auth/confirm                 400
@@ -96,7 +97,7 @@ class Wanted(NamedTuple):
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """The scopes of which one is enough; (): the endpoint accepts no key, or any."""
+        """Scopes of which a key needs only one. If empty, the endpoint accepts either any key or no key at all."""
         return tuple(scope for scope in get_args(Scope) if scope in self.needs.split(","))
 
 

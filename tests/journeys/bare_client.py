@@ -1,4 +1,4 @@
-"""A minimal HTTP client: each request has its own connection, which is closed if the request is cancelled."""
+"""A minimal HTTP client. Each request has its own connection, which is closed if the request is cancelled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """A response. Header names are in lower case."""
+    """An HTTP response. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -38,7 +38,7 @@ class Answer:
 
 
 async def request(url: str, method: str, path: str, headers: Mapping[str, str], body: object = None) -> Answer:
-    """Send a request with a JSON body, if `body` is not None, and return the response. Raises NoAnswer."""
+    """Send a request, with a JSON body unless `body` is None, and return the response. Raises NoAnswer."""
     address = urlsplit(url)
     raw = b"" if body is None else json.dumps(body).encode()
     sent = {"Host": address.netloc, "Connection": "close", "Content-Length": str(len(raw)), **headers}

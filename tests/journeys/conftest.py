@@ -1,4 +1,4 @@
-"""Fixtures with real parts: the emulated platform and the service as processes, the built worker in workerd."""
+"""Fixtures with real parts: the emulated platform and the service as processes, and the built worker in workerd."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.journeys.lifecycle import World
 from tests.journeys.mortal import open_mortal_service
 
 ZONE = "shop.example"
-# Each account's push is due before this second of the hour (`push_second` in svc/actors/operations/install.py).
+# Each account's push is due before this time in the hour (`push_second` in svc/actors/operations/install.py).
 PUSHED_BY_MS = 55 * 60_000
 
 
-# On a lenient platform, a rejected new token is really invalid, so the service need not wait for the token to spread.
+# A lenient platform rejects a new token only if it is invalid, so the service need not wait for it to propagate.
 QUICK = {"SVC_EDGE_SETTLING_S": "1", "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5"}
-# For tests that run with the emulator's own, strict defaults.
+# For tests that use the emulator's own, strict defaults.
 STRICT_PLATFORM = pytest.mark.parametrize("strict", [True], ids=["strict"])
 
 
@@ -38,11 +38,12 @@ def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> d
 
 
 def free_port() -> str:
-    """Reserve an address for all processes of a test's service, because workers keep pushing to one address.
+    """Reserve an address for all processes of a test's service, because workers always push to the same address.
 
-    A socket is bound to the port, without listening, until this process ends. The system therefore gives the port to no
-    other program, and another call of this function gets another port. The service can still listen there, because both
-    sockets have SO_REUSEADDR. This socket sets the option after its bind, which therefore fails if the port is in use.
+    A socket remains bound to the port, without listening, until this process ends. Therefore, the system assigns the
+    port to no other program, and to no other call of this function. The service can still listen on the port, because
+    both sockets have SO_REUSEADDR. This socket sets the option only after it is bound, so that it cannot be bound to a
+    port that is in use.
     """
     reserved = socket.socket()
     reserved.bind(("127.0.0.1", 0))
@@ -66,7 +67,7 @@ async def emulator(strict: bool) -> AsyncIterator[Emulator]:
 
 @pytest.fixture
 async def customer(emulator: Emulator) -> Customer:
-    """An account at the platform with one zone, proxied records, and a bootstrap token."""
+    """An account at the platform with one zone, proxied DNS records, and a bootstrap token."""
     return await emulator.create_account([proxied_zone(ZONE)])
 
 
@@ -84,10 +85,10 @@ async def service(
 
 
 async def begin_yesterday(emulator: Emulator) -> tuple[int, int]:
-    """Move the platform's clock to 12:10 of a day that is in the past for the service's clock.
+    """Move the platform's clock to 12:10 on a day that is in the past for the service.
 
-    No hour or day therefore ends during a test, and no worker is ahead of the service. Returns the platform's time
-    without its offset, and the time that the clock was moved to (both epoch ms).
+    Therefore, no hour or day ends during a test, and no worker is ahead of the service. Return the platform's time
+    without the offset, and the time that the clock was moved to (both epoch ms).
     """
     real = await emulator.clock(0)
     noon = (real // DAY_MS - 1) * DAY_MS + DAY_MS // 2
@@ -96,7 +97,7 @@ async def begin_yesterday(emulator: Emulator) -> tuple[int, int]:
 
 
 async def connect(service: Service, customer: Customer) -> str:
-    """Connect the customer's account, set a link host, and return the account's id once the worker has confirmed."""
+    """Connect the customer's account and set a link host. Return the account's id once the worker is confirmed."""
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     account_id: str = (await service.call("POST", "/v1/accounts", body, expect=202))["account"]["id"]
     await service.account_in(account_id, "ready")
@@ -109,7 +110,7 @@ async def crons(
 ) -> None:
     """Move the platform's clock to `at`, then fire the worker's cron once per minute.
 
-    `real` is the platform's time without its offset (epoch ms). Runs may fail with an exception only if `fail` is set.
+    `real` is the platform's time without the offset (epoch ms). Runs may end in an exception only if `fail` is set.
     """
     await emulator.clock((at - real) / 1000)
     for minute in range(minutes):
@@ -119,7 +120,7 @@ async def crons(
 
 @pytest.fixture
 async def world(emulator: Emulator, tmp_path: Path) -> World:
-    """A service on SQLite with one user, which is restarted repeatedly, on a lenient platform."""
+    """A service with SQLite and one user on a lenient platform. Tests restart it repeatedly."""
     folder = tmp_path / "svc"
     settings = {
         "SVC_HTTP_BIND": free_port(),

@@ -1,6 +1,6 @@
-"""Random histories of accounts: actions, their times, and visitors.
+"""Random histories of accounts: actions, the times of actions, and visitors.
 
-Each account draws from its own seed, so that it can be rerun without the others.
+Each account has its own seed for random numbers, so that it can be rerun without the others.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from edge_worker.harness.visitors import Hit
 
 SECOND_MS, MINUTE_MS = 1_000, 60_000
-# A worker's first run after this time closes the previous day.
+# The worker's first run after this time of day closes the previous day.
 _CLOSED_AFTER_MIDNIGHT_MS = 11 * MINUTE_MS
-# A user creates single links, or all links of a shop together.
+# A user creates one link, or all links of a shop at the same time.
 _MADE_AT_ONCE = (1, 2, 4, 12, 24)
-# Actions of users and events of accounts, with weights of about a hundred in total.
+# Actions of users and events of accounts, with their weights. The weights add up to 100.
 ACTIONS = {
     "nothing": 45, "add": 16, "delete": 5, "rotate": 8, "reinstall": 2, "short budget": 14, "no crons": 7,
     "disconnect": 3,
@@ -32,18 +32,18 @@ ACTIONS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """The size of a world: accounts, days, moments when something happens, and the maximum size of an account."""
+    """The size of a world: accounts, days, moments at which something happens, and the maximum size of an account."""
 
     seed: int
     accounts: int
     days: int
     moments: int
-    most: int  # maximum sites and links of an account
-    only: int | None = None  # run this account alone
+    most: int  # maximum number of sites and links per account
+    only: int | None = None  # run only this account
     until_moment: int | None = None  # stop after this moment
 
     def most_of_one(self, chance: random.Random) -> int:
-        """Return the maximum number of sites and links in one account. For some accounts, the maximum is two."""
+        """Return the maximum number of sites and links for one account. For some accounts, it is two."""
         return chance.choice((2, self.most // 4, self.most // 2, self.most, self.most))
 
     def rerun_command(self, number: int, moment_number: int) -> str:
@@ -58,10 +58,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Moment:
-    """A time when visitors come, and the failures of the pushes before it.
+    """A time at which visitors arrive, and the failures of pushes before it.
 
-    `boundary`: visitors come a minute before the end of an hour, and again right after it. `short_budget`: some
-    accounts' write budgets are nearly used up at this time.
+    `boundary`: visitors arrive a minute before the end of an hour, and again right after it. `short_budget`: at this
+    time, the write budgets of some accounts are nearly used up.
     """
 
     at: int
@@ -73,11 +73,11 @@ class Moment:
 
     @property
     def well(self) -> bool:
-        """True if every push arrives and is answered."""
+        """True if every push arrives, and its response arrives as well."""
         return not (self.service_away or self.lost_answers or self.lost_requests)
 
     def quiet(self) -> Moment:
-        """Return the same moment without push failures."""
+        """Return this moment, but without push failures."""
         return replace(self, service_away=False, lost_answers=0, lost_requests=0)
 
 
@@ -88,14 +88,14 @@ class Site:
     target: Target
     host: str
     path: str
-    old_paths: list[tuple[str, int]] = field(default_factory=list)  # (path, counted until epoch ms)
+    old_paths: list[tuple[str, int]] = field(default_factory=list)  # (path, time until which it counts, in epoch ms)
     alive: bool = True
-    synced: bool = False  # the worker has its current version
+    synced: bool = False  # True if the worker has its current version
 
 
 @dataclass(frozen=True)
 class Visit:
-    """A visitor's request. `detailed`: the write budget allows its detail."""
+    """A visitor's request. `detailed`: the write budget allows the worker to write its details."""
 
     line: str
     host: str
@@ -107,7 +107,7 @@ class Visit:
 
 @dataclass
 class RandomAccount:
-    """One account, from the time when it is connected."""
+    """One account, starting when it is connected."""
 
     number: int
     chance: random.Random
@@ -120,15 +120,15 @@ class RandomAccount:
     sites: list[Site] = field(default_factory=list)
     away: int = 0  # number of moments without crons
     connected: bool = True
-    leaving: bool = False  # its user will disconnect it
-    level: int = 0  # of the write budget
+    leaving: bool = False  # True if its user will disconnect it
+    level: int = 0  # level of the write budget
     level_day: int = -1
-    ran_at: int = 0  # epoch ms: last time its crons ran until idle
-    since_level: int = 0  # epoch ms: first event that waits for the end of its day because of the write budget; 0: none
-    refused_at: int = 0  # epoch ms: by this time the worker has omitted hours of that day
-    incomplete_day: int = -1  # … and reported it
+    ran_at: int = 0  # epoch ms: the last time that its crons ran until idle
+    since_level: int = 0  # epoch ms: first event that must wait for the end of its day (write budget), or 0
+    refused_at: int = 0  # epoch ms: a time at which the worker has already omitted hours of that day
+    incomplete_day: int = -1  # the day whose omission the worker has reported
     closed: list[tuple[int, int]] = field(default_factory=list)  # (time, hours closed up to)
-    as_of_at_least: int = 0  # epoch ms: data is sent at least up to this time
+    as_of_at_least: int = 0  # epoch ms: data has been sent at least up to this time
 
     @property
     def alive(self) -> list[Site]:
@@ -136,12 +136,12 @@ class RandomAccount:
         return [site for site in self.sites if site.alive]
 
     def kinds(self) -> list[str]:
-        """Return the kinds of a new group of sites and links, empty if the maximum is reached."""
+        """Return the kinds of a new group of sites and links. The list is empty if the maximum is reached."""
         count = min(self.chance.choice(_MADE_AT_ONCE), self.most - len(self.sites))
         return [self.chance.choice(("site", "link")) for _ in range(count)]
 
     def action(self, here: Moment) -> str:
-        """Return the event of a moment, one of `ACTIONS`."""
+        """Return the account's action at a moment, one of `ACTIONS`."""
         [action] = self.chance.choices(tuple(ACTIONS), tuple(ACTIONS.values()))
         if action == "short budget" and not here.short_budget:
             action = "add"
@@ -150,18 +150,18 @@ class RandomAccount:
         return action
 
     def visits(self, now: int) -> Iterator[Visit]:
-        """Yield the visits at the current time."""
+        """Yield the visits that happen at time `now` (epoch ms)."""
         if not self.connected or self.chance.random() < 0.3:
             return
         if self.level > 1 and self.level_day != now // DAY_MS:
-            return  # until the next cron, isolates may omit detail or not
+            return  # until the next cron, it is unknown if isolates omit details
         for site in self.alive:
             count, seed = self.chance.choice((0, 0, 1, 2, 3, 5, 9)), self.chance.randrange(2**32)
             for hit in views(count, seed) if site.target.kind == "site" else clicks(count, seed):
                 path = site.path
                 if site.old_paths and self.chance.random() < 0.3:
                     path, until = self.chance.choice(site.old_paths)
-                    if until < now + 2 * MINUTE_MS:  # it has expired, or nearly
+                    if until < now + 2 * MINUTE_MS:  # the path has expired or is about to expire
                         continue
                 if site.target.kind == "site":
                     line, body = f"POST {path}", f"{hit.page}\n{hit.referrer}\n"
@@ -173,13 +173,13 @@ class RandomAccount:
     def waits(self, now: int) -> bool:
         """Return True if a current event would wait for the end of its day if the write budget were nearly used up.
 
-        The worker folds the end of the previous day at any level of the budget, together with all events so far, and
-        counts these events in their hours.
+        At any level of the budget, the worker folds the end of the previous day together with all later events so far.
+        It counts these events in their hours.
         """
         return self.ran_at >= now // DAY_MS * DAY_MS + _CLOSED_AFTER_MIDNIGHT_MS
 
     def dead_ends(self, now: int) -> Iterator[tuple[str, str, str]]:
-        """Yield URLs that are visited but no longer counted: method, host, path."""
+        """Yield the method, host and path of URLs that are visited but no longer counted."""
         for site in self.sites:
             over = [path for path, until in site.old_paths if until < now - 2 * MINUTE_MS]
             for path in [*([] if site.alive else [site.path]), *over]:
@@ -189,7 +189,7 @@ class RandomAccount:
 
 @dataclass
 class Seen:
-    """Statistics of a world, with which a test checks that it covered enough."""
+    """Statistics of a world. Tests use them to check that a run covered enough."""
 
     histories: int = 0
     events: int = 0
@@ -204,7 +204,7 @@ class Seen:
 
 
 def moments(plan: Plan, begin: int, chance: random.Random) -> list[Moment]:
-    """Return the moments over the plan's days: some full days, gaps between them, ends of hours and of days."""
+    """Return the moments of the plan: some full days, gaps between them, and ends of hours and days."""
     first_day = begin // DAY_MS + 1
     full = chance.sample(range(plan.days), k=max(1, plan.moments // 4))
     days = [chance.choice((*full, *full, chance.randrange(plan.days))) for _ in range(plan.moments)]

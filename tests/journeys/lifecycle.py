@@ -1,5 +1,7 @@
-"""Every operation that changes something at the platform, and its expected result, for tests that kill the service or
-make the platform fail at every step."""
+"""Every operation that changes something at the platform, with its expected result.
+
+Tests use them to kill the service, or to make the platform fail, at every step.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,9 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer, Emulator
     from edge_worker.harness.service import Service
 
-# A site with more old paths than this (the service's limit is ten) is replaced by a new one.
+# Tests replace a site that has more old paths than this with a new one. The service's limit is ten.
 _MOST_OLD_PATHS = 6
-# Failures that clients of the platform encounter: docs/use/cloudflare.md and the emulator's faults.
+# Failures that clients of the platform encounter, from docs/use/cloudflare.md and the emulator's faults.
 FAULTS: dict[str, dict[str, Any]] = {
     "drop_before": {"kind": "drop_before"},
     "drop_after": {"kind": "drop_after"},
@@ -38,7 +40,7 @@ _SETTLED = ("ready", "no_connection", "connected", "bootstrap_lost", "revoked", 
 
 @dataclass
 class World:
-    """One user's service on one folder, restarted repeatedly, and its current account at the platform."""
+    """A service with one user and one data folder, which tests restart, and its current account at the platform."""
 
     emulator: Emulator
     folder: Path
@@ -49,7 +51,7 @@ class World:
     site: dict[str, Any] = field(default_factory=dict)
     old_token: str = ""
     turn: int = 0
-    disconnected: dict[str, Any] = field(default_factory=dict)  # the user's result of the disconnect
+    disconnected: dict[str, Any] = field(default_factory=dict)  # the response to the user's disconnect request
 
     @property
     def edge_account_id(self) -> str:
@@ -59,7 +61,7 @@ class World:
 
     @property
     def zone(self) -> str:
-        """The name of its only zone."""
+        """The name of the only zone of that account."""
         assert self.customer is not None
         [name] = self.customer.zones
         return name
@@ -71,13 +73,13 @@ class World:
         self.disconnected = {}
 
     async def new_token(self) -> str:
-        """Create a bootstrap token of the account and return its value."""
+        """Create a bootstrap token in the account, and return its value."""
         rights = ["Account Settings Read", "Account API Tokens Write"]
         _, token = await self.emulator.create_token(self.edge_account_id, rights=rights)
         return token
 
     async def account(self, service: Service) -> dict[str, Any] | None:
-        """Return the account as its user sees it, or None."""
+        """Return the account as its user sees it, or None if it is not connected."""
         for account in (await service.call("GET", "/v1/accounts"))["accounts"]:
             if account["edge_account_id"] == self.edge_account_id:
                 self.account_id = account["id"]
@@ -93,7 +95,7 @@ class World:
         return None
 
     async def settled(self, service: Service) -> dict[str, Any] | None:
-        """Return the account once it has no operation in progress, or None."""
+        """Return the account once no operation is in progress, or None if it is not connected."""
 
         async def poll() -> tuple[dict[str, Any] | None] | None:
             account = await self.account(service)
@@ -107,11 +109,11 @@ class World:
         return account
 
     async def held(self) -> dict[str, Any]:
-        """Return the platform's state of the account."""
+        """Return the account's state at the platform."""
         return await self.emulator.account(self.edge_account_id)
 
     async def patterns(self) -> list[str]:
-        """Return the patterns of the account's routes."""
+        """Return the sorted patterns of the account's routes."""
         zones = (await self.held())["zones"].values()
         return sorted(route["pattern"] for zone in zones for route in zone["routes"])
 
@@ -134,7 +136,7 @@ class World:
         assert account is None or account["token"] is None or account["token"]["name"] in working
 
     def check_secrets(self) -> None:
-        """Check that no token and no worker key is stored in plain text."""
+        """Check that no file contains a token or a worker key in plain text."""
         for path in self.folder.rglob("*"):
             if path.is_file() and path.suffix != ".eml":
                 content = path.read_bytes()
@@ -146,7 +148,7 @@ class World:
 class Operation:
     """An operation of the service.
 
-    `prepare` creates its preconditions and can be repeated. `request` returns method, path and body. `done` returns
+    `prepare` creates the preconditions and can be repeated. `request` returns the method, path and body. `done` returns
     True once the result is correct, and None until then.
 
     The operation makes at least `calls` calls to the platform, and has at least `moments` moments as counted by
@@ -167,7 +169,7 @@ async def _another_customer(world: World, service: Service) -> None:
 
 
 async def connected(world: World, service: Service) -> None:
-    """Connect the account and install its worker, unless done already."""
+    """Connect the account and install its worker, unless this has been done already."""
     if world.customer is None:
         await world.new_customer()
     account = await world.settled(service)
@@ -181,7 +183,7 @@ async def connected(world: World, service: Service) -> None:
         account = await world.settled(service)
         assert account is not None
     assert account["state"] == "ready", account
-    if account["operation"]["state"] == "running":  # the worker confirms its installation with its first cron
+    if account["operation"]["state"] == "running":  # the worker's first cron run confirms its installation
         await world.emulator.cron(world.edge_account_id, "svc-edge")
 
         async def confirmed() -> bool | None:
@@ -219,7 +221,7 @@ async def _is_renewed(world: World, service: Service) -> bool | None:
 
 async def _is_ready(world: World, service: Service) -> bool | None:
     account = await world.settled(service)
-    # After a kill there may be a justified warning about the bootstrap token.
+    # After a kill, the account may have a valid warning about the bootstrap token.
     return (
         True if account is not None and account["state"] == "ready" and "code" not in (account["error"] or {}) else None
     )
@@ -247,7 +249,7 @@ async def _link_host_has_the_only_route(world: World, service: Service) -> bool 
 
 
 async def with_site_and_link(world: World, service: Service) -> None:
-    # Use a new account each time, because the user has to remove what a failed disconnect leaves.
+    # Use a new account each time, because a failed disconnect leaves resources that the user has to remove.
     await world.new_customer()
     await connected(world, service)
     await service.call("PUT", f"/v1/accounts/{world.account_id}/link-host", {"host": _host(world)}, expect=202)
@@ -289,7 +291,7 @@ async def with_site(world: World, service: Service) -> None:
 
 
 async def _site_is_served(world: World, service: Service) -> bool | None:
-    """Return True if exactly the site's routes, including its old paths, exist, and the worker knows the site."""
+    """Return True if the routes are exactly those of the site and its old paths, and the worker knows the site."""
     site = (await service.call("GET", f"/v1/sites/{world.site['id']}"))["site"]
     paths = [site["path"], *(old["path"] for old in site["retiring"])]
     wanted = sorted(f"{site['host']}{path}*" for path in paths)
@@ -319,10 +321,10 @@ async def _site_is_gone(world: World, service: Service) -> bool | None:
 
 
 class Draws:
-    """The moments or calls of an operation at which a test injects a failure, counted from 1: a sample, or all of them.
+    """The numbers, counted from 1, of the moments or calls at which a test injects a failure: a sample, or all of them.
 
-    The number of moments and calls varies slightly between runs. The test therefore sets `existed` to False if the last
-    drawn number did not occur. A smaller number is then drawn or, in `make test-all`, the iteration ends.
+    The number of moments and calls varies slightly between runs. The test therefore sets `existed` to False if the most
+    recently drawn number did not occur. Then a smaller number is drawn or, in `make test-all`, the iteration ends.
     """
 
     def __init__(self, chance: random.Random, usual: int, count: int = 1) -> None:

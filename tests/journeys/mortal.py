@@ -1,8 +1,7 @@
 """`svc serve` that kills itself with SIGKILL at a chosen moment.
 
-A moment is right after a commit, right before a call to the edge platform, or right after its response. Moments are
-counted once the service is armed. The service is started with
-`python -m tests.journeys.mortal KILL_AT [BUNDLE]`.
+A moment is right after a commit, right before a call to the edge platform, or right after its response. The service
+counts moments once it is armed. Start it with `python -m tests.journeys.mortal KILL_AT [BUNDLE]`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class MortalService(Service):
     """A running service that can kill itself."""
 
     def arm(self) -> None:
-        """Start counting its moments."""
+        """Start counting moments."""
         self.process.send_signal(signal.SIGUSR1)
 
     async def ended(self) -> None:
@@ -48,9 +47,9 @@ class MortalService(Service):
 async def open_mortal_service(
     folder: Path, settings: Mapping[str, str], kill_at: int = 0, *, bundle: Path | None = None
 ) -> AsyncIterator[MortalService]:
-    """Run a service that kills itself at moment number `kill_at`, counted from 1 (0 means never).
+    """Run a service that kills itself at moment number `kill_at`, counted from 1. With 0, it never does.
 
-    `bundle`: the folder of its worker; None means the package's worker.
+    `bundle`: the folder of its worker bundle; None means the worker of the package.
     """
     program = ["-m", __name__, str(kill_at), *([] if bundle is None else [str(bundle)])]
     async with open_service(folder, settings, arguments=program) as service:
@@ -61,7 +60,7 @@ async def open_mortal_service(
 
 
 class _MomentCounter:
-    """Counts the moments of this process once it is armed."""
+    """Counts the moments of this process once armed, and kills the process at the chosen moment."""
 
     def __init__(self, kill_at: int) -> None:
         self._left = kill_at
@@ -78,7 +77,7 @@ class _MomentCounter:
 
 
 def _count_moments(kill_at: int) -> None:
-    """Kill this process at the given moment after it is armed."""
+    """Make this process kill itself at the given moment after it is armed."""
     counter = _MomentCounter(kill_at)
     signal.signal(signal.SIGUSR1, counter.arm)
     engine: Any = SqliteStore if os.environ["SVC_STORE_URL"].startswith("sqlite:") else PostgresStore
@@ -101,7 +100,7 @@ def _count_moments(kill_at: int) -> None:
 
 
 def _serve(bundle: Path) -> None:
-    """Serve with another worker bundle."""
+    """Run the service with a different worker bundle."""
 
     def announce(url: str) -> None:
         print(json.dumps({"url": url}), flush=True)

@@ -1,4 +1,4 @@
-"""The platform with the worker in its runtime, and the service over HTTP. All of them use one clock that tests move."""
+"""The platform with the worker in its runtime, and the service over HTTP. Tests move the clock that all of them use."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PUSHES_KEPT = 1_000
 
 
 class MovedClock:
-    """A wall clock that continues from the time it was moved to."""
+    """A wall clock that keeps running from the time to which it was moved."""
 
     def __init__(self) -> None:
         self.offset_ms = 0
@@ -53,7 +53,7 @@ class MovedClock:
 
 
 class Pushes:
-    """ASGI middleware that keeps the latest pushes of all workers, so that a test can resend them."""
+    """ASGI middleware that keeps the most recent pushes of all workers, so that a test can resend them."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -77,7 +77,7 @@ class Pushes:
 
 @dataclass
 class MovedWorld:
-    """The running parts, and the function that moves their time."""
+    """The running parts, and a method that moves the clock that they share."""
 
     emulator: Emulator
     store: Store
@@ -88,7 +88,7 @@ class MovedWorld:
     pushes: Pushes
 
     async def go_to(self, at: int) -> None:
-        """Set the time to `at` (epoch ms) for all parts. Raises AssertionError if that time has passed."""
+        """Set the time to `at` (epoch ms) for all parts. Raises AssertionError if that time has already passed."""
         offset_ms = at - system_clock()
         late_ms = self.clock() - at
         assert late_ms < _LATE_MS, f"the machine is too slow for this plan: {late_ms} ms late"
@@ -100,16 +100,16 @@ class MovedWorld:
         credential, body = self.pushes.kept[number % len(self.pushes.kept)]
         headers = {"Authorization": credential, "Content-Type": "application/json"}
         answer = await self.api.post(f"{self.url}/edge/push", content=body, headers=headers)
-        # A worker's key from before its last reinstall, or from a disconnected account, is invalid.
+        # 401: the key is from before the worker's last reinstall, or from a disconnected account.
         assert answer.status_code in (200, 401), answer.text
 
     async def new_user(self) -> dict[str, str]:
-        """Create a user and return a credential that does not expire, as headers."""
+        """Create a user, and return the headers with a credential that does not expire."""
         user = await self.users.user(plan="api")
         return {"Authorization": (await self.users.key(user))["Authorization"]}
 
     async def call(self, headers: dict[str, str], method: str, path: str, body: object = None) -> Any:
-        """Send a request and return the JSON of its response. Reports are validated against the contract."""
+        """Send a request and return the JSON of the response. Validate reports against the contract."""
         keyed = {**headers, "Idempotency-Key": secrets.token_hex(8)}
         answer = await self.api.request(method, f"{self.url}{path}", json=body, headers=keyed)
         if "/report" in path:
@@ -120,7 +120,7 @@ class MovedWorld:
 
 @asynccontextmanager
 async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIterator[MovedWorld]:
-    """Run a lenient platform and a service without accounts."""
+    """Run a lenient platform, and a service that has no accounts yet."""
     clock = MovedClock()
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
@@ -129,7 +129,7 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
         open_store(store_config) as store,
         trio.open_nursery() as nursery,
     ):
-        # Long timeouts, so that a slow machine causes no failures.
+        # The timeouts are long, so that a slow machine causes no failures.
         patience = {"timeout_s": 60, "connect_s": 120, "report_read_s": 60}
         edge_config = EdgeConfig(api_base_url=emulator.api, settling_s=1, settling_in_connect_s=0.5, **patience)
         config = Config(
@@ -137,7 +137,7 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
             edge=edge_config,
             mail=MailConfig(folder=folder / "mail"),
             worker=WorkerConfig(auto_update=False, allow_local_push=True),
-            # The hours between two pushes take only a moment.
+            # Hours of the moved clock pass in a moment, so the real limits would reject requests.
             limits=LimitsConfig(
                 requests_per_minute=1_000_000, pushes_per_minute=1_000_000, report_reads_per_minute=1_000_000
             ),

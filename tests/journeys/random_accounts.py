@@ -1,7 +1,7 @@
-"""Random histories of accounts, run with all real parts in a world whose clock is moved.
+"""Run random histories of accounts with all real parts, in a world with a moved clock.
 
-All accounts of a world share the steps of the clock and the push failures. At the end, and at moments in between, each
-report must equal the result of `recount`.
+All accounts of a world share the clock steps and the push failures. At the end, and at moments in between, each report
+must equal the result of `recount`.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 # An idle cron run reads three rows, and occasionally records itself.
 _IDLE_STATEMENTS = 5
 _MOST_RUNS = 120
-# Closed hours and days are sent within this time.
+# Workers send closed hours and days within this time.
 _PUSHED_MS = 61 * MINUTE_MS
-# Time for the crons before a moment, and then for user actions. The clock keeps running, for minutes on a slow machine.
+# Time for the crons before a moment, and for user actions. The clock keeps running: on a slow machine, for minutes.
 _BEFORE_MS, _BEFORE_ACTIONS_MS = 9 * MINUTE_MS, 5 * MINUTE_MS
 _CONNECTIONS = 16
-# Most of this time is waiting: a worker's configuration is written immediately, and then at most every ten seconds.
+# Accounts mostly wait, because after the first write a worker's configuration is written only every ten seconds.
 _CONCURRENT = 24
 # The emulator restarts all workers for each installation, one after the other.
 _CONCURRENT_INSTALLS = 6
-# Visits end this long before the end of the hour, so that they are answered in time even on a slow machine.
+# Visits end this long before the end of the hour, so that responses arrive in time even on a slow machine.
 _BEFORE_HOUR_MS = 10 * SECOND_MS
 
 
@@ -60,7 +60,7 @@ class RandomAccounts:
         self.seen = Seen()
         self.moment_number = 0
         self._chance = random.Random(f"{plan.seed}")  # reproducible, not a secret
-        self._unwell_at = 0  # epoch ms: when pushes last failed
+        self._unwell_at = 0  # epoch ms: the last time that pushes failed
 
     async def run(self) -> None:
         """Run all accounts, from connecting them to the last report."""
@@ -75,10 +75,10 @@ class RandomAccounts:
             await self.world.go_to(here.at)
             await self._visit()
             if here.boundary:
-                # The worker writes events from before the end of the hour after the hour has ended.
+                # The worker writes the last events of the hour after the hour has ended.
                 await self.world.go_to((here.at // HOUR_MS + 1) * HOUR_MS + SECOND_MS)
                 await self._visit()
-            # When an account is disconnected, the latest events are in an isolate's memory or in the log.
+            # At a disconnect, the latest events are still in an isolate's memory or in the log.
             await self._each(self._leave)
             await self.world.emulator.settled()
             await self._each(self._visit_dead_ends)
@@ -142,7 +142,7 @@ class RandomAccounts:
         await self._cron(account, self.world.clock())
 
     async def _synced(self, account: RandomAccount) -> None:
-        """Wait until the worker has all current sites and links and none that were deleted."""
+        """Wait until the worker has all current sites and links, and no deleted ones."""
         for site in [site for site in account.sites if not site.synced]:
 
             async def poll(site: Site = site) -> bool | None:
@@ -206,7 +206,7 @@ class RandomAccounts:
                 await self._import_days(account, site.target, created_at)
 
     async def _import_days(self, account: RandomAccount, target: Target, created_at: int) -> None:
-        """Import days of another product, from before the target was created."""
+        """Import daily totals from another product for days before the target was created."""
         for _ in range(4):
             day = created_at // DAY_MS - account.chance.randint(1, 29)
             views = account.chance.randint(0, 50)
@@ -224,7 +224,7 @@ class RandomAccounts:
         site.old_paths = [(old["path"], recount.moment(old["until"])) for old in shown["retiring"]]
 
     async def _use_up_rows(self, account: RandomAccount, level: int, today: int) -> None:
-        """Make the worker assume that it has written most of a day's rows."""
+        """Make the worker assume that it has used most of the day's write budget."""
         headers = {"Authorization": f"Bearer {account.token}"}
         databases = f"{self.world.emulator.api}/accounts/{account.customer.account_id}/d1/database"
         [database] = (await self.world.api.get(databases, headers=headers)).json()["result"]
@@ -238,7 +238,7 @@ class RandomAccounts:
         account.level, account.level_day, account.since_level = level, today, 0
 
     async def _leave(self, account: RandomAccount) -> None:
-        """Disconnect if the user has decided to."""
+        """Disconnect the account if its user has decided to do so."""
         if not (account.leaving and account.connected):
             return
         answer = await self._call(account, "DELETE", f"/v1/accounts/{account.account_id}")
@@ -246,7 +246,7 @@ class RandomAccounts:
         account.connected, account.away = False, 0
         for site in account.sites:
             site.alive = False
-        # All events are stored, so the report covers at least the last of them.
+        # All events are stored, so the report covers at least the last event.
         account.as_of_at_least = max((event.at for site in account.sites for event in site.target.events), default=0)
 
     # ------------------------------------------------------------------------------------------------------- visits
@@ -287,7 +287,7 @@ class RandomAccounts:
     # -------------------------------------------------------------------------------------------------------- crons
 
     async def _pass_time(self, before: int, here: Moment) -> None:
-        """Run the crons between two moments: after the hour's end, an hour before the next moment, right before it."""
+        """Run crons between two moments: after the hour ends, an hour before the next moment, and right before it."""
         hour_end = (before // HOUR_MS + 1) * HOUR_MS + 4 * MINUTE_MS
         hour_before = here.at - _BEFORE_MS - _PUSHED_MS - MINUTE_MS
         if hour_end < here.at - _BEFORE_MS - 5 * MINUTE_MS:
@@ -298,7 +298,7 @@ class RandomAccounts:
             await self._crons(here.at - _BEFORE_MS, here.quiet())
 
     async def _crons(self, at: int, here: Moment) -> None:
-        """Run the crons that the platform would have run up to `at`, for accounts with working crons."""
+        """Run the crons that the platform would have run up to `at`, for all accounts with working crons."""
         await self.world.go_to(at)
         emulator = self.world.emulator
         if here.service_away:
@@ -318,7 +318,7 @@ class RandomAccounts:
             self._expect(account, at)
 
     async def _until_idle(self, accounts: Sequence[RandomAccount], at: int) -> None:
-        """Run crons of all these accounts concurrently until there is nothing to do."""
+        """Run the crons of all these accounts concurrently until they have nothing left to do."""
         busy = {account.customer.account_id: account for account in accounts}
         for number in range(_MOST_RUNS):
             if not busy:
@@ -332,9 +332,9 @@ class RandomAccounts:
         raise AssertionError(f"the crons of account {next(iter(busy.values())).number} do not become idle")
 
     def _expect(self, account: RandomAccount, at: int) -> None:
-        """Record what must be closed and sent after crons that ran at this time."""
+        """Record which hours must be closed and sent after the crons have run at this time."""
         account.ran_at = at
-        # A push is due once an hour, and within an hour of a failed one.
+        # A push is due once an hour. After a failure, the next one is due within an hour.
         if self._unwell_at < at - _PUSHED_MS:
             sent = [until for closed_at, until in account.closed if closed_at < at - _PUSHED_MS]
             account.as_of_at_least = max(account.as_of_at_least, *sent, 0)
@@ -354,13 +354,13 @@ class RandomAccounts:
     # ------------------------------------------------------------------------------------------------------- reports
 
     async def _check_some(self, account: RandomAccount) -> None:
-        """Check some reports at a moment in between."""
+        """Check a few reports at a moment in between."""
         if account.chance.random() < 0.3 or account.level_day == day_of(self.world.clock()):
             site, period = account.chance.choice(account.sites), account.chance.choice(tuple(DAYS))
             await self._check(account, site.target, period, with_breakdowns=account.chance.random() < 0.5)
 
     async def _check_all(self, account: RandomAccount) -> None:
-        """Check all reports at the end, and both lists."""
+        """Check all reports and both lists at the end."""
         for site in account.sites:
             for period in DAYS:
                 await self._check(account, site.target, period, with_breakdowns=account.chance.random() < 0.7)
@@ -381,7 +381,7 @@ class RandomAccounts:
             "unavailable": "not_installed" if with_breakdowns and not account.connected else None,
         }
         if target.kind == "site" and account.level_day == now // DAY_MS:
-            # The hour may not have ended yet, or its push may not be due.
+            # The hour may not have ended, or its push may not be due yet.
             wanted["incomplete"] = shown["incomplete"] or account.incomplete_day == account.level_day
         assert shown == wanted, f"{path} at {now}:\n{shown}\nis not\n{wanted}"
         self._check_as_of(account, target, until, now)
@@ -399,11 +399,11 @@ class RandomAccounts:
         assert until is None or until % HOUR_MS == 0 or not account.connected, until
 
     async def _check_lists(self, account: RandomAccount) -> None:
-        """Check the views of the last seven closed days in both lists."""
+        """Check the numbers for the last seven closed days in the lists of sites and links."""
         now = self.world.clock()
         sites = [site.target.id for site in account.alive if site.target.kind == "site"]
         if not sites:
-            return  # the account has no site whose report gives as_of
+            return  # without a site, no report gives as_of
         as_of = (await self._call(account, "GET", f"/v1/sites/{sites[0]}/report"))["report"]["as_of"]
         until = 0 if as_of is None else recount.moment(as_of)
         for kind, number in (("site", "views_7d"), ("link", "clicks_7d")):
@@ -414,7 +414,7 @@ class RandomAccounts:
 
 
 async def _request(stream: trio.SocketStream, visit: Visit) -> None:
-    """Send a visit and read its response, which has no body. Raises AssertionError if it was not counted."""
+    """Send a visit and read the response, which has no body. Raises AssertionError if it is not an accepted visit."""
     hit = visit.hit
     fields = {
         "host": visit.host,
@@ -430,9 +430,9 @@ async def _request(stream: trio.SocketStream, visit: Visit) -> None:
 
 
 async def _ask(stream: trio.SocketStream, line: str, fields: Mapping[str, str], body: str) -> bytes:
-    """Send a request and return the head of the response. Uses a plain socket, because an HTTP client is too slow.
+    """Send a request and return the head of the response. Raises AssertionError if there is none.
 
-    Raises AssertionError if there is no response.
+    Use a plain socket, because an HTTP client is too slow.
     """
     fields = {**fields, "content-length": str(len(body))}
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())

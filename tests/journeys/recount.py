@@ -1,6 +1,6 @@
-"""The expected report, counted from the visits themselves: slow, simple, and independent of the service's code.
+"""Count the expected report from the visits themselves. The code is slow, simple, and independent of the service's.
 
-It is based only on the specification (2, Report; 4, Reports) and docs/use/counting.md.
+The code is based only on the specification (2, Report; 4, Reports) and on docs/use/counting.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DIMENSIONS = ("pages", "sources", "countries", "devices", "browsers", "os", "bot
 
 @dataclass(frozen=True)
 class Event:
-    """A view or click that was answered at `at` (epoch ms). `detailed`: the write budget allowed its detail."""
+    """A view or click with a response at `at` (epoch ms). `detailed`: the write budget allowed its details."""
 
     at: int
     hit: Hit
@@ -29,11 +29,11 @@ class Event:
 
     @property
     def person(self) -> tuple[str, str] | None:
-        """The visitor's identity; None for a bot."""
+        """The visitor's identity, or None for a bot."""
         return None if self.hit.bot else (self.hit.address, self.hit.user_agent)
 
     def key(self, dimension: str) -> str | None:
-        """Return the event's key in a breakdown, or None if the event does not count there."""
+        """Return the event's key in this breakdown, or None if the breakdown does not count the event."""
         if self.hit.bot or dimension == "bots":
             return self.hit.bot.reason if self.hit.bot and dimension == "bots" else None
         if not self.detailed:
@@ -51,7 +51,7 @@ class Event:
 
 @dataclass
 class Target:
-    """A site or link, and all of its events. `imported`: views, bots and visitors by day number."""
+    """A site or link with all of its events. `imported`: imported views, bots and visitors by day number."""
 
     kind: str
     id: str
@@ -60,23 +60,23 @@ class Target:
 
 
 def text(at: int) -> str:
-    """Format epoch ms as the API does."""
+    """Return a time in epoch ms as text in the API's format."""
     return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def moment(written: str) -> int:
-    """Parse the API's time format into epoch ms."""
+    """Return the time in epoch ms for a text in the API's format."""
     return round(datetime.fromisoformat(written).timestamp() * 1000)
 
 
 def counts(events: Sequence[Event]) -> dict[str, int]:
-    """Return views, bots and visitors. Views and visitors are people's; each person is one visitor."""
+    """Return views, bots and visitors. Views and visitors exclude bots. Each person is one visitor."""
     people = [event.person for event in events if event.person is not None]
     return {"views": len(people), "bots": len(events) - len(people), "visitors": len(set(people))}
 
 
 def day_counts(target: Target, day: int, until: int) -> dict[str, int]:
-    """Return the counts of a UTC day, limited to events before `until`."""
+    """Return the counts for a UTC day, including only events before `until`."""
     own = [event for event in target.events if event.at // DAY_MS == day and event.at < until]
     views, bots, visitors = target.imported.get(day, (0, 0, 0))
     counted = counts(own)
@@ -111,7 +111,7 @@ def report(target: Target, period: str, now: int, until: int | None) -> dict[str
 
 
 def breakdowns(target: Target, period: str, now: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the ten largest keys of each dimension for all events up to `now`. Equal counts are sorted by key."""
+    """Return the ten most frequent keys of each dimension in all events up to `now`. Equal counts are sorted by key."""
     first_day = now // DAY_MS - DAYS[period] + 1
     found: dict[str, list[dict[str, Any]]] = {}
     for dimension in DIMENSIONS:

@@ -1,4 +1,4 @@
-"""Only one service can use a store."""
+"""Only one service can use a store at a time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Send many events through the whole system: the edge, the worker, its crons and pushes, the service and its store.
+"""Send many events through the whole system: the edge, the worker with its crons and pushes, and the service.
 
-The events have various targets and come from thousands of people on three UTC days of the platform's moved clock. Every
-hourly, daily and visitor count of the service must equal an independent count.
+The events have various targets and come from thousands of people. The test moves the platform's clock through three
+UTC days. Every hourly, daily and visitor count that the service stores must equal an independent count.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 EVENTS = 100_000 if EVERYTHING else 18_000
 PEOPLE = EVENTS // 5
-# Cron runs needed to fold the events of an hour.
+# The number of cron runs that are needed to fold the events of an hour.
 FOLDS = 30 if EVERYTHING else 10
 LINKS = 5
 CONNECTIONS = 16
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
-# Three past days, because the service rejects totals of future days.
+# The days are in the past, because the service rejects totals for future days.
 DAYS_AGO = (3, 2, 1)
 HOURS = (1, 12, 23)
 FAILURES = ("egress_drop_before", "egress_drop_after", "egress_status")
 
 
 class Expected:
-    """An independent count by the test."""
+    """An independent count, made by the test itself."""
 
     def __init__(self) -> None:
         self.views: Counter[tuple[str, int]] = Counter()
@@ -53,13 +53,13 @@ class Expected:
             self.people[target, hour].add(person)
 
     def counts(self, target: str, hours: range) -> tuple[int, int, int]:
-        """Return views, bots and unique visitors of a target over some hours (epoch hours)."""
+        """Return a target's views, bots and unique visitors in a range of epoch hours."""
         seen = set().union(*(self.people[target, hour] for hour in hours))
         return sum(self.views[target, h] for h in hours), sum(self.bots[target, h] for h in hours), len(seen)
 
 
 async def burst(emulator, expected, chance, events, hour, site, links) -> None:
-    """Send this number of events concurrently over several connections to the edge, all within one hour."""
+    """Send `events` events to the edge within one hour, concurrently over several connections."""
     port = int(emulator.edge.rsplit(":", 1)[1])
 
     def planned() -> Iterator[tuple[str, str, str, str]]:
@@ -80,7 +80,7 @@ async def burst(emulator, expected, chance, events, hour, site, links) -> None:
     todo = planned()
 
     async def connection() -> None:
-        # Plain sockets, because an HTTP client takes longer than the worker. These responses have no body.
+        # Use plain sockets, because an HTTP client takes longer than the worker. These responses have no body.
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             for line, host, head, body in todo:
                 request = f"{line} HTTP/1.1\r\nhost: {host}\r\n{head}content-length: {len(body)}\r\n\r\n{body}"
@@ -103,7 +103,7 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
     expected = Expected()
     config = sqlite_config(tmp_path)
     real = await emulator.clock(0)
-    # The worker pushes the end of the last day within two hours, which must be in the past for the service's clock.
+    # The worker pushes the end of the last day within two hours. These hours must be in the past for the service.
     today = (real - 2 * HOUR_MS) // DAY_MS
     async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -129,7 +129,7 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
                 end = at // HOUR_MS * HOUR_MS + HOUR_MS
                 await crons(emulator, customer, real, end + 4 * MINUTE_MS, FOLDS)
                 await crons(emulator, customer, real, end + PUSHED_BY_MS, 5)
-        # If a push came before the day was closed, another push follows an hour later.
+        # If a push was sent before the day was closed, another push follows an hour later.
         await crons(emulator, customer, real, today * DAY_MS + HOUR_MS + PUSHED_BY_MS, 5)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
         assert account["push"]["queue"] == 0
@@ -138,8 +138,8 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
 
     first, last = (today - 3) * 24, today * 24
     async with open_store(config) as store:
-        # The service did not assume that the database was lost, which would have made it rewrite the whole
-        # configuration.
+        # The version is unchanged, so the service did not assume that the worker's database was lost. It would then
+        # have rewritten the whole configuration.
         after = accounts.present(await store.read(accounts.account_by_id(account_id)))
         assert (after.config_version, after.restored_as_of) == (before.config_version, None)
         for target in (site["id"], *(link["id"] for link in links)):

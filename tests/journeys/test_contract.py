@@ -1,4 +1,4 @@
-"""The running service matches its OpenAPI document, and responds with nothing else."""
+"""The running service matches its OpenAPI document, and its responses contain nothing else."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ EXAMPLES = 2
 
 @pytest.mark.rule("D1", "G8", "C1", "C2", "C3", "C4", "C5", "C8", "G10")
 async def test_schemathesis_finds_nothing_for_any_operation_and_caller(tmp_path):
-    """A short run; `make fuzz` runs longer."""
+    """This is a short run. `make fuzz` runs longer."""
     outcome = await fuzz(tmp_path, 1, "--phases=fuzzing,stateful", f"--max-examples={EXAMPLES}")
     assert outcome.status == 0, outcome.report
     assert outcome.faults == 0
     assert [one for one in OPERATIONS.values() if counted(outcome.cases, one) < EXAMPLES] == []
     asked = {
         kind for kinds in outcome.cases.values() for kind in kinds
-    }  # callers are drawn at random: a few cases do not include all
+    }  # callers are drawn at random, so a few cases do not include all of them
     assert {"session", "anonymous"} < asked <= set(KINDS)

@@ -1,4 +1,4 @@
-"""After a disconnect, reports include all earlier visits, even visits that were never pushed."""
+"""After a disconnect, reports include all earlier visits, even those that were not pushed before."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ async def test_visits_that_were_not_pushed_are_reported_after_a_disconnect(emula
     body = {"account_id": account_id, "url": "https://a.example/", "code": "sale"}
     link = (await service.call("POST", "/v1/links", body, expect=201))["link"]
     await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
-    # The worker writes these visits, and crons at the end of an hour fold some. The others are still in the database's
-    # log.
+    # The worker writes these visits to its database. A cron folds some of them; the others are still in the log.
     for ip in PEOPLE[:2]:
         await visit(emulator, site, link, ip)
     await emulator.settled()
@@ -48,7 +47,7 @@ async def test_visits_that_were_not_pushed_are_reported_after_a_disconnect(emula
             if day_of(system_clock()) == day:
                 assert report["totals"] == {"views": 4, "bots": 1, "visitors": 3}, path
                 assert sum(point["views"] for point in report["series"]) == 4
-            elif period == "7d":  # the day has ended by now, so visitors of both days count twice
+            elif period == "7d":  # a new day has begun, so people who visit on both days count twice
                 assert (report["totals"]["views"], report["totals"]["bots"]) == (4, 1), path
 
     # The account is reconnected immediately, with a new database and new counts.

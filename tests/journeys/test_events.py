@@ -1,4 +1,4 @@
-"""A change and its event are stored together, even if the service is killed at any moment."""
+"""A change and its event are stored together, even if the service is killed at an arbitrary moment."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_kill_leaves_a_change_and_its_event_or_neither_and_a_retry_complet
             await writes.send(service)
             expected += [("user.change", None), ("key.issue", writes.key_id), ("key.revoke", writes.key_id)]
             assert (await events(service))[before:] == expected
-    assert killed >= 3  # at least after each of the three commits
+    assert killed >= 3  # the service is killed at least after each of the three commits
 
 
 async def events(service: MortalService) -> list[tuple[str, str | None]]:
@@ -52,7 +52,7 @@ async def events(service: MortalService) -> list[tuple[str, str | None]]:
 
 
 class Writes:
-    """Three changes. The test requests each change again until it gets a response."""
+    """Three changes. Each is requested again until there is a response."""
 
     def __init__(self, headers: dict[str, str], name: str, *, notify: bool) -> None:
         self._headers = headers
@@ -62,7 +62,7 @@ class Writes:
         self.key_id = ""
 
     async def send(self, service: MortalService) -> None:
-        """Request the changes that have no response yet. Raises httpx.TransportError."""
+        """Request all changes that have no response yet. Raises httpx.TransportError if the service is killed."""
         steps = (
             lambda: ("PATCH", "/v1/me", {"notify": self._notify}),
             lambda: ("POST", "/v1/keys", {"scopes": ["links"]}),
@@ -75,7 +75,7 @@ class Writes:
             headers = {**self._headers, "Idempotency-Key": f"{self._name} {number}"}
             answer = await service.client.request(method, f"{service.url}{path}", json=body, headers=headers)
             shown: dict[str, Any] = answer.json()
-            if method == "POST" and answer.status_code == 409:  # issued, but its value was lost with the process
+            if method == "POST" and answer.status_code == 409:  # issued, but the value was lost at the kill
                 assert shown["error"]["code"] == "key_already_issued"
                 [shown] = (await service.call("GET", "/v1/keys"))["keys"]
             else:

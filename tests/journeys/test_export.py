@@ -1,4 +1,4 @@
-"""A user moves to another service: export everything, and import it into an empty service as the README describes."""
+"""A user moves to a different service: export everything, and import it into an empty service as the README says."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605
 
 
 def counted(account_id: str, targets: list[str]) -> Tx[Ingested]:
-    """Store totals of the last days, as the account's worker sends them."""
+    """Return a transaction that stores totals of the last days, as the account's worker sends them."""
     now = system_clock()
     parts = []
     for number, day in enumerate(range(day_of(now) - 5, day_of(now)), 1):
@@ -43,7 +43,7 @@ def counted(account_id: str, targets: list[str]) -> Tx[Ingested]:
 
 
 async def svc_import(folder: Path, settings: dict[str, str], *arguments: str) -> tuple[int, str]:
-    """Run the operator's command and return its status and output."""
+    """Run the command `svc import` and return its exit status and output."""
     command = ["-m", "svc", "import", *arguments, "--user", "b@example.com", "--apply"]
     ended = await run_program(command, environ=environment(folder, settings))
     return ended.returncode, ended.stdout.decode()
@@ -95,13 +95,13 @@ async def test_export_can_be_imported_into_another_service(emulator, customer, t
         [new_link] = (await second.call("GET", "/v1/links"))["links"]
         assert {new_link[name] == link[name] for name in ("code", "url", "rules", "short_url")} == {True}
         assert new_link["rules"] == RULES
-        for file in (tmp_path / "export.zip", folder / "daily_totals.csv"):  # the second finds everything imported
+        for file in (tmp_path / "export.zip", folder / "daily_totals.csv"):  # the second file adds nothing
             status, told = await svc_import(tmp_path / "second", settings, "totals", str(file))
-            assert (status, "deleted" in told) == (1, True)  # a deleted link's totals have no link
+            assert (status, "deleted" in told) == (1, True)  # because a deleted link's totals belong to no link
         for path, expected in zip((f"/v1/sites/{new_site['id']}", f"/v1/links/{new_link['id']}"), totals, strict=True):
             brought = (await second.call("GET", f"{path}/totals"))["totals"]
             assert brought == [{**point, "imported": True} for point in expected]
-        # The printed short link still works.
+        # A printed short link still works.
         await second.synced(f"/v1/links/{new_link['id']}")
         for user_agent, country, url in ((IPHONE, "AT", RULES[0]["url"]), ("Other", "FR", "https://example.com/")):
             clicked = await emulator.visit(

@@ -1,4 +1,4 @@
-"""The main use case with random failure settings of the emulated platform."""
+"""The main use case works with random failure settings of the emulated platform."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from svc.edge.tokens import WORKING_PERMISSIONS
 from tests.journeys.conftest import STRICT_PLATFORM
 
 ZONE = "shop.example"
-# Each setting, with the values to choose from. edge_worker/emulator/__init__.py explains the settings.
+# Each setting with its possible values. edge_worker/emulator/__init__.py explains the settings.
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "token_delay_ms": (0, 200, 3_000),
     "token_spread_ms": (0, 2_000, 6_000),
@@ -35,13 +35,13 @@ BOOTSTRAP_PERMISSIONS = ["Account Settings Read", "Account API Tokens Write"]
 async def test_main_use_case_works_with_random_failure_settings(
     emulator: Emulator, customer: Customer, service: Service, walk: int
 ) -> None:
-    """Each run uses a different combination. SVC_TEST_SEED reproduces a failed run."""
+    """Each run uses a different combination of values. Set SVC_TEST_SEED to repeat a failed run."""
     chance = random.Random(f"{SEED} {walk}")  # reproducible, not a secret
     modes = {name: chance.choice(values) for name, values in SETTINGS.items()}
     print(f"{modes}")
     await emulator.set_failure_settings(**modes)
     token = customer.bootstrap_token
-    if modes["minting"] != "all_zones":  # it can grant only its own permissions
+    if modes["minting"] != "all_zones":  # the token can grant only its own permissions
         rights = [*BOOTSTRAP_PERMISSIONS, *(right.name for right in WORKING_PERMISSIONS)]
         _, token = await emulator.create_token(customer.account_id, rights=rights)
     body = {"edge_account_id": customer.account_id, "bootstrap_token": token}

@@ -1,7 +1,7 @@
-"""Every call of each operation fails once, with every possible failure of the platform.
+"""In each operation, every call to the platform fails once with every possible failure.
 
-After every failure the account reaches a settled state: nothing exists twice, every valid token is reported, and the
-operation succeeds, either automatically or after a retry. `make test` draws some calls of each operation;
+After every failure, the account reaches a settled state: nothing exists twice, every valid token is in use or reported,
+and the operation succeeds either automatically or after a retry. `make test` draws some calls of each operation, and
 `make test-all` tests every call with every failure.
 """
 
@@ -22,7 +22,8 @@ from tests.journeys.mortal import open_mortal_service
 pytestmark = pytest.mark.timeout(1_800)
 
 _PATIENCE_S = 5
-# Per operation in `make test`, where all operations share one platform and one store. All failures are covered.
+# Failures per operation in `make test`, where all operations share one platform and one store. Together, they cover
+# all failures.
 _CALLS = 2
 _WALKS = [[operation] for operation in OPERATIONS] if EVERYTHING else [OPERATIONS]
 assert _CALLS * len(OPERATIONS) >= len(FAULTS)
@@ -50,15 +51,15 @@ def _faults(operation: Operation, drawn: Iterator[str], chance: random.Random) -
 
 
 async def _fails_call(world: World, service: Service, operation: Operation, name: str, call: int) -> bool:
-    """Make one call fail, check the result, and return whether there was such a call."""
-    world.customer = None  # a used account writes its configuration only every 10 s
+    """Make one call fail and check the result. Return True if the operation made that call."""
+    world.customer = None  # in an account that is in use, configuration is written only every 10 s
     await operation.prepare(world, service)
     await world.emulator.fault(**FAULTS[name], after=call - 1)
     await _ask(world, service, operation)
     await world.check_consistent(await world.settled(service))
     while not await _is_done(world, service, operation):
         await _ask(world, service, operation)
-    # Check this only now, because some calls follow the operation, for example writing the worker's configuration.
+    # Check this only now. Some calls follow the operation, such as those that write the worker's configuration.
     waiting = await world.emulator.faults()
     await world.emulator.clear_faults()
     await world.check_consistent(await world.settled(service))
@@ -74,7 +75,7 @@ async def _ask(world: World, service: Service, operation: Operation) -> None:
 
 
 async def _is_done(world: World, service: Service, operation: Operation) -> bool:
-    """Return whether the result is correct within the time that the service needs for an automatic retry."""
+    """Return True if the result becomes correct within the time that the service needs for an automatic retry."""
 
     async def poll() -> bool | None:
         return await operation.done(world, service)

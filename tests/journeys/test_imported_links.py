@@ -1,4 +1,4 @@
-"""Links of another product imported beside a running service, and clicks that are explained, then clicked."""
+"""Import links from another product while a service is running. Explain clicks on them, then make these clicks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RULES = [
 
 
 async def svc(folder, settings, *arguments) -> subprocess.CompletedProcess[str]:
-    """Run a command beside the service, on its store."""
+    """Run a command on the service's store while the service is running."""
     with trio.fail_after(60):
         ended = await run_program(["-m", "svc", *arguments], environ=environment(folder, settings))
     return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())

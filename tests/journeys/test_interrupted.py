@@ -1,4 +1,4 @@
-"""An interrupted connect reports what remains, and continues if possible; see test_killed.py for every moment."""
+"""An interrupted connect reports remaining resources, and continues if possible. test_killed.py tests all moments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def connect_body(customer):
 async def test_connect_killed_before_its_token_is_stored_is_lost_and_can_be_repeated(
     emulator, customer, settings, tmp_path
 ):
-    # The token's first use, when it has been created but not stored yet.
+    # Delay the token's first use. At this time, the token has been created but not stored yet.
     await emulator.fault("slow", "*/workers/scripts", method="GET", delay_s=30)
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")

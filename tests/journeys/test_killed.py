@@ -1,8 +1,8 @@
-"""SIGKILL after every commit, and before and after every call to the platform, for each operation.
+"""In each operation, SIGKILL after every commit, and before and after every call to the platform.
 
-After each kill, the next start reaches a settled state: nothing exists twice at the platform, every valid token is
-reported to the user, no secret is stored in plain text, and the operation can be completed. `make test` takes a random
-sample of each operation's moments; `make test-all` takes all of them.
+After each kill, the service reaches a settled state at the next start: nothing exists twice at the platform, and the
+operation can be completed. Every valid token is in use or reported to the user. No secret is stored in plain text.
+`make test` takes a random sample of each operation's moments, and `make test-all` takes all of them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ async def test_next_start_completes_an_operation_interrupted_by_a_kill(
 
 
 async def _is_killed(world: World, service: MortalService, operation: Operation) -> bool:
-    """Request the operation and return whether the service was killed before its end."""
+    """Request the operation. Return True if the service was killed before the operation ended."""
     await operation.prepare(world, service)
     method, path, body = await operation.request(world)
     service.arm()
@@ -67,7 +67,7 @@ async def _is_killed(world: World, service: MortalService, operation: Operation)
 
 
 async def _finish(world: World, service: MortalService, operation: Operation) -> None:
-    """Check the state after the kill, and that the operation can be completed."""
+    """Check the state after a kill, and check that the operation can be completed."""
     await world.check_consistent(await world.settled(service))
     if not await operation.done(world, service):
         method, path, body = await operation.request(world)

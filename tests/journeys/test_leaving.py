@@ -1,8 +1,8 @@
-"""SIGKILL during a user's deletion, with a platform that responds, rejects calls, or is unreachable.
+"""SIGKILL during the deletion of a user. The platform responds, rejects calls, or is unreachable.
 
-After each kill, the next start completes the deletion: the store has no data about the user, and a response or the
-e-mail names all remaining resources at the platform. `make test` takes a random sample of the moments; `make test-all`
-takes all of them.
+After each kill, the service completes the deletion at the next start. The store then has no data about the user, and a
+response or the e-mail names all remaining resources at the platform. `make test` takes a random sample of the moments,
+and `make test-all` takes all of them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(1_800)
 
-_PASSWORD = "a long password"  # of a user of this test
-# With None, the platform works. The other failures begin with the kill or with the request, and then last.
+_PASSWORD = "a long password"  # the password of users in this test
+# None: the platform works. The other values are failures that begin with the kill or the request, and do not end.
 _MODES: tuple[str | None, ...] = (None, "drop_before", "drop_after", "403", "500")
-# Usual number of moments of a deletion, as counted by `mortal`, with a working and with a failing platform.
+# The usual number of moments of a deletion as counted by `mortal`: with a working and with a failing platform.
 _MOMENTS, _MOMENTS_OF_FAILURES = 25, 14
 
 
@@ -50,7 +50,7 @@ async def test_next_start_completes_a_deletion_interrupted_by_a_kill(world: Worl
 async def _delete_user(world: World, moment: int, mode: str | None) -> bool:
     """Sign up, connect an account and delete the user, with a kill at `moment`.
 
-    Return whether the service was killed.
+    Return True if the service was killed.
     """
     address = f"{secrets.token_hex(6)}@example.com"
     reported = ""
@@ -110,7 +110,7 @@ async def _leave(service: Service) -> httpx.Response:
 
 
 def _by_email(world: World, address: str, rows: Mapping[str, Any]) -> str:
-    """Return the text that the user got or will get by e-mail, once or, after a kill, twice."""
+    """Return the text that the user got or will get by e-mail. After a kill, there may be two identical e-mails."""
     waiting = [dict(row)["facts"] for row in rows["outbox"].elements() if dict(row)["address"] == address]
     sent = []
     for path in (world.folder / "mail").glob("*.eml"):

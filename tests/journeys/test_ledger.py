@@ -1,4 +1,4 @@
-"""The count audit from end to end: it matches despite crashes and losses, and detects manipulated counts."""
+"""Test the count audit from end to end: it matches despite crashes and losses, and detects manipulated counts."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ class Place:
         return found
 
     async def faults(self) -> dict[str, tuple[str, int]]:
-        """Return the targets that do not match: the fault, and the difference in views."""
+        """Return the targets that do not match, with the fault and the difference in views."""
         found = await self.ledger()
         wrong = {id_: target for id_, target in found["targets"].items() if not target["agrees"]}
         assert found["agrees"] is not bool(wrong)
         return {id_: (target["fault"], target["off_by"]["views"]) for id_, target in wrong.items()}
 
     async def change_worker_database(self, sql: str, *params: str) -> None:
-        """Change the worker's database with the customer's own token."""
+        """Run SQL on the worker's database with the customer's own token."""
         path = f"/accounts/{self.customer.account_id}/d1/database"
         headers = {"authorization": f"Bearer {self.token}"}
         async with httpx.AsyncClient(base_url=self.emulator.api, headers=headers) as client:
@@ -102,7 +102,7 @@ class Place:
         assert answer.json()["success"], answer.text
 
     def change_store(self, sql: str, *params: object) -> None:
-        """Change the service's store directly."""
+        """Run SQL directly on the service's store."""
         with closing(sqlite3.connect(self.database, timeout=30)) as connection, connection:
             connection.execute(sql, params)
 
@@ -121,7 +121,7 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
         await service.sign_up("a@example.com", "a long password")
         await place.begin()
 
-        # Writes that are lost before or after execution, and requests that are ended in them.
+        # Writes are lost before or after execution, or the request is ended during them.
         for hour, kinds in enumerate((("d1_drop_before", "d1_drop_after"), ("d1_end_before", "d1_end_after")), 1):
             await place.clock(hour * HOUR_MS + 5 * MINUTE_MS)
             await place.visits(2, 1, 1)
@@ -131,7 +131,7 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
                 await emulator.clear_faults()
             await place.clock(hour * HOUR_MS + 6 * MINUTE_MS)
             await place.visits(1, 1, 1)
-            # Crons that crash at their calls, and pushes whose request or response is lost.
+            # Crons crash at database calls, and pushes lose their request or response.
             at = (hour + 1) * HOUR_MS + 4 * MINUTE_MS
             for minute in range(4):
                 await emulator.fault(("d1_drop_before", "d1_drop_after")[minute % 2], after=2 + 3 * minute)
@@ -142,7 +142,7 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
                 for _ in range(3):
                     nursery.start_soon(place.crons, at + 51 * MINUTE_MS, 1)
             await emulator.clear_faults()
-            # Stored but unacknowledged parts match as well.
+            # Parts that are stored but not acknowledged match as well.
             await place.agreed()
             await place.crons(at + 52 * MINUTE_MS, 3)
         await place.clock(7 * HOUR_MS)
@@ -154,7 +154,7 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
         await emulator.fault("egress_drop_before", path="*/edge/push", times=None)
         await place.crons(DAY_MS + 12 * MINUTE_MS, 4)
         await emulator.clear_faults()
-        # The day is closed, and its last part waits for the hourly push.
+        # The day is closed, and its last part is waiting for the hourly push.
         found = await place.agreed()
         assert (found["closed"], found["queued_parts"]) == (True, 1)
         await place.crons(DAY_MS + HOUR_MS + 55 * MINUTE_MS, 2)
@@ -193,7 +193,7 @@ async def test_day_matches_despite_crashes_and_losses_and_manipulation_is_detect
 
 
 async def forged_push(service: Service, key: str, day: int, target: str, views: int) -> None:
-    """Send a push that is not the worker's, with the newest day row."""
+    """Send a push that does not come from the worker. Its row for the day is newer than all others."""
     part = {
         "id": 1, "day": day_text(day), "as_of": (day + 1) * DAY_MS, "final": True,
         "hours": [], "refused_hours": [], "days": [[target, views, 0, 1]],

@@ -1,4 +1,4 @@
-"""A code used by two links in turn: clicked, changed, deleted and reused, in the real runtime."""
+"""Two links use the same code in turn: it is clicked, changed, deleted and reused, in the real runtime."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from edge_worker.harness.visitors import DESKTOP_CHROME
 from tests.journeys.conftest import begin_yesterday, connect
 
 LINK_HOST = "go.shop.example"
-LIMIT_S = 61  # older configuration is not served while the database responds
+LIMIT_S = 61  # while the database responds, older configuration is not served
 
 
 @pytest.mark.rule("L3", "L5", "R4")
@@ -23,7 +23,7 @@ async def test_two_links_with_the_same_code_have_separate_clicks(emulator, custo
         return str((await service.call("POST", "/v1/links", body, expect=201))["link"]["id"])
 
     async def click(times: int) -> set[tuple[int, str | None]]:
-        """Return the distinct responses of this number of clicks, after the freshness limit has passed."""
+        """Wait until the freshness limit has passed, click `times` times, and return the distinct responses."""
         nonlocal moved_s
         moved_s += LIMIT_S
         await emulator.clock(moved_s)
@@ -35,7 +35,7 @@ async def test_two_links_with_the_same_code_have_separate_clicks(emulator, custo
         return found
 
     async def clicks_of(link_id: str) -> int:
-        # With breakdowns, all days are read. The platform's clock shows yesterday, before the link was created.
+        # Request breakdowns so that all days are read: the platform's clock shows the day before the link's creation.
         report = (await service.call("GET", f"/v1/links/{link_id}/report?period=7d&breakdowns=1"))["report"]
         assert report["unavailable"] is None
         return int(report["totals"]["views"])

@@ -1,6 +1,6 @@
-"""The main use case: connect, install, site, link, visits, push, report; and rejected requests.
+"""The main use case: connect, install, add a site and a link, visit, push and report. Also tests rejected requests.
 
-Views are reported on both database engines, with the emulator's strict defaults.
+The test of reported views runs on both database engines, with the emulator's strict defaults.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ async def test_every_view_of_an_hour_ago_is_in_the_report(emulator, customer, se
     day = noon // DAY_MS
     assert report["totals"] == tally.day(day)
     assert {entry["key"]: entry["n"] for entry in report["breakdowns"]["bots"]} == dict(tally.top("bots", day, day))
-    # A site's first view cannot be earlier than the site's creation.
+    # The view is dated before the site's creation, so the time of the creation is shown instead.
     site = (await service.call("GET", f"/v1/sites/{site['id']}"))["site"]
     assert site["first_view_at"] == site["created_at"]
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]

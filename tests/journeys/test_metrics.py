@@ -1,4 +1,4 @@
-"""Metrics of a real service after the main use case: correct numbers, and no personal data."""
+"""The metrics of a real service after the main use case have correct numbers and no personal data."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ HOUR_MS = 3_600_000
 
 
 class RequestRecorder:
-    """Records a client's requests: method and route."""
+    """Records the method and route of a client's requests."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self.routes: Counter[tuple[str, str]] = Counter()
         client.event_hooks = {"request": [self.note]}
 
     async def note(self, request: httpx.Request) -> None:
-        """Record a request (httpx event hook)."""
+        """Record a request. For use as an httpx event hook."""
         route = re.sub(r"/(acc|site|lnk)_\w+", lambda found: f"/{{{_NOUNS[found[1]]}_id}}", request.url.path)
         if route != "/metrics":
             self.routes[request.method, route] += 1
@@ -62,7 +62,7 @@ async def test_metrics_match_the_requests_and_contain_no_personal_data(
         assert answer.status == 204
         await emulator.settled()
         await emulator.clock(0)
-        for _ in range(3):  # the first pushes, at any time of day
+        for _ in range(3):  # the first pushes, which are not bound to a time of day
             await emulator.cron(customer.account_id, "svc-edge")
         await service.call("GET", "/v1/accounts/acc_" + "0" * 20, expect=404)
 
@@ -74,7 +74,7 @@ async def test_metrics_match_the_requests_and_contain_no_personal_data(
         [url] = re.findall(r'"url": "(http://[^"]+/metrics)"', (tmp_path / "svc" / "log").read_text())
 
         async def poll() -> Scraped | None:
-            """Return the metrics once no call is in progress and the store's gauges show the end of the install."""
+            """Return the metrics once no call is in progress and the metrics include the end of the install."""
             before = len(await emulator.requests())
             found = Scraped((await service.client.get(url)).content)
             asked = len(await emulator.requests())
@@ -102,7 +102,7 @@ async def test_metrics_match_the_requests_and_contain_no_personal_data(
     assert found.counts("svc_log_lines_total", "level").get(("error",), 0) == 0
     assert found.total("svc_store_up") == 1
 
-    # The worker's digest is stored at the platform as well, and is not a secret.
+    # The digest of the worker's bundle is also stored at the platform. It is not a secret.
     text = re.sub(r'bundle="\w+"', "", found.text)
     state = json.dumps(await emulator.state())
     secrets = [customer.account_id, customer.bootstrap_token, *customer.zones.values(), account["id"], site["id"]]

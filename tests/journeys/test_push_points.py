@@ -1,6 +1,6 @@
-"""Failures at every possible point of a push. The service's totals must be the same as without failures.
+"""After failures at every possible point of a push, the service's totals must be the same as without failures.
 
-`make test` takes a random sample of the database calls; `make test-all` takes all of them.
+`make test` takes a random sample of the database calls, and `make test-all` takes all of them.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
 PEOPLE = 3
 EGRESS = ("egress_drop_before", "egress_drop_after", "egress_status")
 DATABASE = ("d1_drop_before", "d1_drop_after")
-# Usual minimum and safe maximum of database calls in a run that folds, closes an hour and pushes.
+# Usual minimum and safe maximum number of database calls in a run that folds, closes an hour and pushes.
 MIN_CALLS, MAX_CALLS = 8, 30
 DAYS = 3
 
 
 class Hours:
-    """Consecutive hours from `first` (epoch hours), each with the same visits and a failure in its cron."""
+    """Consecutive hours that start at the epoch hour `first`. Each has the same visits and a failure in its cron."""
 
     def __init__(self, emulator: Emulator, customer: Customer, path: str, real: int, first: int) -> None:
         self.emulator, self.customer, self.path, self.real, self.first = emulator, customer, path, real, first
         self.names: list[str] = []
 
     async def next(self, name: str, fault: dict[str, Any] | None, *, runs: int = 1) -> bool:
-        """Run an hour whose cron meets the fault, or runs `runs` times concurrently; return whether it was met."""
+        """Run an hour with a fault in its cron, or with `runs` concurrent crons. Return True if the fault occurred."""
         hour = self.first + len(self.names)
         self.names.append(name)
         await self.emulator.clock((hour * HOUR_MS + 2 * MINUTE_MS - self.real) / 1000)
@@ -49,7 +49,7 @@ class Hours:
             )  # fmt: skip
             assert visit.status == 204
         await self.emulator.settled()
-        # The account's push is due before minute 55: this run folds, closes the hour and pushes it.
+        # The account's push is due before minute 55, so this run folds the events, closes the hour and pushes it.
         due = (hour + 1) * HOUR_MS + 55 * MINUTE_MS
         if fault is not None:
             await self.emulator.fault(**fault)
@@ -72,7 +72,7 @@ async def test_failure_at_any_point_of_the_push_changes_no_total(emulator, custo
     chance = random.Random(SEED)  # reproducible, not a secret
     config = sqlite_config(tmp_path)
     real = await emulator.clock(0)
-    # The last day is closed in the first hours of the next day, which must be in the past for the service's clock.
+    # The last day is closed in the first hours of the next day. These must be in the past for the service's clock.
     first_day = (real - 2 * HOUR_MS) // DAY_MS - DAYS
     async with open_service(tmp_path / "svc", settings_of(emulator, config)) as service:
         await service.sign_up("a@example.com", "a long password")

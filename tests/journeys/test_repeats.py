@@ -1,8 +1,8 @@
-"""Each kind of write, sent twenty times concurrently with one Idempotency-Key, has one effect and one response for all.
+"""Each kind of write, sent twenty times concurrently with one Idempotency-Key, has one effect and one response.
 
-The twenty requests use several credentials of one user. Some clients disconnect and retry. In the second test the
-service is killed in the middle, at a different moment for each write, and the unanswered requests are sent to the next
-process. `make test` takes a random sample of moments, `make test-all` many of them.
+The twenty requests use several credentials of one user. Some clients disconnect and retry. In the second test, the
+service is killed while it handles them, at a different moment for each write. Requests without a response are then sent
+to the next process. `make test` takes a small random sample of moments, and `make test-all` a larger one.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(1_200)
 
 _REQUESTS = 20
-# Number of runs over all writes with kills. Later moments in a write make a run longer.
+# The number of runs through all writes with kills. Later runs kill at later moments, so they take longer.
 _WALKS = 10 if EVERYTHING else 1
-# Share of the writes of a run that are killed in `make test`. A start of the service costs as much as 100 requests.
+# The share of writes that are killed in `make test`. Starting the service costs as much as 100 requests.
 _INTERRUPTED = 0.3
 _FOR_EVER = 2**62
 _SCOPES: tuple[Scope, ...] = ("accounts", "sites", "links", "reports")
-# Delays after which the clients of some requests disconnect, in seconds. They retry.
+# Some clients disconnect after one of these delays (in seconds), and then retry.
 _DISCONNECT_S = (0.001, 0.01, 0.05, 0.2)
 # Temporary errors, after which the same request should be retried.
 _TEMPORARY = (429, 503)
@@ -56,7 +56,7 @@ _TEMPORARY = (429, 503)
 
 @dataclass
 class RepeatedWrite:
-    """One write that is sent twenty times: its key, its credentials, and the responses."""
+    """One write that is sent twenty times, with its Idempotency-Key, the credentials and the responses."""
 
     kind: Kind
     method: str
@@ -70,21 +70,21 @@ class RepeatedWrite:
 
 @pytest.fixture
 async def emulator() -> AsyncIterator[Emulator]:
-    """A platform that runs no worker, because only calls to the platform are counted here."""
+    """A platform that runs no workers, because these tests only count calls to the platform."""
     async with open_emulator(no_runtime=True, **LENIENT) as running:
         yield running
 
 
 @dataclass
 class Caller:
-    """A user's credentials, and how they are used."""
+    """A user's credentials, and a method that assigns them to requests."""
 
     sessions: list[dict[str, str]]
     keys: list[dict[str, str]]
     limited: dict[str, str]  # a key limited to one account
 
     def credentials_for(self, kind: Kind) -> list[dict[str, str]]:
-        """Return the credentials that can make this write, in turn."""
+        """Return the credential for each of the twenty requests. The permitted credentials take turns."""
         both = self.sessions if kind.endpoint.access == "session" else [*self.sessions, *self.keys]
         both = self.sessions[:1] if kind.by_one else both
         return [both[n % len(both)] for n in range(_REQUESTS)]
@@ -92,7 +92,7 @@ class Caller:
 
 @asynccontextmanager
 async def prepared(emulator: Emulator, store_config: StoreConfig) -> AsyncIterator[tuple[Place, Caller]]:
-    """Create an account at the platform, and a user with several credentials."""
+    """Create an account at the platform and a user. Yield the context of the writes and the user's credentials."""
     customer = await emulator.create_account([proxied_zone(ZONE)])
     await emulator.call("DELETE", "/requests")
     async with open_store(store_config) as store:
@@ -101,7 +101,7 @@ async def prepared(emulator: Emulator, store_config: StoreConfig) -> AsyncIterat
 
 
 async def _caller(place: Place) -> Caller:
-    """Create two sessions and three keys. A third session is the place's `session_id`."""
+    """Create a user with two sessions and three keys. A third session is only stored as the place's `session_id`."""
     store = place.store
     user = await store.run(users.add_user("a@example.com", hash_password(PASSWORD), 1, confirmed=True))
     assert user is not None
@@ -135,15 +135,15 @@ def settings(emulator: Emulator, store_config: StoreConfig) -> dict[str, str]:
 
 
 async def ask(place: Place, caller: Caller, kind: Kind) -> RepeatedWrite:
-    """Return the write to send, with the counts before it."""
+    """Return the write to send. It includes the counts before the write."""
     method, path, body = await kind.request(place)
     return RepeatedWrite(kind, method, path, body, new_secret(), await place.counts(), caller.credentials_for(kind))
 
 
 async def send(service: MortalService, write: RepeatedWrite, *, impatient: int = 0) -> None:
-    """Send all unanswered requests concurrently; the first `impatient` clients disconnect at first.
+    """Send all requests that have no response yet, concurrently. The first `impatient` clients disconnect once.
 
-    If the service dies, the remaining requests stay unanswered.
+    If the service dies, the remaining requests get no response.
     """
 
     async def once(n: int) -> Answer | None:
@@ -169,7 +169,7 @@ async def check(service: MortalService, place: Place, write: RepeatedWrite, *, u
     answers = [answer for answer in write.answers if answer is not None]
     assert len(answers) == _REQUESTS
     seen = Counter((answer.status, answer.body) for answer in answers)
-    if write.kind.made == ("key_id", "id"):  # the key's value is shown once at most
+    if write.kind.made == ("key_id", "id"):  # the key's value is shown at most once
         codes = Counter(answer.code for answer in answers)
         assert codes["key_already_issued"] in (_REQUESTS - 1, _REQUESTS), seen
         assert codes[None] + codes["key_already_issued"] == _REQUESTS, seen
@@ -227,7 +227,7 @@ async def settle(service: MortalService, place: Place, caller: Caller) -> None:
 
 
 def test_every_kind_of_write_is_covered() -> None:
-    """A new endpoint that changes something must be added to `writes.KINDS`, or to `LAST`."""
+    """Add each new endpoint that changes something to `writes.KINDS` or `writes.LAST`."""
     changing = [endpoint for endpoint in ENDPOINTS if endpoint.changes]
     assert sorted(kind.name for kind in (*KINDS, *LAST)) == sorted(
         f"{endpoint.method} {endpoint.path}" for endpoint in changing

@@ -1,7 +1,8 @@
-"""Every field of every report equals a simple count of the visits, for random histories of accounts.
+"""For random histories of accounts, every field of every report equals a simple count of the visits.
 
-`make test` runs one small fixed world, `make test-all` two; `make fuzz` runs large ones until SVC_TEST_HISTORIES sites
-and links have been covered. A failure prints the command that reruns the account concerned, up to the failure.
+`make test` runs one small, fixed world, and `make test-all` runs two. `make fuzz` runs large worlds until
+SVC_TEST_HISTORIES sites and links are covered. A failure prints the command that reruns the failed account up to the
+failure.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def setting(name: str, otherwise: int) -> int:
 
 
 async def run(plan: Plan, store_config: StoreConfig, folder: Path) -> Seen:
-    """Run the accounts of a world. A failure is annotated with the command that reproduces it."""
+    """Run the accounts of a world. If this fails, add the command that reproduces the failure to the exception."""
     async with open_moved_world(store_config, folder) as world:
         accounts = RandomAccounts(plan, world)
         try:
@@ -60,7 +61,7 @@ def leaves(failed: BaseException) -> list[BaseException]:
 @RULES
 @pytest.mark.timeout(600)
 async def test_reports_of_random_accounts_equal_a_simple_count(store_config, tmp_path):
-    # World 2 covers all actions except a rotation, which `test_sites` covers. World 3 covers rotations too.
+    # World 2 covers all actions except rotations, which `test_sites` covers. World 3 also covers rotations.
     seed = 3 if EVERYTHING and store_config.engine == "sqlite" else 2
     seen = await run(replace(SMALL, seed=seed), store_config, tmp_path)
     assert seen.reports > 30
@@ -68,7 +69,7 @@ async def test_reports_of_random_accounts_equal_a_simple_count(store_config, tmp
         assert seen.actions.keys() >= ACTIONS.keys() - {"nothing", "rotate"}
 
 
-# This test is defined only on request, because pytest would report an empty test as skipped.
+# This test is defined only on request, because pytest reports a test without parameters as skipped.
 if setting("HISTORIES", 0):
 
     @RULES

@@ -1,4 +1,4 @@
-"""The service is restarted under load while another process holds its listening socket, as systemd does."""
+"""Restart the service under load while another process holds its listening socket, as systemd does."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Store, Tx
 
-_CLIENTS = 4  # of each kind
+_CLIENTS = 4  # number of clients of each kind
 _RESTARTS = 5 if EVERYTHING else 2
-# Responses that each client gets between two restarts.
+# The number of responses that each client gets between two restarts.
 _ANSWERS = 10
-# Number of requests, of several thousand, that may remain unanswered.
+# The number of requests, out of several thousand, that may get no response.
 _MAX_UNANSWERED = 3
 _DAY = system_clock() // DAY_MS - 3
 
 
 @dataclass
 class Worker:
-    """Pushes a day's total that increases by one with each push."""
+    """A client that pushes a day's total, which increases by one with each push."""
 
     key: str
     link_id: str
@@ -65,7 +65,7 @@ class Worker:
 
 @dataclass
 class Writer:
-    """Creates one link after the other."""
+    """A client that creates one link after the other."""
 
     key: str
     account_id: str
@@ -90,7 +90,7 @@ class Load:
     changed: trio.Condition = field(default_factory=trio.Condition)
 
     async def run(self, url: str, asks: Sequence[Worker | Writer]) -> None:
-        """Run until cancelled."""
+        """Send the requests of all clients until cancelled."""
         async with trio.open_nursery() as nursery:
             for number, one in enumerate(asks):
                 nursery.start_soon(self._client, url, number, one)
@@ -114,7 +114,7 @@ class Load:
                         self.changed.notify_all()
 
     async def more(self, clients: int) -> None:
-        """Wait until each client has got `_ANSWERS` more responses."""
+        """Wait until each client has received `_ANSWERS` more responses."""
         wanted = {number: self.answers.get(number, 0) + _ANSWERS for number in range(clients)}
         with trio.fail_after(90):
             async with self.changed:
@@ -144,7 +144,7 @@ async def _clients(store: Store) -> list[Worker | Writer]:
 
 @pytest.mark.rule("W3", "G3")
 async def test_restart_under_load_rejects_no_request_and_loses_no_acknowledged_data(tmp_path: Path) -> None:
-    """Several restarts, then a kill, after which each client may lack one response. No acknowledged data is lost."""
+    """Restart the service several times, then kill it. At the kill, each client may lose one response."""
     folder = tmp_path / "svc"
     folder.mkdir()
     config = StoreConfig(url=SecretStr(f"sqlite:///{folder / 'svc.db'}"))

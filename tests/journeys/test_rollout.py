@@ -1,4 +1,4 @@
-"""Rollout of a newer worker to real workers: it halts if the new worker is broken, and otherwise completes."""
+"""A rollout of a newer version to real workers halts if the new version is broken, and otherwise completes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DAY_S = 86_400
 
 
 class Crons:
-    """The platform's clock, which starts yesterday, so that no worker is ahead of the service."""
+    """The platform's clock and crons. The clock starts yesterday, so that no worker is ahead of the service."""
 
     def __init__(self, emulator: Emulator, customers: list[Customer]) -> None:
         self.emulator, self.customers = emulator, customers
@@ -41,14 +41,14 @@ class Crons:
         await self.emulator.clock(-self.behind_s)
 
     async def fire(self, after_s: int) -> None:
-        """Move the clock forward and fire every worker's cron once, ignoring failures."""
+        """Move the clock forward by `after_s`, and fire every worker's cron once. Ignore failures."""
         self.behind_s -= after_s
         at = await self.emulator.clock(-self.behind_s)
         await self.emulator.crons([(one.account_id, at) for one in self.customers], "svc-edge")
 
 
 def broken_bundle(good: Path, folder: Path) -> Path:
-    """Return the same worker with crons that always fail."""
+    """Copy the worker in `good` to `folder`, with crons that always fail. Return `folder`."""
     shutil.copytree(good, folder)
     manifest = json.loads((folder / "manifest.json").read_text())
     module = folder / manifest["main_module"]
@@ -70,14 +70,14 @@ async def connected(service: Service, customer: Customer) -> None:
 
 
 def state_of(bundle: str) -> Tx[tuple[Rollout | None, Progress, list[str]]]:
-    """Return the rollout of a bundle, its progress, and the bundles of the accounts."""
+    """Return a bundle's rollout, the progress, and the bundle of each account."""
     found = yield from rollouts.current(bundle)
     accounts = yield sql("select edge_bundle from accounts")
     return found, (yield from rollouts.progress()), [row["edge_bundle"] for row in accounts]
 
 
 def operations_begun() -> Tx[list[int]]:
-    """Return the start times of the rollout's updates."""
+    """Return the start times of the rollout's updates, in order."""
     rows = yield sql(
         "select o.created_at from rollout_accounts m join operations o on o.id = m.operation_id order by o.created_at"
     )
@@ -85,7 +85,7 @@ def operations_begun() -> Tx[list[int]]:
 
 
 async def ended(store: Store, bundle: str, crons: Crons, state: str) -> Any:
-    """Fire crons until the rollout of the bundle is in this state, and return the result of `state_of`."""
+    """Fire crons until the bundle's rollout is in this state. Return the result of `state_of`."""
 
     async def poll() -> Any:
         found = await store.read(state_of(bundle))
@@ -144,4 +144,4 @@ async def test_rollout_of_a_broken_worker_halts_and_a_fixed_one_completes(
     assert bundles == [bundle] * ACCOUNTS
     assert progress.counts == {"updated": ACCOUNTS}
     assert (rollout.updated, rollout.failed) == (ACCOUNTS, 0)
-    assert begun[0] < rollout.spread_from <= begun[1]  # the canary first, then the others
+    assert begun[0] < rollout.spread_from <= begun[1]  # the canary is updated first, then the others

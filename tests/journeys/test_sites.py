@@ -1,6 +1,6 @@
-"""The lifecycle of a site with the real worker.
+"""Tests of a site's lifecycle with the real worker.
 
-An old snippet counts for 30 days, and a kill leaves no route behind.
+An old snippet counts for 30 days, and a kill leaves no unneeded routes.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tests.journeys.conftest import ZONE, connect, settings_of
 
 DAY_S = 86_400
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
-_PAGE = 4  # index in a view's line: target, hour, reason, visitor, page, …
+_PAGE = 4  # index of the page in a view's line: target, hour, reason, visitor, page, …
 
 
 async def view(emulator, path, page) -> int:
-    """Open a page with this path's snippet and return the status of its beacon."""
+    """Send the beacon for a page whose snippet uses this path, and return the status of the response."""
     headers = {"User-Agent": FIREFOX, "Content-Type": "text/plain"}
     answer = await emulator.visit(ZONE, path, method="POST", headers=headers, body=f"{page}\n")
     await emulator.settled()
@@ -29,7 +29,7 @@ async def view(emulator, path, page) -> int:
 
 
 async def counted(emulator, customer, token) -> list[str]:
-    """Return the pages of the views that the worker has not folded yet. `token`: a token of the customer."""
+    """Return the pages of all views that the worker has not folded yet. `token`: one of the customer's tokens."""
     [database] = (await emulator.state())["accounts"][customer.account_id]["databases"]
     async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS) as client:
         answer = await client.post(
@@ -43,7 +43,7 @@ async def counted(emulator, customer, token) -> list[str]:
 
 
 async def routes(emulator, customer) -> set[str]:
-    """Return the platform's route patterns except the link host's."""
+    """Return the route patterns at the platform, except the link host's pattern."""
     zones = (await emulator.state())["accounts"][customer.account_id]["zones"].values()
     return {route["pattern"] for zone in zones for route in zone["routes"] if not route["pattern"].endswith("/*")}
 
@@ -61,7 +61,7 @@ async def test_old_snippet_counts_for_30_days_and_a_deleted_sites_snippet_does_n
     assert await view(emulator, old["path"], "/old-at-once") == 204
     assert await counted(emulator, customer, token) == ["/before", "/old-at-once"]
     for days, pages in ((29, ["/new-29", "/old-29"]), (31, ["/new-31"])):
-        # A cron folds the earlier events. Afterwards no cron is overdue.
+        # A cron folds the earlier events. Afterwards, no cron is overdue.
         now = await emulator.clock(days * DAY_S)
         assert (await emulator.cron(customer.account_id, "svc-edge", at=now))["outcome"] == "ok"
         taken = await view(emulator, old["path"], f"/old-{days}") == 204
@@ -82,7 +82,7 @@ async def test_old_snippet_counts_for_30_days_and_a_deleted_sites_snippet_does_n
 @pytest.mark.parametrize("kind", ["drop_before", "drop_after"])
 @pytest.mark.parametrize("what", ["delete", "rotate"])
 async def test_next_start_completes_route_changes_of_a_killed_service(emulator, customer, tmp_path, what, kind):
-    """Kill the service after its commit, with a call to the platform that is lost before or after execution."""
+    """Kill the service after its commit. Its call to the platform is lost before or after execution."""
     settings = settings_of(emulator, sqlite_config(tmp_path), SVC_TIMING_ROUTE_RETRY_S="3600")
     async with open_service(tmp_path / "svc", settings) as service:
         await service.sign_up("a@example.com", "a long password")

@@ -1,4 +1,4 @@
-"""A standby service waits while another service has the store, and takes over when that service ends or dies."""
+"""A standby service waits while another service uses the store, and takes over when that service ends or dies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.rule("X18")
 WAITS = "standby: another svc serve uses the store"
 AWAY = "standby: the store is unavailable"
 TAKES = "standby: taking over the store"
-# It takes three seconds; the rest is for a busy machine.
+# A takeover takes three seconds. The rest of the time is a margin for a busy machine.
 WITHIN_S = 30.0
 
 
@@ -77,7 +77,7 @@ class Standby:
 
 @asynccontextmanager
 async def open_standby(folder: Path, settings: Mapping[str, str]) -> AsyncIterator[Standby]:
-    """Run `svc serve --standby` until the block ends, in a separate folder with the key file of `first`."""
+    """Run `svc serve --standby` in a new folder until the block ends. The settings name the shared key file."""
     folder.mkdir()
     with (folder / "log").open("ab") as log:
         process = await open_program(
@@ -94,7 +94,7 @@ async def open_standby(folder: Path, settings: Mapping[str, str]) -> AsyncIterat
 
 
 def shared(tmp_path: Path, emulator: Any, store_config: StoreConfig) -> dict[str, str]:
-    """Return the settings shared by all services of a store."""
+    """Return the settings that all services of a store share."""
     return settings_of(
         emulator,
         store_config,
@@ -104,7 +104,7 @@ def shared(tmp_path: Path, emulator: Any, store_config: StoreConfig) -> dict[str
 
 
 async def epoch(store_config: StoreConfig) -> int:
-    """Return how many services have had the store. SQLite has a lock instead and does not count."""
+    """Return the number of services that have used the store so far. SQLite uses a lock and does not count them."""
 
     def asked() -> Tx[int]:
         [row] = yield sql("select epoch from serving")
@@ -143,10 +143,10 @@ async def test_standby_takes_over_from_a_killed_service_with_all_acknowledged_da
                 assert standby.messages() == [WAITS]
                 await first.kill()
             await standby.serves()
-            first.url = standby.url  # for clients of the first one
+            first.url = standby.url  # requests now go to the standby
             for code, link_id in kept.items():
                 assert (await first.call("GET", f"/v1/links/{link_id}"))["link"]["code"] == code
-            await first.synced(f"/v1/links/{link_id}")  # its account actors run
+            await first.synced(f"/v1/links/{link_id}")  # shows that the account actors are running
             assert standby.messages()[:2] == [WAITS, TAKES]
             assert await standby.ends(signal.SIGTERM) == 0
 
@@ -169,7 +169,7 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
         assert await epoch(store_config) == int(counted)
         assert (await first.call("GET", "/v1/me"))["user"]["email"] == "a@example.com"
 
-        first.process.terminate()  # it releases the store
+        first.process.terminate()  # this releases the store
         assert await first.process.wait() == 0
         served: list[Standby] = []
 
@@ -187,7 +187,7 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
         assert (await first.call("GET", "/v1/me"))["user"]["email"] == "a@example.com"
         before = await epoch(store_config)
         assert before >= 2 * counted
-        # The other standby tried to take the store as well, or saw immediately that it was too late.
+        # The other standby also tried to take over the store, or detected in time that it was too late.
         await first.call("GET", "/v1/accounts")
         assert (third.output, third.process.poll()) == (b"", None)
 
@@ -199,9 +199,9 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
 
 
 async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, server, tmp_path):
-    """Simulates a suspended or isolated machine.
+    """Simulate a suspended or isolated machine.
 
-    PostgreSQL has ended its sessions, and another service has the store.
+    PostgreSQL has ended its sessions, and another service uses the store.
     """
     with postgres_config(server.url) as config:
         settings = shared(tmp_path, emulator, config)
@@ -226,7 +226,7 @@ async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, 
                         answers.append(answer.status_code)
 
                 async with trio.open_nursery() as nursery:
-                    for number in range(10):  # these requests wait in the frozen service's sockets
+                    for number in range(10):  # these requests are waiting in the frozen service's sockets
                         nursery.start_soon(ask, ("GET", "POST")[number % 2], number)
                     await trio.to_thread.run_sync(end_sessions, config.url.get_secret_value())
                     await standby.serves()

@@ -1,6 +1,6 @@
-"""While the store is unavailable, the service keeps running and reports it at /readyz.
+"""While the store is unavailable, the service keeps running and reports the problem at /readyz.
 
-Pending work is done afterwards.
+The service completes pending work once the store is available again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Outage:
-    """A store that can be made unavailable and available again. Both methods block."""
+    """A store that a test can make unavailable (`begin`) and available again (`end`). Both functions block."""
 
     def __init__(self, config: StoreConfig, begin: Callable[[Service], None], end: Callable[[Service], None]) -> None:
         self.config = config
@@ -36,7 +36,7 @@ class Outage:
 
 @contextmanager
 def full_disk(tmp_path) -> Iterator[Outage]:
-    """Simulate a full disk for SQLite with a limit on file sizes, so that its log cannot grow."""
+    """Simulate a full disk for SQLite: a file size limit prevents its log from growing."""
 
     def begin(service: Service) -> None:
         log_bytes = (tmp_path / "svc.db-wal").stat().st_size
@@ -74,7 +74,7 @@ async def ready(service: Service, status: int) -> Any:
 
 
 async def still_away(service: Service) -> None:
-    """Wait a few seconds in which the sync is retried repeatedly."""
+    """Wait a few seconds while the service retries its sync, and check that /readyz still reports 503."""
     answers: list[int] = []
 
     async def check() -> bool | None:
@@ -131,7 +131,7 @@ async def test_install_survives_an_outage_of_the_store(emulator, customer, outag
 
 
 async def test_service_rejects_requests_while_its_database_does_not_respond(emulator, server, tmp_path):
-    """Connections stay open but nothing responds, as in a network failure. No request hangs."""
+    """Simulate a network failure: connections stay open but nothing responds. No request may hang."""
     host, _, port = free_port().partition(":")
     with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
         async with open_network(config.url.get_secret_value()) as (network, through):
@@ -145,7 +145,7 @@ async def test_service_rejects_requests_while_its_database_does_not_respond(emul
                     begun.append(answer.status_code)
 
                 network.cut()
-                # The requests end long before the timeout of a single statement (30 s at the server, 40 s here).
+                # The requests end before the timeout of a single statement (30 s at the server, 40 s in the service).
                 with trio.fail_after(28):
                     async with trio.open_nursery() as nursery:
                         for path in ("/v1/me", "/v1/links", "/v1/accounts") * 10:
@@ -184,7 +184,7 @@ async def test_service_rejects_writes_if_its_database_file_is_moved(emulator, tm
 
 
 async def test_service_ends_if_its_store_was_taken_over(emulator, server, tmp_path):
-    """The service was stopped while PostgreSQL restarted, and another service has the store."""
+    """The first service is paused while PostgreSQL restarts and another service takes over the store."""
     with postgres_config(server.url) as config:
         settings = settings_of(emulator, config)
 

@@ -1,4 +1,4 @@
-"""A newer service updates the worker and its tables during traffic: no event is lost or counted twice."""
+"""A newer service updates the worker and its tables during traffic. No event is lost or counted twice."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from tests.journeys.lifecycle import World
 
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
-# Usual number of platform calls of an update, and of its moments as counted by `mortal`.
+# The usual number of platform calls in an update, and of its moments as counted by `mortal`.
 CALLS, MOMENTS = 9, 35
-# Sample sizes in `make test`. `make test-all` takes all moments and calls, with all failures.
+# The sample sizes in `make test`. `make test-all` tests all moments, and all calls with all failures.
 CALLS_DRAWN, MOMENTS_DRAWN = 2, 1
 AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
 
 
 async def updated(service: Service, account_id: str) -> Any:
-    """Return the account once its new worker only has to make its first push. The account is always ready."""
+    """Return the account once only the new worker's first push is missing. The account must always be ready."""
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
     assert account["state"] == "ready", account
     operation = account["operation"]
@@ -43,7 +43,7 @@ async def updated(service: Service, account_id: str) -> Any:
 
 
 class Traffic:
-    """Views of a site and clicks on a link, one after the other. `sent` counts the answered requests."""
+    """Views of a site and clicks on a link, in turn. `sent`: the number of pairs that got their responses."""
 
     def __init__(self, emulator: Emulator, path: str, code: str) -> None:
         self.emulator, self.path, self.code = emulator, path, code
@@ -51,7 +51,7 @@ class Traffic:
         self.is_running = True
 
     async def visit(self) -> None:
-        """Send a view and a click, from a new person each time."""
+        """Send a view and a click. Successive calls use different IP addresses."""
         ip = f"192.0.2.{self.sent % 200}"
         view = await self.emulator.visit(ZONE, self.path, method="POST", body="/\n", ip=ip, headers=AGENT)
         click = await self.emulator.visit(f"go.{ZONE}", f"/{self.code}", ip=ip, headers=AGENT)
@@ -59,7 +59,7 @@ class Traffic:
         self.sent += 1
 
     async def run(self) -> None:
-        """Send visits until stopped."""
+        """Send visits until `is_running` is False."""
         while self.is_running:
             await self.visit()
 
@@ -72,7 +72,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
     store = sqlite_config(tmp_path)
     settings = {**settings_of(emulator, store), "SVC_HTTP_BIND": free_port(), "SVC_TIMING_ROLLOUT_EVERY_S": "0.3"}
     real = await emulator.clock(0)
-    # The hour after this day must be in the past for the service's clock.
+    # The first hours after this day must be in the past for the service's clock.
     noon = ((real - 2 * HOUR_MS) // DAY_MS - 1) * DAY_MS + 12 * HOUR_MS
     await emulator.clock((noon + 2 * MINUTE_MS - real) / 1000)
     async with open_service(tmp_path / "svc", settings) as service:
@@ -84,7 +84,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
         new = {"account_id": account_id, "url": "https://a.example/x"}
         link = (await service.call("POST", "/v1/links", new, expect=201))["link"]
         await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
-        # The worker is confirmed, and the previous worker has folded some events.
+        # The worker confirms its installation, and then folds some events before the update.
         await crons(emulator, customer, real, noon + 3 * MINUTE_MS, 2)
         traffic = Traffic(emulator, site["path"], link["code"])
         for _ in range(20):
@@ -93,7 +93,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
         await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
         before = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
 
-    # Events are in the log, in pages and in memory; migration and upload are slow.
+    # Events are in the log, in pages and in memory. The migration and the upload are slow.
     await emulator.fault("slow", "*/d1/database/*/query", method="POST", delay_s=0.3, times=4)
     await emulator.fault("drop_after", "*/workers/scripts/svc-edge", method="PUT")
     await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=0.5)
@@ -112,7 +112,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
         assert account["edge"]["bundle"] != before["edge"]["bundle"]
         await crons(emulator, customer, real, noon + 70 * MINUTE_MS, 2)
         account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
-        assert (account["operation"]["state"], account["push"]["schema"]) == ("done", 2)  # confirmed by its first push
+        assert (account["operation"]["state"], account["push"]["schema"]) == ("done", 2)  # its first push confirms it
         # The new worker closes the hours and the day.
         for end in (noon + 3 * HOUR_MS, noon + 12 * HOUR_MS):
             await crons(emulator, customer, real, end + 12 * MINUTE_MS, 6)
@@ -160,7 +160,7 @@ async def test_next_start_completes_an_update_killed_at_any_moment(world: World,
 async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
     world: World, next_bundle_folder: Path
 ) -> None:
-    """Like test_faulted.py. The rollout retries a failed update after hours, but the user can install immediately."""
+    """Like test_faulted.py. The rollout retries a failed update hours later, but the user can install immediately."""
     chance = random.Random(SEED)  # reproducible, not a secret
     settings = {**world.settings, "SVC_TIMING_ROLLOUT_EVERY_S": "0.5"}
     settings |= {"SVC_EDGE_TIMEOUT_S": "2", "SVC_TIMING_RECHECK_S": "0.2"}
@@ -194,7 +194,7 @@ async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
 
 
 async def in_place(world: World, service: Service) -> Any:
-    """Return the account once the new worker is installed. The account is always ready."""
+    """Return the account once the new worker is installed. The account must always be ready."""
     account = await world.account(service)
     assert account is not None
     assert account["state"] == "ready", account
@@ -203,7 +203,7 @@ async def in_place(world: World, service: Service) -> Any:
 
 
 async def ended(world: World, service: Service) -> Any:
-    """Return the account once its update has ended, or only waits for the worker's first push."""
+    """Return the account once its update has ended, or is only waiting for the worker's first push."""
     account = await world.account(service)
     assert account is not None
     operation = account["operation"]
@@ -212,7 +212,7 @@ async def ended(world: World, service: Service) -> Any:
 
 
 async def is_ready(world: World, service: Service) -> bool | None:
-    """Return True if the account is ready. A rejected call may have changed its state until the next health check."""
+    """Return True if the account is ready. After a rejected call, this may take until the next health check."""
     account = await world.account(service)
     assert account is not None
     return account["state"] == "ready" or None
@@ -228,7 +228,7 @@ async def confirmed(world: World, service: Service) -> None:
 
 
 async def stored(config: StoreConfig, target: str, noon: int) -> tuple[int, int]:
-    """Return views and visitors of the day."""
+    """Return the stored views and visitors for the day that includes `noon` (epoch ms). The day must be final."""
     day = noon // DAY_MS
     async with open_store(config) as store:
         counts, _, final = (await store.read(totals.day_counts(target, day, day)))[day]

@@ -1,4 +1,4 @@
-"""A small part of the simulated year of `bench/year.py`: after any worker behaviour, each number is exact."""
+"""Run a small part of the simulated year from `bench/year.py`. Each number is exact, whatever workers do."""
 
 from __future__ import annotations
 

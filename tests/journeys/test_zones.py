@@ -1,4 +1,4 @@
-"""A zone that is removed from the customer's account and added again."""
+"""Tests with a zone that is removed from the customer's account and added again, or is not active yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.journeys.test_main_job import FIREFOX
 
 
 async def site_with(service, site_id, **wanted):
-    """Wait until the site has these fields and return it."""
+    """Wait until the fields of the site have these values, and return the site."""
 
     async def poll():
         site = (await service.call("GET", f"/v1/sites/{site_id}"))["site"]
@@ -29,7 +29,7 @@ async def test_removed_zone_affects_only_its_site(emulator, customer, tmp_path):
         await service.sign_up("a@example.com", "a long password")
         await emulator.set_zone(customer.account_id, **proxied_zone("leaving.example"))
         account_id = await connect(service, customer)
-        # No route can be created until the zone is removed.
+        # Reject all new routes until the zone is removed.
         await emulator.fault("refuse", "/zones/*/workers/routes", method="POST", times=None, status=500)
         made = []
         for host in ("leaving.example", "www.shop.example"):
@@ -44,7 +44,7 @@ async def test_removed_zone_affects_only_its_site(emulator, customer, tmp_path):
         assert site["error"]["code"] == "zone_not_found"
         assert (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]["state"] == "ready"
 
-        # The zone returns with a different id.
+        # Add the zone again. It gets a different id.
         await emulator.set_zone(customer.account_id, **proxied_zone("leaving.example"))
         await site_with(service, made[0], state="active", error=None)
 
@@ -56,7 +56,7 @@ async def noted(service, site_id):
 
 @pytest.mark.rule("S1", "S3", "W1")
 async def test_first_view_is_counted_once_dns_is_switched(emulator, customer, tmp_path):
-    """The site and its snippet are added before the domain moves to the platform, and need no further action."""
+    """The site and its snippet are added before the domain moves to the platform. No other action is needed."""
     timing = {"SVC_TIMING_ROUTE_RETRY_S": "0.5", "SVC_TIMING_HEALTH_EVERY_S": "1"}
     async with open_service(tmp_path / "svc", settings_of(emulator, sqlite_config(tmp_path), **timing)) as service:
         await service.sign_up("a@example.com", "a long password")
@@ -83,7 +83,7 @@ async def test_first_view_is_counted_once_dns_is_switched(emulator, customer, tm
 
 
 async def with_warnings(service, site_id, *codes):
-    """Wait until the site has these warnings and return it."""
+    """Wait until the site has exactly these warnings, and return it."""
 
     async def poll():
         site = (await service.call("GET", f"/v1/sites/{site_id}"))["site"]

@@ -1,6 +1,6 @@
 """Every kind of write of /v1: its request, and its effect on the store and the platform.
 
-One user with one account sends the writes in this order, from connecting the account to its end.
+A user with one account sends the writes in this order, from connecting the account to disconnecting it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from svc.api.endpoint import Endpoint
     from svc.store.tx import Store
 
-PASSWORD, NEW_PASSWORD = "a long password", "another long one"  # of a user of these tests
+PASSWORD, NEW_PASSWORD = "a long password", "another long one"  # the passwords of the user in these tests
 EXPLAINED = {"country": "DE", "user_agent": "curl/8", "query": "q"}
-# Counted only without a kill, because after a crash an operation may have been started twice. Only a row or a token to
-# revoke remains from the first start, which `test_killed` checks.
+# These are counted only in runs without a kill. After a crash, an operation may have been started twice. Then the first
+# start leaves only a row, or a token that must be revoked; `test_killed` checks this.
 ONLY_UNDISTURBED = ("operations", "tokens made", "working tokens", "bootstrap tokens", "uploads")
 
 
@@ -33,10 +33,10 @@ class Place:
     emulator: Emulator
     customer: Customer
     store: Store
-    ids: dict[str, str] = field(default_factory=dict)  # of account, site, link, key, session
+    ids: dict[str, str] = field(default_factory=dict)  # ids of the account, site, link, key and session
 
     async def counts(self) -> Counter[str]:
-        """Return the counts of everything that a write could create twice."""
+        """Return the number of each thing that a write could create twice."""
         found = Counter(await self.store.read(_rows()))
         account = (await self.emulator.state())["accounts"][self.customer.account_id]
         names = [token["name"] for token in account["tokens"].values()]
@@ -61,18 +61,18 @@ class Place:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of write. `body` returns the request body, `made` names the id in its response for later writes."""
+    """One kind of write. `body` returns the request body. `made` says where the response has an id for later writes."""
 
     endpoint: Endpoint[Any, Any]
     effect: dict[str, int]
     body: Callable[[Place], Any] = lambda _: None
     made: tuple[str, str] | None = None  # ("site", its name in `Place.ids`)
-    bootstrap: bool = False  # whether the body contains a new bootstrap token
-    by_one: bool = False  # whether it ends the user's other sessions: only one can repeat it
+    bootstrap: bool = False  # True if the body contains a new bootstrap token
+    by_one: bool = False  # True if it ends all other sessions of the user, so only one can repeat it
 
     @property
     def name(self) -> str:
-        """The write's name in a test's output."""
+        """The name of the write in the output of a test."""
         return f"{self.endpoint.method} {self.endpoint.path}"
 
     async def request(self, place: Place) -> tuple[str, str, Any]:
@@ -149,7 +149,7 @@ KINDS = (
         by_one=True,
     ),
 )
-# Writes that end the credentials of their caller. Later requests are unauthorized and get no stored response.
+# Writes that end the caller's credentials. Later requests are unauthorized and get no stored response.
 LAST = (
     Kind(sessions.END_ALL, {"sessions": -3, "answers kept": 1}),
     Kind(

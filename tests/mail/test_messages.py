@@ -1,4 +1,4 @@
-"""Every e-mail in every language: complete, formatted, and correctly encoded."""
+"""Every e-mail in every language is complete, and correctly formatted and encoded."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FACTS = {
 ENGLISH = re.compile(
     r"\b(the|your|you|this|is|and|of|or|with|to|it|expires|email|account|needs|had|its)\b", re.IGNORECASE
 )
-# Names in the Cloudflare dashboard, paths, and Cloudflare's words in quotes.
+# Quoted names from the Cloudflare dashboard, URLs, paths, e-mail addresses, and quotes of Cloudflare's words.
 NOT_TEXT = re.compile(r"„[^“]*“|https?://\S+|/v1/\S+|\b\S+@\S+\b")
 
 
@@ -93,7 +93,7 @@ def test_german_emails_have_no_english_text():
 
 
 def templates(found: Any, above: str) -> Iterator[tuple[str, str]]:
-    """Yield all templates in the words of a language, with their keys."""
+    """Yield all templates in the words of a language as pairs (key, template)."""
     if isinstance(found, str):
         yield above, found
     elif isinstance(found, dict):
@@ -122,7 +122,7 @@ def test_languages_have_the_same_templates_with_the_same_parameters():
     english, german = found["en"], found["de"]
     assert german.keys() == english.keys()
     assert len(german) > 150
-    # The German findings do not name the worker and the database, of which each account has one.
+    # German findings do not name the worker or the database, because each account has only one of each.
     own = {"worker", "database"}
     assert [key for key in english if names_in(german[key]) - own != names_in(english[key]) - own] == []
     same = {key for key in english if german[key] == english[key] and not key.endswith(".subject")}

@@ -1,4 +1,4 @@
-"""Send emails to an SMTP server that works, fails, misbehaves or hangs at each step, and check the errors."""
+"""Send e-mails to an SMTP server that works, fails, misbehaves or hangs at each step, and check the errors."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def config(server: SmtpServer, scheme: str = "smtp", credentials: str = "", host
 
 
 def at(step, act):
-    """Return a rule that always acts at this step."""
+    """Return a server rule that always responds with `act` at this step."""
     return lambda name, said: act if name == step else None
 
 
 async def send(configured, *emails, patience=None):
-    """Send emails one after the other, as the outbox does."""
+    """Send e-mails one after the other, as the outbox does."""
     sender = new_sender(configured, patience)
     try:
         for one in emails or (EMAIL,):
@@ -45,7 +45,7 @@ async def send(configured, *emails, patience=None):
 
 
 def error_at(step):
-    """Return the expected error if the connection ends at this step."""
+    """Return the error class that is expected if the connection ends at this step."""
     return {"RCPT": NotAccepted, "DATA": NotAccepted, "taken": OutcomeUnknown}.get(step, ServerUnavailable)
 
 
@@ -166,7 +166,7 @@ async def test_hanging_server_times_out(mock_clock, step):
 
 @pytest.mark.parametrize("step", ["welcome", "RCPT"])
 async def test_each_step_has_a_timeout(step):
-    """On a slow machine, an earlier step may time out instead."""
+    """On a slow machine, a timeout may occur at an earlier step."""
     with SmtpServer(at(step, Act.HANG)) as server, pytest.raises((ServerUnavailable, NotAccepted)):
         await send(config(server), patience=Patience(step_s=0.5, connect_s=1_000, email_s=1_000))
 

@@ -2,16 +2,19 @@
 
 To add a document or a block:
 
-- Blocks fenced as ```sh are run. Use another language for blocks that are only shown, such as units or output. Blocks
-  fenced as ```toml must be valid configurations.
-- Each document has a module here, such as `tests/operate/first_start.py` for `docs/operate/first-start.md`. Its table
-  `STEPS` has the first line of each block, in the order of the document, and how to run it. The tests fail if a block
-  has no entry, or an entry has no block.
-- An entry is an async function of `(place, block)` (`documents.Place`) that runs the block and checks the result; or
-  `done`, if success is enough; or `elsewhere("tests/x.py::test_y")`, if another test runs it; or `by_hand("why")`, only
-  if no test can run it because it needs, for example, a running systemd or a name in public DNS.
+- The tests run blocks that are fenced as ```sh. Use another language for blocks that are only shown, such as units or
+  output. Blocks fenced as ```toml must be valid configurations.
+- Each document has a module here, such as `tests/operate/first_start.py` for `docs/operate/first-start.md`. The table
+  `STEPS` in that module maps the first line of each block to its step, in the order of the document. The tests fail if
+  a block has no step, or a step has no block.
+- A step is one of:
+  - an async function of `(place, block)` (`documents.Place`), which runs the block and checks the result
+  - `done`, if it is enough that the block succeeds
+  - `elsewhere("tests/x.py::test_y")`, if another test runs the block
+  - `by_hand("why")`, only if no test can run the block, for example because it needs a running systemd or a name in
+    public DNS
 - The steps of a document run in order and share a folder that represents the machine. It contains `/etc/svc` and
-  `/var/lib/svc`; `svc` is on the path, and only the settings of the document are set.
+  `/var/lib/svc`. `svc` is on the path, and only the document's settings are set.
 
 All blocks must be valid shell, and each `svc …` command in them must exist.
 """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def config(place: Place) -> Config:
-    """Return the configuration of the service in this place."""
+    """Return the configuration of the service in the folder of `place`."""
     return config_of(place.folder / "var")
 
 
@@ -33,12 +33,12 @@ async def create(place: Place, block: Block) -> None:
 
 
 async def verify(place: Place, block: Block) -> None:
-    """Check that the stream has the same content as the file."""
+    """Check that the compressed stream contains a complete backup, like the file."""
     assert "its key decrypts 1 of 1 tokens. It is complete." in await place.run(block)
 
 
 async def restore(place: Place, block: Block) -> None:
-    """Check that a later user is not in the restored store, and that the previous store is kept."""
+    """Check that the restored store lacks a user who was added later, and that the previous store is kept."""
     before = await trio.to_thread.run_sync(emails_of, config(place))
     await trio.to_thread.run_sync(add_user, config(place), "later@example.com")
     assert "is now var/svc.db.before-restore-" in await place.run(block)
@@ -46,7 +46,7 @@ async def restore(place: Place, block: Block) -> None:
 
 
 async def check(place: Place, block: Block) -> None:
-    """Check that all parts pass. The restored store has no record of the backup."""
+    """Check that `svc check` reports no failure. The restored store has no record of the backup."""
     said = await place.run(block)
     assert "FAIL" not in said
     assert "decrypts 1 token" in said

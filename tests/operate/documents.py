@@ -24,13 +24,13 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs/operate"
 _FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ENDS = ("|", "||", "&&", ";", "&", "(", ")", "\n")
-# Time limit for a block.
+# The time limit for a block.
 _BLOCK_S = 120.0
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a document. `line` is the line where it starts."""
+    """A fenced block of a document. `line`: the number of its first line."""
 
     document: str
     line: int
@@ -39,7 +39,7 @@ class Block:
 
     @property
     def name(self) -> str:
-        """The first line, which is the key in the tables."""
+        """The first line, which is the key of the block in `STEPS`."""
         return self.text.partition("\n")[0]
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ Step = Callable[["Place", Block], Awaitable[None]]
 
 @dataclass(frozen=True)
 class NotHere:
-    """A block that is not run by the test of its document. `test`: the id of the test that runs it, if any."""
+    """A step for a block that its document's test does not run. `test`: the id of the test that runs it, if any."""
 
     why: str
     test: str | None = None
@@ -78,7 +78,7 @@ def documents() -> list[str]:
 
 
 def blocks(document: str, language: str = "sh") -> list[Block]:
-    """Return the blocks of a document in a language."""
+    """Return the blocks of a document that are fenced with this language."""
     text = (FOLDER / document).read_text()
     return [
         Block(document, text.count("\n", 0, found.start()) + 2, found[1], found[2])
@@ -88,7 +88,7 @@ def blocks(document: str, language: str = "sh") -> list[Block]:
 
 
 def commands(block: Block) -> list[list[str]]:
-    """Return the simple commands of a block as words, without redirections, here-documents, sudo and the like."""
+    """Return each simple command in a block as words, without redirections, here-documents, sudo and the like."""
     text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?(.*?\n).*?^\s*\1$", r"\2", block.text, flags=re.MULTILINE | re.DOTALL)
     found: list[list[str]] = []
     for line in text.replace("\\\n", " ").splitlines():
@@ -121,7 +121,7 @@ def _bare(words: list[str]) -> list[str]:
 
 @dataclass
 class Place:
-    """A folder that represents a machine, in which the blocks of a document are run."""
+    """A folder that represents the machine on which the blocks of a document run."""
 
     folder: Path
     settings: dict[str, str] = field(default_factory=dict)  # environment variables
@@ -141,13 +141,13 @@ class Place:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The environment of all blocks: this `svc` on the path, and only the settings of this place."""
+        """The environment of all blocks. It has this `svc` on the path, and only this place's settings."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         return {**kept, "PATH": path, "HOME": str(self.folder), **self.settings}
 
     def text(self, block: Block) -> str:
-        """Return the text of a block with paths replaced."""
+        """Return the text of a block after replacing paths."""
         text = block.text
         for old, new in self.replaced.items():
             text = text.replace(old, new)
@@ -156,7 +156,8 @@ class Place:
     async def run(self, block: Block, typed: str = "", *, fails: bool = False) -> str:
         """Run a block in the folder, and return its output on stdout and stderr.
 
-        `typed`: its standard input. `fails`: the block must fail instead of succeed. Raises AssertionError.
+        `typed`: the standard input. If `fails` is set, the block must fail, otherwise it must succeed. Raises
+        AssertionError if it does not.
         """
         with trio.fail_after(_BLOCK_S):
             ended = await trio.run_process(
@@ -167,14 +168,14 @@ class Place:
                 capture_stdout=True,
                 stderr=subprocess.STDOUT,
                 check=False,
-                start_new_session=True,  # without a terminal, so that passwords are read from `typed`
+                start_new_session=True,  # no terminal, so that passwords are read from `typed`
             )
         said = ended.stdout.decode()
         assert (ended.returncode != 0) == fails, f"{block} ended with {ended.returncode}:\n{said}"
         return said
 
     async def start(self, block: Block) -> None:
-        """Start a block that serves until `stop`, and set `url`."""
+        """Start a block that runs a service, and set `url`. The service runs until `stop` is called."""
         assert self._running is None, "one service at a time"
         with (self.folder / "log").open("ab") as log:
             self._running = await trio.lowlevel.open_process(
@@ -194,7 +195,7 @@ class Place:
         self.url = json.loads(line)["url"]
 
     async def stop(self) -> None:
-        """Stop the running service, if any, as an operator would. Raises AssertionError: it failed."""
+        """Stop the running service, if any, as an operator would. Raises AssertionError if it ended with an error."""
         if self._running is None:
             return
         running, self._running = self._running, None

@@ -17,7 +17,7 @@ _CONFIG = "etc/svc/config.toml"
 
 
 def _free_bind() -> str:
-    """Return a free address that commands can also use. The port is below the system's ephemeral ports."""
+    """Return a free address that all commands can use. The port is below the system's ephemeral ports."""
     while True:
         port = secrets.choice(range(10_000, 32_000))
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
@@ -45,7 +45,7 @@ async def _init(place: Place, block: Block) -> None:
     assert "Which mail server?" in said
     config = load(place.folder / _CONFIG, {})
     assert config.http.base_url == "https://svc.example.com"
-    # The configuration is not in /etc/svc, so the default is the folder `var`.
+    # The configuration is not in the real /etc/svc, so the default data folder is `var`.
     written = (place.folder / _CONFIG).read_text().replace(f"{place.folder}/var/", f"{place.folder}/var/lib/svc/")
     (place.folder / _CONFIG).write_text(written)
 
@@ -75,7 +75,7 @@ async def _plan(place: Place, block: Block) -> None:
 
 
 async def _user(place: Place, email: str) -> User | None:
-    """Return a user from the store of the place."""
+    """Return the user with this address from the place's store, or None."""
     path = Path(place.folder / _CONFIG)
     url = f"sqlite:///{place.folder / 'var/svc.db'}"
     config = load(path, {}) if path.exists() else load(None, {"SVC_STORE_URL": url})

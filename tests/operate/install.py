@@ -1,4 +1,4 @@
-"""Steps of docs/operate/install.md, which `make artefacts` runs on the systems in question."""
+"""Steps of docs/operate/install.md. `make artefacts` runs them on the systems that the page names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of docs/operate/mail.md, with a mail server that requires a password over TLS."""
+"""Steps of docs/operate/mail.md. The test's mail server requires TLS and a password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of docs/operate/standby.md, which the tests of the standby run."""
+"""Steps of docs/operate/standby.md. The tests of the standby run them."""
 
 from tests.operate.documents import by_hand, elsewhere
 

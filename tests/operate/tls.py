@@ -1,4 +1,4 @@
-"""Steps of docs/operate/tls.md, which need a web server."""
+"""Steps of docs/operate/tls.md. They need a web server."""
 
 from tests.operate.documents import by_hand
 

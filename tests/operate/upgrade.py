@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def check(place: Place, block: Block) -> None:
-    """Check the version, and that all parts pass."""
+    """Check the version, and check that all parts pass."""
     place.settings |= {"SVC_HTTP_BASE_URL": "https://svc.example.com"}
     said = await place.run(block)
     assert said.startswith("svc 0.8.0\n")
@@ -23,7 +23,7 @@ async def check(place: Place, block: Block) -> None:
 
 
 async def status(place: Place, block: Block) -> None:
-    """Check the output without a rollout. Tests of a rollout: tests/commands/test_commands.py, tests/journeys."""
+    """Check the output without a rollout. tests/commands/test_commands.py and tests/journeys test rollouts."""
     async with open_store(StoreConfig(url=SecretStr(f"sqlite:///{place.folder / 'var/svc.db'}"))):
         pass
     assert "no rollout has started" in await place.run(block)

@@ -1,4 +1,4 @@
-"""A crash of the service leaves no core dump, which would contain the vault key and tokens."""
+"""A crash of the service leaves no core dump. It would contain the vault key and tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edge_worker.harness.service import environment
 
 
 def crash(process: subprocess.Popen[bytes]) -> int | None:
-    """Crash a process whose limit allows core dumps, and return os.CLD_KILLED or os.CLD_DUMPED."""
+    """Let a process dump core as far as its hard limit allows, and crash it. Return os.CLD_KILLED or os.CLD_DUMPED."""
     _, most = resource.prlimit(process.pid, resource.RLIMIT_CORE)
     resource.prlimit(process.pid, resource.RLIMIT_CORE, (most, most))
     process.send_signal(signal.SIGSEGV)
@@ -40,6 +40,6 @@ def test_crashed_service_leaves_no_core_dump(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 def test_core_dump_of_other_process_is_detected(tmp_path):
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
-        return  # the hard limit of this test run forbids core dumps
+        return  # the hard limit of this process does not allow core dumps
     with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as process:
         assert crash(process) == os.CLD_DUMPED

@@ -64,7 +64,7 @@ async def test_waiting_standby_does_not_listen_and_reports_to_systemd_and_health
 
 
 async def test_standby_without_key_file_fails_at_start(tmp_path):
-    """It could not decrypt tokens after taking over."""
+    """Without the key file, a standby could not decrypt tokens after taking over."""
     with lock(tmp_path / "svc.db"):
         answer = await svc_async(tmp_path, "serve", "--standby", SVC_STORE_URL=f"sqlite:///{tmp_path / 'svc.db'}")
     assert answer.returncode == 1
@@ -90,7 +90,7 @@ async def test_standby_waits_again_if_another_was_faster(tmp_path):
         nonlocal tries
         tries += 1
         if tries == 1:
-            with lock(config.store.path):  # another standby was faster, and has ended since
+            with lock(config.store.path):  # another standby was faster, but has ended since then
                 async with open_store(config.store, serving=True):
                     pytest.fail("two services use the store")
         async with open_store(config.store, serving=True):

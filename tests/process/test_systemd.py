@@ -1,4 +1,4 @@
-"""Tests of the systemd interface, with a process that simulates systemd."""
+"""Tests of the systemd interface. A process simulates systemd."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def test_inherited_sockets_are_served_and_outlive_service(tmp_path):
                 url = "http://{}:{}/healthz".format(*each.getsockname())
                 assert (await client.get(url)).json() == {"ok": True}
         holder.told.clear()
-        await holder.hears("WATCHDOG=1")  # repeatedly
+        await holder.hears("WATCHDOG=1")  # the notification is repeated
         async with httpx.AsyncClient(trust_env=False, timeout=60) as client, trio.open_nursery() as nursery:
             await holder.stop()
             assert "STOPPING=1" in holder.told
@@ -31,7 +31,7 @@ async def test_inherited_sockets_are_served_and_outlive_service(tmp_path):
             async def ask() -> None:
                 answers.append((await client.get(f"{holder.url}/healthz")).json())
 
-            nursery.start_soon(ask)  # while no service is running
+            nursery.start_soon(ask)  # the request is sent while no service is running
             await holder.start()
         await holder.stop()
         assert answers == [{"ok": True}]
@@ -47,7 +47,7 @@ async def test_notify_socket_can_be_a_path_and_watchdog_is_optional(tmp_path):
 
 
 async def test_lost_store_is_reported_and_watchdog_still_fed(tmp_path):
-    """A restart would not restore the store."""
+    """The watchdog must not restart the service, because a restart would not restore the store."""
     problem: str | None = None
     with trio.socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifications:
         await notifications.bind(str(tmp_path / "notify"))

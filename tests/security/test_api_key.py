@@ -1,4 +1,4 @@
-"""API keys are random words with a checksum that others can verify as documented in docs/use/keys.md."""
+"""API keys are random words with a checksum, which others can verify as docs/use/keys.md describes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def documented(language: str) -> str:
-    """Return the block of the documentation in this language."""
+    """Return the code block in the documentation that is in this language."""
     found = re.search(rf"```{language}\n(.*?)```", DOCS, re.DOTALL)
     assert found
     return found[1]
@@ -29,13 +29,13 @@ def documented(language: str) -> str:
 
 def documented_check() -> Callable[[str], bool]:
     names: dict[str, Any] = {}
-    exec(documented("python"), names)  # code from our documentation
+    exec(documented("python"), names)  # the code is from our documentation
     check: Callable[[str], bool] = names["is_key"]
     return check
 
 
 def number_of(digits: str) -> int:
-    """Parse a number in base 62."""
+    """Return the value of a number in base 62."""
     number = 0
     for digit in digits:
         number = number * 62 + BASE62.index(digit)
@@ -52,7 +52,7 @@ def test_new_key_is_random_word_with_valid_checksum():
         assert number_of(value[34:]) == zlib.crc32(value[4:34].encode())
         assert is_api_key(value)
         assert check(value)
-    # The probability that one of 62 characters is missing in 30,000 random ones is 10^-210.
+    # The probability that any of the 62 characters is missing among 30,000 random ones is 10^-210.
     assert {char for value in values for char in value[4:34]} == set(BASE62)
 
 

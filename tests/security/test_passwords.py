@@ -1,4 +1,4 @@
-"""Tests of the password rules, and of Unicode forms of the same password."""
+"""Tests of the password rules, and of different Unicode forms of the same password."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_unicode_forms_of_one_password_match():
 
 
 def test_hash_has_recommended_cost_also_for_unknown_address(monkeypatch):
-    """Other tests use a cheap hash."""
+    """Most other tests use a cheap hash, so they do not check the real cost."""
     assert (AS_IT_IS.memory_cost, AS_IT_IS.time_cost, AS_IT_IS.type) == (64 * 1024, 3, Type.ID)
     for hasher in (AS_IT_IS, PasswordHasher.from_parameters(profiles.CHEAPEST)):
         monkeypatch.setattr("svc.security.passwords._HASHER", hasher)

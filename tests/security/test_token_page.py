@@ -1,4 +1,4 @@
-"""The links for a bootstrap token request exactly the permissions that the service needs."""
+"""Links for creating a bootstrap token request exactly the permissions that the service needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from svc.edge.tokens import WORKING_PERMISSIONS
 from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 
-# Keys in Cloudflare's reference (API token template URLs), and the permissions they represent.
+# Keys from Cloudflare's reference (API token template URLs), with the permissions that they represent.
 PERMISSIONS = {
     ("account_settings", "read"): "Account Settings Read",
     ("account_api_tokens", "edit"): "Account API Tokens Write",

@@ -1,4 +1,4 @@
-"""Sealed tokens open only with their key and their account."""
+"""A sealed token can be opened only with its key and for its account."""
 
 from __future__ import annotations
 

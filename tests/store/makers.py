@@ -1,4 +1,4 @@
-"""Test data, created by the store's own transactions."""
+"""Create test data with the store's own transactions."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _numbers = count(1)
 
 
 def a_user() -> Tx[int]:
-    """Add a user and return the id."""
+    """Add a user and return the user's id."""
     user = yield from users.add_user(f"person{next(_numbers)}@example.com", "hash", START_MS)
     assert user is not None
     return user.id
 
 
 def new_session(user_id: int, name: str = "s", *, access: str | None = None, until: int, at: int = START_MS) -> Session:
-    """Return a session that is not stored yet. Its access token expires together with the refresh token.
+    """Return a session that is not stored yet. Its access token expires at the same time as its refresh token.
 
-    Its digests are `a-name` (or `access`), `r-name` and `f-name`.
+    With the name `s`, its digests are `a-s` (or `access`), `r-s` and `f-s`.
     """
     issued = Issued(access or f"a-{name}", until, f"r-{name}", until, "salt", at)
     return Session(new_id("ses"), user_id, f"f-{name}", "Firefox on Linux", f"d-{name}", at, issued)

@@ -1,4 +1,4 @@
-"""A wrapper around a real store, for tests that do something else during one of its transactions."""
+"""A wrapper around a real store, for tests that perform an action during one of the store's transactions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Passing:
-    """Delegate everything to a real store. Tests override `run`."""
+    """A store that delegates everything to a real store. Tests override `run`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

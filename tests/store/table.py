@@ -1,4 +1,4 @@
-"""A table for tests, and transactions on it."""
+"""A table for tests, and transactions that use it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def make_table() -> Tx[None]:
 
 
 def put(number: int, n: int = 0) -> Tx[None]:
-    """Insert a row. Raises Conflict if it exists."""
+    """Insert a row. Raises Conflict if a row with this number exists."""
     rows = yield sql("insert into t (id, n) values ($1, $2) on conflict (id) do nothing returning id", number, n)
     if not rows:
         raise Conflict("link_exists")
@@ -42,7 +42,7 @@ def count() -> Tx[int]:
 
 
 class Late:
-    """A transaction that does its work and then waits for the test, so that a cancellation comes too late."""
+    """A transaction that does its work and then waits for the test. A cancellation after the work comes too late."""
 
     def __init__(self, work: Tx[Any]) -> None:
         self._work = work
@@ -50,7 +50,7 @@ class Late:
         self._go_on = threading.Event()
 
     def tx(self) -> Tx[Any]:
-        """Return the transaction. It blocks the engine's thread while it waits."""
+        """Return the transaction. It blocks the engine's thread while it is waiting."""
         value = yield from self._work
         self._begun.set()
         self._go_on.wait()
@@ -61,5 +61,5 @@ class Late:
         await trio.to_thread.run_sync(self._begun.wait)
 
     def go_on(self) -> None:
-        """Let the transaction commit."""
+        """End the wait, so that the transaction commits."""
         self._go_on.set()

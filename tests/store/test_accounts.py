@@ -37,7 +37,7 @@ def in_state(account_id: str, state: str) -> Tx[None]:
 
 @pytest.fixture
 def pause(store_config):
-    """Return a statement that gives concurrent transactions time to interleave, if the engine allows that."""
+    """A statement that gives concurrent transactions time to interleave, if the engine runs them concurrently."""
     url = store_config.url.get_secret_value()
     return "select 1 as one" if url.startswith("sqlite") else "select pg_sleep(0.05)"
 
@@ -87,7 +87,8 @@ async def test_silence_is_ignored_if_the_worker_has_just_reported(store):
     await store.run(in_state(account_id, "ready"))
     error = ErrorNote("worker_silent", "It is silent.")
     await store.run(accounts.record_pushes([(account_id, PUSH)]))
-    await store.run(accounts.record_silence(account_id, PUSH.at - 1, error, PUSH.at))  # read before the push
+    # The account was read before the push.
+    await store.run(accounts.record_silence(account_id, PUSH.at - 1, error, PUSH.at))
     assert (await account_of(store, account_id)).state == "ready"
     await store.run(accounts.record_silence(account_id, PUSH.at, error, PUSH.at))
     found = await account_of(store, account_id)
@@ -100,7 +101,7 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
     report = replace(PUSH, at=START_MS + 5)
 
     async def asked_after_push(account_id, first, last):
-        """Push these parts. Returns `restored_as_of` if the worker's data is to be read back, else None."""
+        """Push these parts. Return `restored_as_of` if the worker's data must be read back, else None."""
         woken: list[str] = []
         with store.changes.subscribe(woken.append):
             await store.run(accounts.record_pushes([(account_id, report)], {account_id: (first, last)}))
@@ -114,7 +115,7 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
             accounts.record_health_check(account_id, (await account_of(store, account_id)).suspected_at, None)
         )
 
-    # Single parts, several parts, repeated, too early to be accepted, late.
+    # These pushes have single parts, several parts, repeated parts, parts too early to be accepted, and late parts.
     for first, last in ((1, 1), (2, 4), (2, 4), (3, 6), (7, None), (7, 7), (2, 3), (8, 8)):
         assert await asked_after_push(first_id, first, last) is None
     await store.run(accounts.record_pushes([(first_id, report)]))
@@ -198,7 +199,7 @@ async def test_change_of_days_kept_increments_the_version(store):
     assert set(woken) == {account.edge_account_id}
     again = await store.run(accounts.change_account(account_id, START_MS, plan="free", days_kept=14))
     assert (again.plan, again.days_kept, again.config_version) == ("free", DaysKept(14, 2), 2)
-    # A change back to the default must reach the worker, too.
+    # A change back to the default must reach the worker as well.
     back = await store.run(accounts.change_account(account_id, START_MS, days_kept=35))
     assert (back.days_kept, back.config_version) == (DaysKept(35, 3), 3)
 
@@ -239,7 +240,7 @@ async def test_new_link_host_replaces_the_old_one_under_a_new_version(store):
     await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone"))
     [left] = await store.read(unwanted_routes.of_account(account_id))
     assert (left.host, left.route_id) == ("l.example.com", None)
-    # The host is in another zone now, so the route in the old zone is unwanted.
+    # The host is now in another zone, so the route in the old zone is unwanted.
     await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone2"))
     unwanted = await store.read(unwanted_routes.of_account(account_id))
     assert [(route.host, route.zone_id) for route in unwanted] == [

@@ -1,4 +1,4 @@
-"""The audit log: events are written with their change or not at all, and readers never see a gap in the order."""
+"""The audit log: events are written together with their change or not at all, and readers never see gaps."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_pages_continue_correctly_while_events_are_added(store: Store) -> 
 
 
 async def test_page_searches_a_limited_number_of_events(store: Store) -> None:
-    """The events that a restricted key sees may be far apart. A page does not read everything between them."""
+    """There may be many events between those that a restricted key can see. A page does not read all of them."""
     user_id, many = await store.run(a_user()), events._MOST_SEARCHED
     await store.run(record(key_event(user_id, "key_1", ACCOUNTS[0]), *[key_event(user_id)] * many, key_event(user_id)))
     seen = {"newest": ([], 3, [1]), "oldest": ([1], many, [])}
@@ -177,7 +177,7 @@ async def postgres(postgres_url: str) -> AsyncIterator[Store]:
 
 
 def slow_commits() -> Tx[None]:
-    """Make commits of events with the target `slow` wait for the test's lock."""
+    """Make commits that contain an event with the target `slow` wait for the test's lock."""
     yield sql(
         "create function slow() returns trigger language plpgsql"
         " as 'begin perform pg_advisory_xact_lock(44); return null; end'"
@@ -189,7 +189,7 @@ def slow_commits() -> Tx[None]:
 
 
 async def until_waiting(store: Store, event_kind: str) -> None:
-    """Wait until a connection of this store waits for such a lock."""
+    """Wait until one of this store's connections is waiting for a lock, as shown by its wait event."""
     text = "select count(*) as n from pg_stat_activity where datname = current_database() and wait_event = $1"
 
     def waiting() -> Tx[int]:
@@ -226,7 +226,7 @@ async def test_event_appears_only_after_all_lower_numbers(
             nursery.start_soon(postgres.run, record(key_event(one, "quick")))
             await until_waiting(postgres, "transactionid")
             assert await audit_log(postgres, one) == []
-            await postgres.run(record(key_event(other, "quick")))  # other users' events do not wait
+            await postgres.run(record(key_event(other, "quick")))  # events of other users do not wait
             assert await numbers(postgres, other) == [1]
             let_go.cancel()
     assert [(event.number, event.target) for event in await audit_log(postgres, one)] == [(1, "slow"), (2, "quick")]
@@ -234,7 +234,7 @@ async def test_event_appears_only_after_all_lower_numbers(
 
 @pytest.mark.rule("X12")
 async def test_events_of_several_users_do_not_deadlock(postgres: Store) -> None:
-    """For example, pushes of many accounts that were silent. None fails because of another."""
+    """This happens, for example, if many silent accounts push. No push fails because of another."""
     some = [await postgres.run(a_user()) for _ in range(3)]
 
     async def write(users_in: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""Imported days are stored with a target's own days, which always win."""
+"""Imported days are stored together with a target's own days, which always take precedence."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_imported_numbers_are_kept_unless_replace_is_set(store, site):
 @pytest.mark.rule("W3", "X4")
 @pytest.mark.parametrize("final", [False, True])
 async def test_push_always_replaces_an_imported_day(store, account_id, site, final):
-    """This includes smaller numbers, and pushes before or after the import."""
+    """This is true even for smaller numbers, and for pushes both before and after the import."""
     await store.run(import_days(site, {YESTERDAY: Counts(500, 9, 400), TODAY - 2: Counts(6)}))
     part = pushed(site, YESTERDAY, Counts(1), final=final)
     await store.run(ingest(account_id, [part], START_MS))

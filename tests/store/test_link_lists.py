@@ -1,4 +1,4 @@
-"""Lists of links are complete, have the same order on both engines, and can be paged while links change."""
+"""Lists of links are complete and have the same order on both engines. They can be paged while links change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def user_id(store, account_id):
 
 
 async def add(store, user_id, account_id, *codes, url="https://shop.example.com/", at=START_MS):
-    """Add links one after the other. Returns their ids."""
+    """Add one link after the other. Return their ids."""
     made = []
     for code in codes:
         link = replace(new_link(user_id, account_id, code, at), url=url)
@@ -39,7 +39,7 @@ async def add(store, user_id, account_id, *codes, url="https://shop.example.com/
 
 
 async def clicked(store, account_id, day, **views):
-    """Push the clicks of a closed day, by link id."""
+    """Push the clicks of a closed day. `views`: the number of clicks by link id."""
     rows = tuple((link_id, n, 7, 1) for link_id, n in views.items())
     part = PushedPart(1, day, (day + 1) * 86_400_000, False, (), (), rows)
     ingested = await store.run(totals.ingest(account_id, [part], START_MS))
@@ -170,7 +170,7 @@ async def test_pagination_returns_each_lasting_link_once_despite_changes(store, 
         walked += page
         after = place_of(order, page[-1])
         ids += await add_some(3) if len(walked) < 60 else []
-        doomed = {page[-1].id, chance.choice(ids)} - gone  # includes the cursor's own link
+        doomed = {page[-1].id, chance.choice(ids)} - gone  # includes the link that the cursor names
         for link_id in doomed:
             await store.run(links.delete_link(account_id, link_id))
         gone |= doomed

@@ -1,4 +1,4 @@
-"""SQLite's query plans for frequent reads use an index."""
+"""SQLite's query plans for frequent reads use indexes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ALIASES = ("s", "t", "d", "e")
 
 
 def explained(tx: Tx[Any], plans: list[str]) -> Tx[Any]:
-    """Run the transaction and append the lines of SQLite's plans for its statements to `plans`."""
+    """Run the transaction, and append the lines of its statements' query plans to `plans`."""
     try:
         step = next(tx)
         while True:
@@ -87,7 +87,7 @@ async def test_frequent_reads_scan_no_large_table(tmp_path: Path, what: str) -> 
 
 
 def scans(plans: list[str]) -> list[str]:
-    """Return the lines of plans that scan a whole table, except scans of the results of a subquery."""
+    """Return the lines of plans that scan a whole table. Scans of a subquery's results are ignored."""
     found = {line.split()[1] for line in plans if line.startswith(("CO-ROUTINE", "MATERIALIZE"))}
     return [line for line in plans if line.startswith("SCAN") and line.split()[1] in {*LARGE, *ALIASES} - found]
 

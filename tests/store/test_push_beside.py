@@ -1,8 +1,8 @@
-"""A push concurrent with other writers of its account, on PostgreSQL: neither fails or misses the other's changes.
+"""On PostgreSQL, a push and a concurrent change to the same account both succeed and see each other's changes.
 
-A transaction that changes an account and its data locks the account's row first (`store/locks`). In these tests the
-push has the lock and continues once the other transaction waits for it. It then writes rows that the other transaction
-would otherwise have written before.
+A transaction that changes an account and its data locks the account's row first (`store/locks`). In these tests, the
+push has the lock, and continues once the other transaction is waiting for it. The push then writes rows that the other
+transaction would otherwise have written before it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.store.makers import a_site, an_account, owner_of
 if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
 
-LIVE_AT = START_MS + 60_000  # when every isolate serves what was synced
+LIVE_AT = START_MS + 60_000  # the time from which every isolate uses the synced configuration
 NOTE = ErrorNote("edge_firewall", "refused")
 DAY = START_MS // 86_400_000
 HOUR = START_MS - START_MS % HOUR_MS - HOUR_MS
@@ -41,7 +41,7 @@ async def store(postgres_url):
 
 
 class Pushed:
-    """An account whose worker was installed by `op_1` and has not reported yet. Its first push counts a site."""
+    """An account with a worker that `op_1` installed and that has not pushed yet. Its first push counts a site."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -54,7 +54,7 @@ class Pushed:
         await self.store.run(_installed(self.id))
 
     def push(self) -> Tx[None]:
-        """Push, but wait in between until another transaction waits for this one."""
+        """Push, but pause in the middle until another transaction is waiting for this one."""
         yield sql("set local deadlock_timeout = '100ms'")
         yield from lock_account(self.id)
         self.has_account.set()
@@ -69,7 +69,7 @@ class Pushed:
         assert (yield from totals.ingest(self.id, [part], START_MS)).accepted == (7,)
 
     async def beside(self, other: Tx[None]) -> None:
-        """Run the push, and begin the other transaction in the middle of it."""
+        """Run the push, and begin the other transaction in the middle of the push."""
         with trio.fail_after(20):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.store.run, self.push())

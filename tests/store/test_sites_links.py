@@ -1,4 +1,4 @@
-"""Sites and links: unique while active, limited, and numbered by the account's version."""
+"""Sites and links are unique while active, limited in number, and numbered by the account's configuration version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TODAY = day_of(START_MS)
 
 
 async def codes(store: Store, transactions: Sequence[Tx[object]]) -> list[str]:
-    """Run all transactions concurrently. Returns the sorted results: "ok" or the error code."""
+    """Run all transactions concurrently. Return the sorted results, each of which is "ok" or an error code."""
     ends = []
 
     async def one(tx):
@@ -45,7 +45,7 @@ async def codes(store: Store, transactions: Sequence[Tx[object]]) -> list[str]:
 
 
 def _delete(table: str, row_id: str, account_id: str) -> Tx[None]:
-    """Delete like the service: set the state and a new version."""
+    """Delete a site or link as the service does, by setting its state and a new version."""
     version = yield from bump_version(account_id)
     yield sql(f"update {table} set state = 'deleted', version = $2 where id = $1", row_id, version)
 
@@ -225,7 +225,7 @@ async def test_objects_of_another_user_are_not_found(store):
 async def test_list_pages_are_in_the_order_of_creation(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
-    for number in range(7):  # pairs have the same time, so the id decides
+    for number in range(7):  # the links of a pair have the same time, so their ids determine their order
         await store.run(links.add_link(new_link(user_id, account_id, f"code{number}", START_MS + number // 2), 100))
     whole = await store.read(link_lists.list_links(LinkFilter(user_id)))
     assert [(link.created_at, link.id) for link in whole] == sorted((link.created_at, link.id) for link in whole)

@@ -1,4 +1,4 @@
-"""Stored JSON is read by field names, so that any version of the service may have written it."""
+"""Stored JSON is read by field name, so that it can come from any version of the service."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_push_of_another_version_is_read(store, stored, read):
     [
         (OLDER, replace(NOTE, details=None)),
         ({**OLDER, "details": {"status": 404}, "seen_at": 1}, NOTE),
-        # An unknown code becomes a known one, so that clients can rely on the list of codes.
+        # An unknown code is replaced by a known code, so that clients can rely on the list of codes.
         ({**OLDER, "code": "of_a_newer_version"}, replace(NOTE, code="internal", details=None)),
     ],
     ids=["older", "newer", "newer code"],

@@ -1,4 +1,4 @@
-"""The stored state of a sync: requested version, synced version and rejected rows."""
+"""The stored state of syncs: the requested version, the synced version and rejected rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svc.worker.config_rows import rows_of
 from tests.clock import START_MS
 from tests.store.makers import a_link, a_site, an_account
 
-LIVE_AT = START_MS + 60_000  # when every isolate serves what was synced
+LIVE_AT = START_MS + 60_000  # the time from which every isolate uses the synced configuration
 NOTE = ErrorNote("edge_firewall", "refused", {"ray_id": "8f"})
 
 
@@ -79,7 +79,7 @@ def retire(site_id: str, path: str) -> Tx[None]:
 
 
 def end(site_id: str, path: str, version: int) -> Tx[None]:
-    """Add an old path that ended with the version."""
+    """Add an old path that ended in this configuration version."""
     yield sql(
         "insert into retiring_paths (site_id, path, route_id, until, ended_version) values ($1, $2, null, 1, $3)",
         site_id,

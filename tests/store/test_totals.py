@@ -1,4 +1,4 @@
-"""Pushes contain absolute numbers, so any order and any number of repeats give the same totals."""
+"""Pushes contain absolute numbers, so the totals do not depend on the order of pushes or on repeated pushes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def part(
     hourly: Mapping[int, Mapping[str, Counts]] = MappingProxyType({}),
     refused: Sequence[int] = (),
 ) -> PushedPart:
-    """Return a part as of the start of hour `hours`. `counts`: {target: Counts}; `hourly`: {hour: {target: Counts}}."""
+    """Return a part with the counts up to the start of hour `hours`.
+
+    `counts`: {target: Counts}. `hourly`: {hour: {target: Counts}}.
+    """
     return PushedPart(
         id=number,
         day=day,
@@ -60,7 +63,7 @@ def part(
 
 
 def everything(account_id: str, target: str) -> Tx[tuple[object, ...]]:
-    """Return everything stored about a target and its account."""
+    """Return everything that is stored about a target and its account."""
     days = yield from totals.day_counts(target, TODAY - 100, TODAY + 100)
     hours = yield from totals.hour_counts(target, 0, MIDNIGHT + 100 * DAY_MS)
     as_of = yield from totals.pushed_as_of(account_id)
@@ -154,7 +157,7 @@ async def test_final_part_wins_and_late_hours_still_count(store):
 
 
 async def test_newer_part_may_have_lower_counts(store):
-    """The worker's database was recreated, so its new, lower counts are correct."""
+    """After a worker's database was recreated, its new, lower counts are correct."""
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     await store.run(ingest(account_id, [part(1, hours=2, counts={site: Counts(50)})], START_MS))
@@ -253,7 +256,7 @@ async def test_part_at_the_limits_is_accepted(store, fine):
 @pytest.mark.rule("W3")
 @cases("early", [part(hours=5), part(hours=24, final=True), part(refused=(5,)), part(day=TODAY + 1)])
 async def test_part_from_the_future_stays_in_the_workers_queue(store, early):
-    """The service's clock may be wrong. The part is not stored, and the worker keeps it because it is not listed."""
+    """The service's clock may be wrong. The part is neither stored nor acknowledged, so the worker keeps it."""
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     early = replace(early, id=7, days=(row(site, Counts(1_000)),))
@@ -292,7 +295,7 @@ _steps = st.lists(
 
 
 def _history(steps: list[tuple[int, int, int, bool]], targets: list[str]) -> list[PushedPart]:
-    """Return the parts of a worker whose counters grow: each step is a closed hour of yesterday or today."""
+    """Return the parts that a worker pushes while its counters grow. Each step closes an hour of yesterday or today."""
     history = []
     day_sums: dict[tuple[int, str], Counts] = {}
     hour_sums: dict[tuple[int, str], Counts] = {}
@@ -346,7 +349,7 @@ def test_any_order_and_repetition_of_pushes_gives_the_same_totals(store_config, 
 
 
 async def first_view(store, account_id, site_id, *parts):
-    """Push the parts and return the site's first view."""
+    """Push the parts, and return the time of the site's first view."""
     await store.run(ingest(account_id, parts, START_MS))
     user_id = await store.read(owner_of(account_id))
     return (await store.read(sites.get_site(user_id, site_id))).first_view_at

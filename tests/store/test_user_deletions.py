@@ -1,4 +1,4 @@
-"""Deletion of a user: the first transaction ends all access, and after the last one no row remains."""
+"""Deletion of a user: the first transaction ends all access, and no rows remain after the last transaction."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WORKER = RemainingResource("worker", "changed", {"worker": "svc-edge"})
 
 
 async def forget_all(store: Store, user_id: int) -> DeletionResult:
-    """Run the transactions after the first one, in order. On the platform, only the worker could not be removed."""
+    """Run all transactions after the first one, in order. In Cloudflare, only the worker could not be removed."""
     for account in await store.read(accounts.list_accounts(user_id)):
         operation = await store.run(disconnects.begin_disconnect(account.id, new_id("op"), START_MS))
         await store.run(disconnects.end_disconnect(operation, "svc-op_new", [WORKER], START_MS))
@@ -65,7 +65,8 @@ async def test_deletion_removes_all_rows_of_the_user_and_no_others(store):
     before = await store.read(all_rows())
     user_id = await store.run(user_with_all_rows())
     full = await store.read(all_rows())
-    # A new table needs a row in `a_whole_life`. If it does not reference users, `user_deletions` must delete its rows.
+    # A new table needs a row in `user_with_all_rows`. If it does not reference users, `user_deletions` must delete its
+    # rows.
     assert [table for table in TABLES if full[table] == before[table]] == sorted({*OF_NOBODY, "departures"})
     user = await store.read(users.get_user(user_id))
     await store.run(user_deletions.begin(user_id, "hash", "session", START_MS))
@@ -96,7 +97,7 @@ async def test_first_transaction_ends_all_access(store):
     accesses = [opened.issued.access_digest, rotated.issued.access_digest, "newest", late.issued.access_digest]
     assert None not in [await store.read(sessions.session_of_access(one, START_MS)) for one in accesses]
     await store.run(user_deletions.begin(user_id, "hash", "asking", START_MS))
-    # Sessions and keys that an earlier request writes late give no access either.
+    # A session or key that an earlier request writes late does not give access either.
     await store.run(sessions.add_session(late))
     for one in accesses:
         assert await store.read(sessions.session_of_access(one, START_MS)) is None

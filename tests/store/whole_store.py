@@ -1,4 +1,4 @@
-"""All rows of all tables of a store, and a user with rows in every table."""
+"""Read all rows in a store, and add a user with rows in every table."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def _tables(verb: str) -> set[str]:
 
 
 TABLES = sorted(_tables("create") - _tables("drop"))
-# Tables without rows of users.
+# Tables without rows that belong to users.
 OF_NOBODY = {"serving", "rollouts"}
 
-# Rows by table. A row is a tuple of (column, value) pairs, and equal rows are counted.
+# The rows by table. A row is a tuple of (column, value) pairs. The counter has the number of equal rows.
 Rows = dict[str, Counter[tuple[tuple[str, Any], ...]]]
 
 
 def all_rows() -> Tx[Rows]:
-    """Return all rows of the store."""
+    """Return all rows in the store."""
     found: Rows = {}
     for table in TABLES:
         rows = yield sql(f"select * from {table}")  # of the schema
@@ -58,7 +58,7 @@ def all_rows() -> Tx[Rows]:
 
 
 def user_with_all_rows() -> Tx[int]:
-    """Add a user with rows in every table, mostly with the service's own transactions. Returns the id."""
+    """Add a user with rows in every table, mostly with the service's own transactions. Return the user's id."""
     user_id = yield from a_user()
     yield sql("update users set email_confirmed = 1 where id = $1", user_id)
     until = START_MS + DAY_MS

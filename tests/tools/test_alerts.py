@@ -1,4 +1,4 @@
-"""The alerts are made of the metrics that there are, and each says what to do."""
+"""Alerts use only existing metrics, and each alert says what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.tools.test_dashboard import SERIES
 from tools.alerts import ALERTS, rules_text
 from tools.dashboard import RULES
 
-# Metrics that Prometheus records for each target.
+# Metrics that Prometheus itself records for each target.
 OF_THE_SCRAPER = {"up"}
 WORDS = {"sum", "by", "rate", "increase", "histogram_quantile", "and", "offset", "instance", "le"}
 
@@ -35,13 +35,13 @@ def test_an_alert_asks_for_what_there_is_in_a_way_that_fits_it(alert):
         for label, values in re.findall(r"(\w+)=~?\"([^\"]*)\"", inside):
             known = SERIES[name].labels[label]
             assert not known or set(values.split("|")) <= set(known)
-    for name in re.findall(r"(?:rate|increase)\((\w+)", alert.expression):  # of what only grows
+    for name in re.findall(r"(?:rate|increase)\((\w+)", alert.expression):  # these need a metric that only grows
         assert not isinstance(SERIES[name], GaugeMetric)
     for name in re.findall(r"histogram_quantile\([\d.]+, sum by \(instance, le\) \(rate\((\w+)", alert.expression):
         metric = SERIES[name]
         assert isinstance(metric, HistogramMetric)
         limit = float(alert.expression.rpartition("> ")[2])
-        assert limit in metric.buckets  # else the quantile is a guess between two bounds
+        assert limit in metric.buckets  # otherwise the quantile is interpolated between two bounds
 
 
 @pytest.mark.rule("X14")

@@ -1,4 +1,4 @@
-"""The selection of tests that `make check` runs for a change."""
+"""Tests of how `make check` selects tests for a change."""
 
 from __future__ import annotations
 

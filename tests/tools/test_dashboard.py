@@ -1,4 +1,4 @@
-"""The dashboard and the page on metrics are made of their table, and name nothing that is not there."""
+"""The dashboard and the page about metrics match the table of metrics, and name only existing metrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.scraped import scrape
 from tools.dashboard import DASHBOARD, PAGE, ROWS, dashboard_text, page
 
 BY_NAME = {metric.name: metric for area in TABLE.values() for metric in area}
-# With a suffix for what a histogram is made of.
+# Each series by name, with its metric. A histogram has several series, whose names end with these suffixes.
 SERIES = {
     **BY_NAME,
     **{
@@ -22,12 +22,12 @@ SERIES = {
         for suffix in ("bucket", "count", "sum")
     },
 }
-# What Prometheus adds itself, and a histogram.
+# Labels that Prometheus adds to every series.
 EVERYWHERE = {"instance", "job"}
 
 
 def expressions() -> list[tuple[str, str]]:
-    """Each expression of the dashboard that is in the file, and its legend."""
+    """Return all expressions in the dashboard's file, each with its legend."""
     panels = json.loads(DASHBOARD.read_text())["panels"]
     return [(target["expr"], target["legendFormat"]) for panel in panels for target in panel.get("targets", [])]
 

@@ -1,4 +1,4 @@
-"""A failed test prints how to run it alone, and that command draws the same again."""
+"""A failed test prints the command that runs it alone. That command draws the same random values."""
 
 from __future__ import annotations
 

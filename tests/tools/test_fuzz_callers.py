@@ -1,4 +1,4 @@
-"""The contract fuzzer reports responses that differ from the access table."""
+"""The contract fuzzer reports responses that differ from the permission table."""
 
 from __future__ import annotations
 

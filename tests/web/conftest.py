@@ -1,4 +1,4 @@
-"""Fixtures: one browser and at most two services for all tests; each test has its own browser context."""
+"""Fixtures: one browser and at most two services for all tests. Each test has its own browser context."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer
     from tests.web.places import Place
 
-# Generous, because the machine may be busy with other tests.
+# The timeout is long, because the machine may be busy with other tests.
 expect.set_options(timeout=20_000)
 _zones = (f"news{number}.example" for number in itertools.count())
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """A browser, closed after the last test of this package.
+    """A browser, which is closed after the last test of this package.
 
-    While it is open, its library runs an asyncio loop in this thread, so no other loop can start here.
+    While the browser is open, its library runs an asyncio loop in this thread, so no other loop can start here.
     """
     with open_browser() as opened:
         yield opened
@@ -48,18 +48,18 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A service with a user without data."""
+    """A service with one user, who has no data."""
     yield from _searched(open_place(tmp_path_factory.mktemp("web") / "svc"))
 
 
 @pytest.fixture(scope="session")
 def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A service whose user has an account, a site and a link."""
+    """A service with one user, who has an account, a site and a link."""
     yield from _searched(open_furnished(tmp_path_factory.mktemp("furnished") / "svc"))
 
 
 def _searched(opening: AbstractContextManager[Place]) -> Iterator[Place]:
-    """Search the shared service for secrets at the end; services of single tests are searched after each test."""
+    """Search the shared service for secrets at the end. Services of single tests are searched after each test."""
     with opening as place:
         yield place
         metrics = metrics_of(place)
@@ -69,7 +69,7 @@ def _searched(opening: AbstractContextManager[Place]) -> Iterator[Place]:
 
 @pytest.fixture(autouse=True)
 def stray_calls() -> Iterator[Callable[[], set[str]]]:
-    """Check that pages call only operations of the OpenAPI document; yields a function that lists other calls."""
+    """Check that pages call only operations in the OpenAPI document. Yield a function that lists all other calls."""
     CALLED.clear()
     yield outside_the_contract
     assert outside_the_contract() == set()
@@ -85,7 +85,7 @@ def stranger(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def context(stranger: BrowserContext, place: Place) -> BrowserContext:
-    """A browser context in which the user of `place` is signed in."""
+    """A browser context with the user of `place` signed in."""
     sign_in(stranger, place)
     return stranger
 
@@ -97,7 +97,7 @@ def page(context: BrowserContext) -> Page:
 
 @pytest.fixture
 def world(furnished: Place) -> Iterator[World]:
-    """Access to the service and the platform without a browser; the platform's faults are reset at the end."""
+    """Access to the service and the platform without a browser. At the end, the platform's faults are reset."""
     opened = World(furnished)
     yield opened
     opened.platform(lambda emulator: emulator.clear_faults())
@@ -112,6 +112,6 @@ def zone() -> str:
 
 @pytest.fixture
 def customer(world: World, zone: str) -> Customer:
-    """An account at the platform that is not connected."""
+    """An account at the platform that is not connected to the service."""
     made: Customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
     return made

@@ -1,4 +1,4 @@
-"""The environment of the browser tests: a real Chromium and real services, one of them with data."""
+"""The environment of the browser tests: a real Chromium, and real services. One service has data."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ EMAIL, PASSWORD = "you@example.com", "a long password"
 WIDTHS = (1180, 390, 320)
 THEMES = ("light", "dark")
 HEIGHT = 844
-# All tabs share one process with one script thread, which costs less CPU time than a process per tab. With
-# --in-process-gpu or --single-process, which would save more, Chromium crashes occasionally.
+# All tabs share one process with one script thread. This takes less CPU time than a process per tab. --in-process-gpu
+# and --single-process would save more time, but Chromium occasionally crashes with these options.
 CHROMIUM_ARGS = [
     "--no-sandbox", "--disable-gpu",
     "--renderer-process-limit=1", "--disable-site-isolation-trials", "--js-flags=--single-threaded",
 ]  # fmt: skip
-MOST_ACCOUNTS = 6  # per user, on services with a platform
+MOST_ACCOUNTS = 6  # per user, for services with a platform
 
 _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromium.executablePath())'
-# No rate limits and no caching of reports.
+# Settings that disable rate limits and the caching of reports.
 _UNLIMITED = {
     **{f"SVC_LIMITS_{name}_PER_MINUTE": "1000000" for name in ("SIGN_INS", "REFRESHES", "REQUESTS", "REPORT_READS")},
     "SVC_TIMING_REPORT_CACHE_S": "0.001",
-    # How long a rejected token is retried because it may be new; shorter here.
+    # The time for which a rejected token is retried because it may be new. It is shorter than usual.
     "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
     "SVC_METRICS_BIND": "127.0.0.1:0",
 }
 _HOUR_MS = 3_600_000
-# Method and path of the requests that pages sent in the current test, without static files.
+# The method and path of requests that pages have sent in the current test, except requests for static files.
 CALLED: set[tuple[str, str]] = set()
 _CALLS = {"fetch", "xhr", "eventsource", "websocket", "ping"}
-# The page records violations of its Content-Security-Policy.
+# A script with which pages record violations of their Content-Security-Policy.
 _WATCH = "window.broken = []; addEventListener('securitypolicyviolation', (e) => broken.push(e.effectiveDirective))"
 
 
@@ -69,8 +69,8 @@ _WATCH = "window.broken = []; addEventListener('securitypolicyviolation', (e) =>
 class Place:
     """A running service with a user.
 
-    `ids`: the `:id` of each section of pages. `control`: the control URL of the emulated platform, if there is one.
-    `sent`: the views sent to the site.
+    `ids`: the value of `:id` for each section of pages. `control`: the control URL of the emulated platform, or "".
+    `sent`: the views that were sent to the site.
     """
 
     url: str
@@ -80,11 +80,11 @@ class Place:
     sent: Tally = field(default_factory=Tally)
 
     def at(self, path: str) -> str:
-        """Return the URL of a page of pages.json."""
+        """Return the URL of a page with this path in pages.json."""
         return self.url + path.replace(":id", self.ids.get(path.split("/")[1], ""))
 
     def visit(self, host: str, path: str, **more: Any) -> dict[str, Any]:
-        """Send a request through the emulated edge (`headers`, `cf` …). Returns status, headers and body."""
+        """Send a request through the emulated edge. Return the status, headers and body of the response."""
         answer = httpx.post(
             f"{self.control}/visit", json={"host": host, "path": path, **more}, trust_env=False, timeout=30
         )
@@ -93,19 +93,19 @@ class Place:
 
 
 def metrics_of(place: Place) -> bytes:
-    """Return the service's metrics. Their URL is in its log."""
+    """Return the service's metrics. The service logs their URL."""
     [url] = re.findall(r'"url": "(http://[^"]+/metrics)"', (place.folder / "log").read_text())
     return httpx.get(url, trust_env=False, timeout=30).raise_for_status().content
 
 
 def pages() -> list[dict[str, Any]]:
-    """Return the pages of the web application."""
+    """Return the pages of the web application from pages.json."""
     listed: list[dict[str, Any]] = json.loads((ROOT / "svc/web/pages.json").read_text())
     return listed
 
 
 def states() -> list[str]:
-    """Return URLs whose query shows more of a page than the path alone."""
+    """Return paths with a query that shows more of a page than the path alone."""
     return [f"/accounts/:id?day={time.strftime('%Y-%m-%d', time.gmtime())}"]
 
 
@@ -122,7 +122,7 @@ def chromium() -> str:
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    """Open a Chromium without any session."""
+    """Start a Chromium browser without a session."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM_ARGS)
         yield browser
@@ -130,7 +130,7 @@ def open_browser() -> Iterator[Browser]:
 
 
 def new_context(browser: Browser, **more: Any) -> BrowserContext:
-    """Open a browser context without cookies. The locale is set explicitly, as this Chromium has no valid default."""
+    """Open a browser context without cookies. It sets the locale, because this Chromium has no valid default."""
     size = {"width": WIDTHS[0], "height": HEIGHT}
     wanted = {"locale": "en-US", "timezone_id": "Asia/Tehran", "reduced_motion": "reduce", "viewport": size, **more}
     context = browser.new_context(**wanted)
@@ -142,7 +142,7 @@ def new_context(browser: Browser, **more: Any) -> BrowserContext:
 
 def _note(request: Request) -> None:
     address = urlsplit(request.url)
-    ours = address.hostname == "127.0.0.1"  # other hosts are pages of customers
+    ours = address.hostname == "127.0.0.1"  # pages on other hosts belong to customers
     if request.resource_type in _CALLS and ours and not address.path.startswith("/assets/"):
         CALLED.add((request.method, address.path))
 
@@ -154,14 +154,14 @@ def outside_the_contract() -> set[str]:
 
 
 def sign_in(context: BrowserContext, place: Place, email: str = EMAIL) -> None:
-    """Give the browser context a session, like a sign-in on the page."""
+    """Sign in to the service in this browser context, without opening the sign-in page."""
     answer = context.request.post(f"{place.url}/auth/sign-in", data={"email": email, "password": PASSWORD})
     assert answer.ok, answer.text()
 
 
 @contextmanager
 def signed_in_tab(browser: Browser, place: Place, email: str = EMAIL, **more: Any) -> Iterator[Page]:
-    """Open a tab in a new browser context in which this user is signed in; `more`: see `new_context`."""
+    """Open a tab in a new browser context with this user signed in. `more`: see `new_context`."""
     context = new_context(browser, **more)
     sign_in(context, place, email)
     yield context.new_page()
@@ -169,7 +169,7 @@ def signed_in_tab(browser: Browser, place: Place, email: str = EMAIL, **more: An
 
 
 def sign_up(place: Place, email: str) -> None:
-    """Create another user with the common password."""
+    """Create another user with the password PASSWORD."""
 
     async def made() -> None:
         async with httpx.AsyncClient(timeout=60, trust_env=False, verify=NO_TLS) as client:
@@ -188,7 +188,7 @@ class World:
         self.headers = {"Authorization": f"Bearer {answer.json()['access_token']}"}
 
     def platform(self, does: Callable[[Emulator], Awaitable[Any]]) -> Any:
-        """Run an action of the platform's control API and return its result."""
+        """Run an action with the client for the platform's control API, and return the result."""
 
         async def ask() -> Any:
             ready = {"api": "", "edge": "", "control": self.place.control}
@@ -206,19 +206,19 @@ class World:
         return answer.json()
 
     def account(self, customer: Customer) -> dict[str, Any] | None:
-        """Return the customer's account as the service lists it; None if it is not connected."""
+        """Return the customer's account as the service lists it, or None if it is not connected."""
         listed = self.call("GET", "/v1/accounts")["accounts"]
         return next((each for each in listed if each["edge_account_id"] == customer.account_id), None)
 
     def connected(self, customer: Customer) -> str:
-        """Connect an account via the API. Returns its id."""
+        """Connect an account through the API, and return its id."""
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         return str(self.call("POST", "/v1/accounts", body)["account"]["id"])
 
     def seen(self, customer: Customer, site: dict[str, Any], *sent: str) -> None:
-        """Send views to the site, dated two hours ago, and let the worker push them. `sent`: bodies of the snippet.
+        """Send views to the site, dated two hours ago, and let the worker push them.
 
-        Raises AssertionError: the worker has not pushed them.
+        `sent`: the bodies that the snippet sends. Raises AssertionError if the worker does not push all views.
         """
         now = time.time_ns() // 1_000_000
         hour_at = (now // _HOUR_MS - 2) * _HOUR_MS
@@ -249,7 +249,7 @@ class World:
 
 @contextmanager
 def open_place(folder: Path) -> Iterator[Place]:
-    """Start a service with a user without data."""
+    """Start a service with one user, who has no data."""
     with _service(folder, {}) as url:
         trio.run(_furnish, url, folder)
         yield Place(url, folder, {})
@@ -279,7 +279,7 @@ def _service(folder: Path, settings: dict[str, str]) -> Iterator[str]:
 
 
 async def _start_service(folder: Path, environ: dict[str, str]) -> tuple[trio.Process | Fork, str]:
-    """Start `svc serve`; return the process and the service's URL."""
+    """Start `svc serve`. Return the process and the service's URL."""
     with (folder / "log").open("ab") as log:
         process = await open_program(["-m", "svc", "serve"], environ=environ, stderr=log.fileno())
     assert process.stdout is not None
@@ -325,7 +325,7 @@ async def _furnish(
             key = {"scopes": ["links", "reports"], "name": "nightly report", "allow_ips": ["192.0.2.0/24"]}
             await service.call("POST", "/v1/keys", key, expect=201)
             await _be_visited(service, platform, customer.account_id, site, sent)
-            # Bring usage near a limit. A change of the plan recomputes the advice.
+            # Set the usage close to a limit. Changing the plan recomputes the advice.
             yesterday = time.time_ns() // 1_000_000 // (24 * _HOUR_MS) - 1
             await platform.set_usage(customer.account_id, yesterday, rows_written=84_000)
             for plan in ("paid", "free"):
@@ -357,7 +357,7 @@ async def push(service: Service, platform: Emulator, account_id: str, site_id: s
 
     The next push is due within an hour of the previous one, which may have been in this hour.
 
-    Raises AssertionError: the site has no view after three hours of crons.
+    Raises AssertionError if the site has no view after three hours of crons.
     """
     for hour in (1, 2, 3):
         crons = [(account_id, hour_at + hour * _HOUR_MS + minute * 60_000) for minute in range(60)]

@@ -1,4 +1,4 @@
-"""Accounts in the browser, on the emulated platform."""
+"""Tests of accounts in the browser, with the emulated platform."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def alert(page: Page) -> Locator:
 
 
 def test_connect_account_and_resolve_failed_install(page, world, customer):
-    """With a user token first, then an install that waits for the platform and finds no free cron trigger."""
+    """The user first enters a user token. The install then waits for the platform, and finds no free cron trigger."""
     page.goto(f"{world.place.url}/accounts")
     page.get_by_role("link", name="Connect an account").wait_for()
     page.keyboard.press("n")
@@ -54,7 +54,7 @@ def test_connect_account_and_resolve_failed_install(page, world, customer):
     expect(account).to_have_value(customer.account_id)
     token.fill("cfut_0123")
     page.get_by_text("This is a user token").wait_for()
-    # Its database cannot be created until the fault is cleared, and then no cron trigger is free.
+    # The account's database cannot be created until the fault is cleared. Then, no cron trigger is free.
     databases = f"/accounts/{customer.account_id}/d1/database"
     world.platform(lambda emulator: emulator.fault("refuse", databases, method="POST", status=503, times=None))
     world.platform(lambda emulator: emulator.set_limits(customer.account_id, crons=0))
@@ -108,7 +108,7 @@ def test_site_shows_missing_dns_and_link_host_replaces_website(page, world, cust
 
 
 def test_rename_renew_check_and_disconnect_account(page, world, customer, zone):
-    """Also sets a link host whose DNS record is missing at first, and reads the plan usage and the daily ledger."""
+    """Also set a link host that has no DNS record at first, and check the plan usage and the daily ledger."""
     account_id = world.connected(customer)
     page.goto(f"{world.place.url}/accounts/{account_id}")
     state(page, "Ready")
@@ -180,11 +180,11 @@ def test_rename_renew_check_and_disconnect_account(page, world, customer, zone):
 
 
 def test_breakdown_retention_is_changed_and_suggested_until_minimum(page, world, customer):
-    """With the keyboard alone; a number out of range shows an error at its field."""
+    """Use only the keyboard. If a number is out of range, its field shows an error."""
     account_id = world.connected(customer)
     world.platform(lambda emulator: emulator.set_usage(customer.account_id, size=450_000_000))
     page.goto(f"{world.place.url}/accounts/{account_id}")
-    for plan, meters in (("Paid", 1), ("Free", 4)):  # each change recomputes the advice
+    for plan, meters in (("Paid", 1), ("Free", 4)):  # each change of the plan recomputes the advice
         page.get_by_label("Cloudflare plan").select_option(plan)
         expect(page.get_by_role("meter")).to_have_count(meters)
     section = page.get_by_role("region", name="Plan usage")

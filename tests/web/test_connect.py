@@ -1,4 +1,4 @@
-"""Errors of a connect: their texts and remedies; the input is kept."""
+"""Tests of errors when connecting an account: their texts and remedies. The form keeps its input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LACKS = ("The bootstrap token is missing a permission.", "permissions marked as 
 CANNOT_GIVE = "Workers Scripts: Edit", "D1: Edit", "Zone: Read"
 KEPT = "Your input is still here. “Continue” sends the same request again; nothing is done twice."
 
-# A function that prepares the platform and returns the token to type; the code, texts and permissions shown.
+# A function that prepares the platform and returns the token to type, and the code, texts and permissions to expect.
 Arranged = tuple["Callable[[World, Customer], str]", str, tuple[str, ...], tuple[str, ...]]
 
 
@@ -41,7 +41,7 @@ def token(**wanted: Any) -> Callable[[World, Customer], str]:
 
 
 def rude(**settings: str) -> Callable[[World, Customer], str]:
-    """Return a function that makes the platform misbehave in one way and returns the valid token."""
+    """Return a function that makes the platform misbehave in one way, and returns a valid token."""
 
     def made(world: World, customer: Customer) -> str:
         polite = {"minting": "all_zones", "renamed_permission": ""}
@@ -71,7 +71,7 @@ REFUSED: tuple[Arranged, ...] = (
         (),
     ),
 )
-# Failures while the working token is created: the fault, and the text shown beside KEPT.
+# Failures while the working token is created: the fault, its settings, and the text that is shown besides KEPT.
 AWAY: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("refuse", {"status": 503, "message": "Down for a moment"}, "Cloudflare failed: Down for a moment"),
     ("html", {}, "Cloudflare failed."),
@@ -82,7 +82,7 @@ AWAY: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 
 class Wizard:
-    """The connect form, with the Idempotency-Keys and bodies that it has sent."""
+    """The connect form. `sent`: the Idempotency-Key and body of each request that it has sent."""
 
     def __init__(self, context: BrowserContext, place: Place) -> None:
         self.page = context.new_page()
@@ -106,7 +106,7 @@ class Wizard:
         self.page.get_by_role("button", name=button, exact=True).click()
 
     def refused(self, code: str, *words: str) -> None:
-        """Check that the form shows the error and keeps the input, and that the token is nowhere else on the page."""
+        """Check that the form shows the error and keeps its input. The token must not occur elsewhere on the page."""
         expect(self.alert).to_contain_text(code)
         for each in words:
             expect(self.alert).to_contain_text(each)
@@ -119,7 +119,7 @@ class Wizard:
 
 @pytest.fixture(scope="session")
 def cleo(furnished: Place) -> World:
-    """Another user at the limit of accounts, all of them pending."""
+    """Another user, who has reached the limit of accounts. All of these accounts are pending."""
     sign_up(furnished, CLEO)
     world = World(furnished, CLEO)
     for _ in range(MOST_ACCOUNTS):
@@ -136,7 +136,7 @@ def cleo(furnished: Place) -> World:
 
 @pytest.fixture
 def wizard(browser: Browser, furnished: Place) -> Iterator[Callable[[str], Wizard]]:
-    """A function that opens the form for a user."""
+    """A function that signs in a user and opens the connect form."""
     contexts: list[BrowserContext] = []
 
     def opened(email: str) -> Wizard:
@@ -150,7 +150,7 @@ def wizard(browser: Browser, furnished: Place) -> Iterator[Callable[[str], Wizar
 
 
 def are_marked(page: Page, missing: tuple[str, ...]) -> None:
-    """Wait until exactly these permissions are marked as missing in the list of the first step."""
+    """Wait until these permissions are marked as missing in the list of the first step. `()`: none may be marked."""
     marked = page.get_by_role("listitem").get_by_role("listitem").filter(has_text="missing")
     for right in missing:
         expect(marked.filter(has_text=right)).to_have_count(1)
@@ -173,7 +173,7 @@ def test_invalid_token_is_explained_and_input_is_kept(wizard, world, customer):
         expect(valid).to_have_count(0 if code == "invalid_bootstrap" else 1)
         are_marked(form.page, missing)
         assert world.account(customer) is None
-    assert len({key for key, _ in form.sent}) == len(form.sent) == len(REFUSED) + 1  # each was a new request
+    assert len({key for key, _ in form.sent}) == len(form.sent) == len(REFUSED) + 1  # each attempt was a new request
 
 
 def test_unavailable_platform_keeps_input_and_same_request_continues(wizard, world, customer):
@@ -189,10 +189,10 @@ def test_unavailable_platform_keeps_input_and_same_request_continues(wizard, wor
         form.refused("cloudflare_unavailable", words, KEPT)
         world.platform(lambda emulator: emulator.clear_faults())
         button = "Continue"
-    # Throttled: the button is disabled until the time that the platform has given.
+    # The last fault was throttling: the button is disabled until the time that the platform has sent.
     again = form.page.get_by_role("button", name="Continue", exact=True)
     expect(again).to_have_attribute("aria-disabled", "false")
-    # While a slow response is pending, a second press sends nothing.
+    # While a response is pending, pressing the button again sends nothing.
     held: list[Route] = []
 
     def hold(route: Route) -> None:
@@ -259,7 +259,7 @@ def test_rejected_connect_explains_reason_and_links_to_remedy(wizard, world, cle
 
 
 def test_rate_limited_connect_counts_down_and_repeats_same_request(wizard, customer):
-    """The service does not limit connects, but a proxy in front of it may."""
+    """The service does not limit connect requests, but a proxy in front of it may."""
     form = wizard("you@example.com")
     form.page.clock.install()
     refusal = {"error": {"code": "rate_limited", "message": "Too many requests."}}

@@ -1,4 +1,4 @@
-"""Checks of every page listed in svc/web/pages.json."""
+"""Checks that run on every page listed in svc/web/pages.json."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 class Variant(NamedTuple):
-    """Theme and width of a page."""
+    """The theme and the width to use for a page."""
 
     theme: str
     width: int
 
 
 def variants_of(path: str) -> list[Variant]:
-    """Return the variants for axe: all of them in `make test-all`, otherwise one chosen by the seed."""
+    """Return the variants to check with axe: all in `make test-all`, otherwise one that the seed chooses."""
     variants = [Variant(theme, width) for theme, width in product(THEMES, WIDTHS)]
     return variants if EVERYTHING else [random.Random(f"{SEED} {path}").choice(variants)]
 
@@ -47,7 +47,7 @@ class Visit:
         )
 
     def _read(self, message: ConsoleMessage) -> None:
-        # The refresh may fail with 401 without a session, and the browser logs that.
+        # Without a session, the refresh fails with 401, and the browser logs this.
         asked = message.location["url"].endswith("/auth/refresh")
         self._note(message.text, message.type in ("error", "warning") and not asked)
 
@@ -56,7 +56,7 @@ class Visit:
             self.found.append(f"{self._at}: {what}")
 
     def open(self, path: str, address: str) -> None:
-        """Open a page; check each variant with axe, and each width for overflow."""
+        """Open a page. Check each variant with axe, and each width for overflow."""
         self._at = path
         variants = variants_of(path)
         self._show(variants[0])
@@ -81,7 +81,7 @@ class Visit:
         self.page.emulate_media(color_scheme="dark" if variant.theme == "dark" else "light")
 
     def _heading_has_focus(self) -> bool:
-        """Return True if the heading gets the focus, which happens once it is rendered."""
+        """Wait until the heading has the focus. Return False if this does not happen."""
         try:
             self.page.locator("h1:focus").wait_for()
         except NeverCame:
@@ -108,9 +108,9 @@ class Visit:
 @pytest.mark.parametrize("locale", LOCALES if EVERYTHING else [random.Random(SEED).choice(LOCALES)])
 @pytest.mark.parametrize("public", [True, False])
 def test_every_page_has_no_problems(browser, furnished, public, locale, stray_calls):
-    """Check for errors, requests to other hosts or unknown operations, axe violations and horizontal scrolling.
+    """Check for errors, requests to other hosts, unknown operations, axe violations and horizontal scrolling.
 
-    Each page needs a title and a focused heading.
+    Each page must have a title and a focused heading.
     """
     context = new_context(browser, locale=locale)
     if not public:
@@ -150,7 +150,7 @@ def test_unknown_page_is_reported_as_not_found(browser, furnished):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_axe_check_detects_low_contrast(stranger, place, theme):
-    """Detect a problem that only axe can find, in both themes."""
+    """In both themes, the check detects a problem that only axe can find."""
     page = stranger.new_page()
     visit = Visit(page, place.url)
     page.goto(f"{place.url}/sign-in")

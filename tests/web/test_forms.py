@@ -25,7 +25,7 @@ def end_all_sessions(place: Place, password: str = PASSWORD) -> None:
 
 
 def fill_in(page: Page, place: Place, old: str, new: str) -> Locator:
-    """Fill in the form for a new password. Returns the button that sends it."""
+    """Fill in the form for a new password. Return the button that sends the form."""
     page.goto(f"{place.url}/profile")
     page.get_by_label("Current password").fill(old)
     page.get_by_label("New password").fill(new)
@@ -33,7 +33,7 @@ def fill_in(page: Page, place: Place, old: str, new: str) -> Locator:
 
 
 def test_form_continues_after_signing_in_again(page, place):
-    """The request is repeated with the same Idempotency-Key, so nothing is done twice."""
+    """The page repeats the request with the same Idempotency-Key, so nothing is done twice."""
     send = fill_in(page, place, PASSWORD, CHOSEN)
     end_all_sessions(place)
     keys: list[str] = []

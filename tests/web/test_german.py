@@ -1,4 +1,4 @@
-"""German texts, including those for texts that the API has in English only."""
+"""Tests of German texts, including translations of texts that the API has only in English."""
 
 from __future__ import annotations
 

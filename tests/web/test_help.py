@@ -1,4 +1,4 @@
-"""The documentation at /help in a browser: search with the keyboard, themes, widths, print, and without JavaScript."""
+"""Tests of /help in a browser: search with the keyboard, themes, widths, printing, and use without JavaScript."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 KB = 1_024
-# The narrowest window with the navigation beside the text, and one of a small tablet.
+# More widths. 896 px is the narrowest window with the navigation beside the text; 640 px is a small tablet.
 BETWEEN = (1280, 896, 640)
 
 
@@ -79,7 +79,7 @@ def test_pages_pass_axe(reader, place, theme, width):
         visit._at = path
         reader.goto(place.url + path)
         visit._axe(theme)
-    # The browser logs the status of the unknown page.
+    # The browser logs the unknown page's status as an error.
     assert [found for found in visit.found if "404" not in found] == []
 
 
@@ -188,7 +188,7 @@ def test_files_of_the_help_are_small():
 
 @pytest.fixture(params=LOCALES)
 def tab(request: pytest.FixtureRequest, browser: Browser, furnished: Place) -> Iterator[Page]:
-    """A tab with a session, in each language."""
+    """A tab with a session. Tests run once per language."""
     with signed_in_tab(browser, furnished, locale=request.param) as opened:
         yield opened
 

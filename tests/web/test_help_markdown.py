@@ -1,4 +1,4 @@
-"""Rendering of one page of the documentation: headings, code, tables, comments, and markup that is refused."""
+"""Tests of rendering a page of the documentation: headings, code, tables, comments, and rejected markup."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from svc.web.help.markdown import HelpError, parse, render
 
 
 def html(text: str) -> str:
-    """Return the HTML of a page with this text below its title."""
+    """Return the HTML of a page that has this text below its title."""
     return render(parse(f"# Title\n\nSummary.\n\n{text}"), NotImplemented)
 
 

@@ -1,4 +1,4 @@
-"""Build of the documentation: links, navigation, search index, llms.txt, and what fails the build."""
+"""Tests of the documentation build: links, navigation, search index, llms.txt, and errors that stop the build."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGES: dict[str, str] = {
 
 
 def checkout(folder: Path, **changes: str) -> Path:
-    """Write a checkout with small documents. `changes`: Markdown to append to pages (`keys`, `backup`) or new pages."""
+    """Write a checkout with small documents. `changes`: Markdown for new pages, or to append to `keys` and `backup`."""
     texts = dict(PAGES)
     for name, text in changes.items():
         [source] = [each for each in texts if each.endswith(f"/{name}.md")] or [f"use/{name}.md"]
@@ -127,7 +127,7 @@ def test_broken_link_fails_the_build(tmp_path, link, problem):
 
 
 def test_all_broken_links_are_reported_together_and_nothing_is_written(tmp_path):
-    """Run the command of `make build` in a copy of the program."""
+    """Run the command from `make build` in a copy of the program."""
     checkout(tmp_path, keys="[x](one.md) [y](two.md)\n", backup="[z](#three)\n")
     for name in ("svc/__init__.py", "svc/web/__init__.py", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -257,7 +257,7 @@ def test_build_is_reproducible_and_another_version_has_other_pages(tmp_path, doc
 
 
 def test_help_links_of_the_application_lead_to_pages_and_anchors(documentation):
-    """In the sources, because each kind of account or error shows other links."""
+    """The test checks the source files, because the links on a page depend on the kind of account or error."""
     files = [*(ROOT / "svc/web/src").rglob("*.js*"), ROOT / "svc/web/index.html"]
     texts = {path: path.read_text() for path in files if "src/help/" not in path.as_posix()}
     found = {link for text in texts.values() for link in re.findall(r'"(/help[^"]*)"', text)}

@@ -1,4 +1,4 @@
-"""Texts of visitors and customers are never interpreted as markup."""
+"""Texts from visitors and customers are never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer
     from tests.web.places import World
 
-# Three kinds of markup, quotes, an entity, the end of a script, a right-to-left override.
+# Two elements, the end tag of a script, quotes, an entity, and a right-to-left override.
 HOSTILE = "<img src=x onerror=\"broken.push('ran')\"><svg onload=alert(1)></script>'\"&lt;b&gt;\u202e"
-# Response fields with texts of others: names, hosts, paths, sources, addresses, messages.
+# Response fields that contain texts from other people: names, hosts, paths, sources, addresses, and messages.
 WRITTEN = {
     "name", "host", "url", "short_url", "code", "path", "excluded_paths", "pages", "sources", "countries",
     "devices", "browsers", "os", "bots", "key", "message", "remedy", "browser", "email", "ip", "zones", "allow_ips",
     "revoke_tokens", "revoke_token",
 }  # fmt: skip
-# Without quotes, as headers and lines cannot contain them.
+# Without quotes, because headers and lines cannot contain them.
 ELEMENT = "<img src=x onerror=broken.push(1)>"
 
 
-# Fields that occurred in responses.
+# The fields that have occurred in responses.
 SPOILED: set[str] = set()
 
 
 def written(value: Any, *, theirs: bool = False) -> Any:
-    """Return the JSON with hostile text in all fields with texts of others."""
+    """Return the JSON with hostile text in all fields that contain texts from other people."""
     match value:
         case dict():
             SPOILED.update(WRITTEN & value.keys())
@@ -47,7 +47,7 @@ def written(value: Any, *, theirs: bool = False) -> Any:
 
 
 def only_text(page: Page, where: str) -> None:
-    """Check that no hostile text became an element or ran."""
+    """Check that no hostile text became an element or was run as a script."""
     assert page.locator("img[src=x], [onload], [onerror]").count() == 0, where
     assert page.evaluate("broken") == [], where
 
@@ -73,17 +73,17 @@ def test_hostile_responses_are_text_on_every_page(browser, furnished):
         page.locator(".skeleton").first.wait_for(state="detached")
         only_text(page, path)
         links = page.locator("a").evaluate_all("(all) => all.map((one) => one.protocol)")
-        assert set(links) <= {"http:", "https:", "mailto:", ":"}, path  # ":" is a link without a valid URL
+        assert set(links) <= {"http:", "https:", "mailto:", ":"}, path  # ":" means a link without a valid URL
         if "<img src=x" in page.locator("body").inner_text():
             shown.append(path)
     context.close()
     assert {"/", "/accounts", "/accounts/:id", "/sites", "/sites/:id", "/links", "/links/:id", "/keys"} <= set(shown)
-    # Only errors have the other fields; test_connect.py checks those.
+    # The other fields occur only in errors, which test_connect.py checks.
     assert WRITTEN - {"revoke_tokens", "revoke_token", "remedy", "message"} <= SPOILED
 
 
 def test_hostile_visits_and_names_are_text(browser: Browser, world: World, customer: Customer, zone: str) -> None:
-    """With real data: path, referrer and campaign via the worker; names, rules and a User-Agent."""
+    """Use real data: paths, referrers and campaigns that the worker counts; names, rules and a User-Agent header."""
     account_id = world.connected(customer)
     context = new_context(browser, user_agent=f"{ELEMENT}/1.0 {ELEMENT}")
     sign_in(context, world.place)

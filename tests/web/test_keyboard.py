@@ -1,4 +1,4 @@
-"""Keyboard operation: everything works without a pointer, and the focus is always visible."""
+"""Tests of keyboard operation: everything works without a pointer, and the focus is always visible."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 EVE = "eve@example.com"
-# Tab presses from the top of any page to its end.
+# The maximum number of Tab presses from the top of a page to its end.
 MOST_TABS = 60
-# Generous, because the machine may be busy with other tests.
+# The limit is high, because the machine may be busy with other tests.
 MOST_POLLS, POLL_EVERY_MS = 200, 50
-# Returns a problem with the focus, or "". A heading focused by script needs no outline.
+# Returns a problem with the focus, or "". A heading that a script has focused needs no outline.
 FOCUS = """() => {
   const has = document.activeElement, box = has.getBoundingClientRect(), { outlineStyle } = getComputedStyle(has);
   if (has === document.body) return "nothing has the focus";
@@ -36,19 +36,19 @@ FOCUS = """() => {
 
 
 class Keyboard:
-    """A page operated by keyboard only."""
+    """A page that is operated only with the keyboard."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
 
     def press(self, *keys: str) -> None:
-        """Press the keys and check the focus."""
+        """Press these keys, and check the focus after the last one."""
         for key in keys:
             self.page.keyboard.press(key)
         self.focused(f"after {' '.join(keys)}")
 
     def focused(self, when: str) -> None:
-        """Wait until an element has a visible focus."""
+        """Wait until an element has the focus and shows it. Raises AssertionError if this does not happen."""
         wrong = ""
         for _ in range(MOST_POLLS):
             wrong = self.page.evaluate(FOCUS)
@@ -61,7 +61,7 @@ class Keyboard:
         self.page.keyboard.type(text)
 
     def to(self, target: Locator, key: str = "Tab") -> None:
-        """Move the focus there step by step, and check it at each step."""
+        """Move the focus to `target` by pressing `key`, and check the focus after each step."""
         wanted = target.element_handle()
         for _ in range(MOST_TABS):
             if self.page.evaluate("(wanted) => document.activeElement === wanted", wanted):
@@ -73,7 +73,7 @@ class Keyboard:
         return self.page.get_by_role("heading", level=1, name=name, exact=True)
 
     def arrived(self, heading: str) -> None:
-        """Wait until the page has this heading and the heading has the focus."""
+        """Wait until this heading is on the page and has the focus."""
         expect(self.heading(heading)).to_be_focused()
 
     def field(self, label: str) -> Locator:
@@ -85,7 +85,7 @@ class Keyboard:
 
 @pytest.fixture(scope="session")
 def eve(furnished: Place) -> World:
-    """A user without data."""
+    """Access to the service as a user without data."""
     sign_up(furnished, EVE)
     return World(furnished, EVE)
 
@@ -160,10 +160,10 @@ def test_sign_in_to_report_and_sign_out_by_keyboard(keys: Keyboard, eve: World, 
 
 
 def read_the_report(keys: Keyboard) -> None:
-    """Change the period by link and shortcut; read the chart point by point and the table."""
+    """Change the period by link and by shortcut. Read the chart point by point, and read the table."""
     page = keys.page
     page.get_by_role("navigation", name="Period").wait_for()
-    keys.press("r")  # a report read just before the worker's push is not reloaded automatically
+    keys.press("r")  # a report that was loaded just before the worker's push does not reload automatically
     chart = page.get_by_role("img", name="Views")
     chart.wait_for()
     keys.to(page.get_by_role("link", name="30 days"))
@@ -248,7 +248,7 @@ def test_shortcuts_are_listed_and_inactive_in_fields_or_when_off(keys: Keyboard,
 
 
 class Held:
-    """Requests of a page that are held until released."""
+    """Holds matching requests of a page until `release` is called."""
 
     def __init__(self, page: Page, pattern: str) -> None:
         self._waiting: list[Route] = []
@@ -262,7 +262,7 @@ class Held:
             self._waiting.append(route)
 
     def release(self) -> None:
-        """Let all requests pass, including later ones."""
+        """Let all held and later requests pass."""
         self._released = True
         for route in self._waiting:
             route.continue_()
@@ -304,7 +304,7 @@ def test_key_pressed_while_page_loads_is_dropped_by_next_input(keys: Keyboard, f
 
 
 def open_while_loading(keys: Keyboard, furnished: Place) -> Held:
-    """Open the page of the link while the response of the service is held."""
+    """Open the link's page. The request for its data is held; return the object that releases it."""
     sign_in(keys.page.context, furnished)
     answer = f"**/v1/links/{furnished.ids['links']}"
     held = Held(keys.page, answer)

@@ -1,4 +1,4 @@
-"""The language of the pages: the choice of this browser, otherwise the profile's, otherwise the browser's."""
+"""The pages use the language chosen in this browser, otherwise the profile's, otherwise the browser's."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ME = "**/v1/me"
 
 @pytest.fixture(scope="session")
 def cyd(place: Place) -> Place:
-    """A service with another user without data."""
+    """The service of `place` with another user, who has no data."""
     sign_up(place, CYD)
     return place
 
 
 @pytest.fixture
 def profile(cyd: Place) -> World:
-    """Access to the user's profile, whose language is not chosen."""
+    """Access to the service as this user, whose profile has no language."""
     world = World(cyd, CYD)
     world.call("PATCH", "/v1/me", {"language": None})
     return world
@@ -60,7 +60,7 @@ def test_new_browser_shows_the_language_of_the_profile(
         tab.goto(f"{cyd.url}/profile")
         shown_in(tab, shown)
         expect(choice(tab)).to_have_value(stored or "browser")
-    assert language_of(profile) == stored  # nothing was changed by the visit
+    assert language_of(profile) == stored  # opening the page does not change the profile
 
 
 def test_chosen_language_becomes_that_of_the_profile(browser: Browser, cyd: Place, profile: World):
@@ -158,7 +158,7 @@ def test_sign_up_is_confirmed_in_the_language_of_the_page(browser: Browser, cyd:
 
 
 def test_sign_up_in_another_language_than_the_pages_have_is_english(browser: Browser, cyd: Place):
-    """The page is in English, and asks for it although the browser prefers French."""
+    """The page is in English, and requests English e-mails although the browser prefers French."""
     context = new_context(browser, locale="fr-FR")
     tab = context.new_page()
     tab.goto(f"{cyd.url}/sign-up")

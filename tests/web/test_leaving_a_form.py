@@ -17,7 +17,7 @@ CHOSEN = "another long password"
 
 @pytest.fixture
 def typed(page: Page, place) -> Locator:
-    """A filled-in field of a form; another page is before it in the history."""
+    """A filled-in field of a form. The history contains another page before the form."""
     page.goto(f"{place.url}/keys")
     page.get_by_role("button", name=EMAIL).click()
     page.get_by_role("link", name="Profile").click()
@@ -49,7 +49,7 @@ def test_leaving_unsent_input_requires_confirmation(page: Page, place, typed: Lo
     dialog.get_by_role("button", name="Leave").click()
     page.wait_for_url("**/keys" if way == "back" else "**/links")
     expect(page.get_by_role("heading", level=1)).to_have_text("API keys" if way == "back" else "Links")
-    # Nothing is unsent any more, and the history is unchanged.
+    # There is no unsent input any more, and the history is unchanged.
     if way == "back":
         page.go_forward()
     else:

@@ -1,4 +1,4 @@
-"""Links: create with rules, test, scan, edit in two windows, import, find, delete."""
+"""Tests of links: create links with rules, test, scan, edit in two windows, import, find and delete them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 HOST = "go.shop.example"
-# Draws an image file and returns one byte per pixel.
+# Draws an image file, and returns its width and the red value of each pixel.
 PIXELS = """async (file) => {
   const bytes = Uint8Array.from(atob(file), (sign) => sign.charCodeAt(0));
   const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
@@ -39,7 +39,7 @@ PIXELS = """async (file) => {
 
 @pytest.fixture
 def api(furnished: Place) -> Iterator[httpx.Client]:
-    """An API client for the same user."""
+    """An API client for the user of `furnished`."""
     with httpx.Client(base_url=furnished.url, trust_env=False, timeout=30) as client:
         session = client.post("/auth/sign-in", json={"email": EMAIL, "password": PASSWORD}).json()
         client.headers["Authorization"] = f"Bearer {session['access_token']}"
@@ -67,7 +67,7 @@ def pick(page: Page, rule: int, *countries: str) -> None:
         row.get_by_role("button", name=f"Countries of rule {rule}").click()
     for country in countries:
         row.get_by_label("Find a country").fill(country)
-        page.keyboard.press("Enter")  # selects the only match without submitting
+        page.keyboard.press("Enter")  # selects the only match without submitting the form
     row.get_by_role("button", name="Done").click()
 
 
@@ -166,7 +166,7 @@ def test_breakdowns_are_read_only_when_visible(browser: Browser, furnished: Plac
 
 
 def check_test_form_matches_edge(page: Page, place: Place) -> None:
-    """Check that the test form gives the destination that the edge redirects to."""
+    """Check that the test form shows the destination to which the edge redirects."""
     page.locator("summary", has_text="Test link").click()
     landed = []
     visitors = [
@@ -194,7 +194,7 @@ def check_test_form_matches_edge(page: Page, place: Place) -> None:
 
 
 def check_qr_code(page: Page, folder: Path) -> None:
-    """Check that the image and both files encode the short URL with the marker of a scan."""
+    """Check that the image and both files encode the short URL with the parameter that marks a scan."""
     dialog = page.get_by_role("dialog")
     address = f"https://{HOST}/sale?q"
     expect(dialog.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
@@ -214,7 +214,7 @@ def check_qr_code(page: Page, folder: Path) -> None:
 
 
 def check_edit_in_two_windows(visit: Visit, api: httpx.Client, link_id: str) -> None:
-    """Check that a conflicting edit shows the current version before it is overwritten."""
+    """Check that a conflicting edit shows the current version before overwriting it."""
     page = visit.page
     other = page.context.new_page()
     other.goto(f"{page.url}/edit")
@@ -259,7 +259,7 @@ def test_restricted_links_are_imported_only_when_included(visit, furnished, api)
 
 
 def test_import_creates_each_link_once(visit, furnished, api):
-    """Import a list with invalid lines while the first response is lost, then search for the links."""
+    """Import a list with invalid lines. The first response is lost. Then search for the links."""
     page = visit.page
     page.goto(f"{furnished.url}/links/import")
     lines = [f"https://shop.example/menu/{i},menu-{i:02}" for i in range(55)]
@@ -317,7 +317,7 @@ def test_import_creates_each_link_once(visit, furnished, api):
     page.get_by_label("Search").press("Enter")
     expect(page.get_by_label("Destination")).to_have_value("https://shop.example/<b>new</b>")
     assert visit.found == []
-    # Other tests share this service and expect their link on the first page of the list.
+    # Delete the links, because other tests share this service and expect their link on the first page of the list.
     for link in api.get("/v1/links", params={"q": "menu-"}).json()["links"]:
         assert api.delete(f"/v1/links/{link['id']}").status_code == 200
 

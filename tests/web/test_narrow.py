@@ -1,4 +1,4 @@
-"""Narrow screens and 400 % zoom: nothing is clipped, overlapping or out of reach."""
+"""On narrow screens and with 400 % zoom, nothing is clipped, overlapping or out of reach."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_long_and_right_to_left_account_names_fit(narrow: Page, furnished: Place
     assert fits(narrow)
     narrow.goto(f"{furnished.url}/accounts")
     name = narrow.get_by_role("link", name=ARABIC)
-    # A right-to-left name is isolated: the id after it is on its right.
+    # A right-to-left name is isolated, so the id after the name is on its right.
     assert box(name)["x"] < box(narrow.get_by_role("rowheader").filter(has=name).locator("code, .small"))["x"]
     assert fits(narrow)
 

@@ -1,4 +1,4 @@
-"""The overview: a new user's four steps to the first view, and the deletion of that user."""
+"""Tests of the overview: a new user's four steps to the first view, and the deletion of that user."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOUR_MS = 3_600_000
 
 
 def beside(place: Place, work: Callable[[Service, Emulator], Awaitable[Any]]) -> Any:
-    """Run an action outside the browser, with the service as Ann and with the emulated platform."""
+    """Run an action outside the browser. It gets access to the service as Ann, and to the emulated platform."""
 
     async def done() -> Any:
         async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
@@ -66,7 +66,7 @@ async def be_seen(service: Service, platform: Emulator) -> None:
 
 
 def open_step(page: Page, name: str) -> Locator:
-    """Reload by shortcut, and return the current step once it has this name."""
+    """Reload the page with the shortcut. Return the current step once it has this name."""
     page.get_by_role("heading", level=1, name="Overview").wait_for()
     page.keyboard.press("r")
     step = page.locator("[aria-current=step]")
@@ -107,7 +107,7 @@ def test_new_user_completes_all_steps_and_is_deleted(stranger, furnished):
     row = page.get_by_role("table", name="Sites").get_by_role("row", name=HOST)
     row.wait_for()
     assert "Active" in row.inner_text()
-    # Shortly after midnight the view belongs to the last full day.
+    # Shortly after midnight, the view belongs to the last full day.
     drawn = row.get_by_role("img").get_attribute("aria-label")
     assert drawn.removesuffix("1").removesuffix("0") == "Views per day, oldest first: 0, 0, 0, 0, 0, 0, and "
     assert page.get_by_role("heading", name="Needs attention").count() == 0
@@ -129,7 +129,7 @@ def test_new_user_completes_all_steps_and_is_deleted(stranger, furnished):
 
 
 def test_problems_and_top_links_are_shown(stranger, furnished):
-    """The responses of the service are changed, as these states do not occur in a test."""
+    """The test changes the service's responses, because these states do not occur otherwise."""
     sign_in(stranger, furnished)
     page = stranger.new_page()
 

@@ -1,4 +1,4 @@
-"""The search dialog for pages, sites and links."""
+"""Tests of the search dialog for pages, sites and links."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_search_dialog_opens_page_site_and_link(furnished: Place, tab: Page) -> 
     type_and_go("activity", "Activity")
     expect(tab.get_by_role("heading", level=1)).to_have_text("Activity")
     expect(tab.get_by_role("heading", level=1)).to_be_focused()
-    # The shortcut works in a text field too.
+    # The shortcut also works in a text field.
     tab.goto(furnished.at("/links"))
     tab.get_by_label("Search").focus()
     type_and_go("op.exam", "shop.example")
@@ -70,7 +70,7 @@ def test_search_dialog_opens_page_site_and_link(furnished: Place, tab: Page) -> 
     tab.wait_for_url(furnished.at("/links/:id"))
     expect(tab.get_by_role("heading", level=1, name="go.shop.example/hello")).to_be_focused()
 
-    # No results are reported; Esc restores the focus.
+    # The dialog says that there are no results. Esc restores the focus.
     menu = tab.get_by_role("button", name=EMAIL)
     menu.focus()
     type_in("nowhere at all")

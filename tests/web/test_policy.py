@@ -1,4 +1,4 @@
-"""The Content-Security-Policy and the size of the pages."""
+"""Tests of the Content-Security-Policy, and of the size of the pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KB = 1_024
 
 def test_text_cannot_become_markup(page, place):
     answer = page.goto(f"{place.url}/sign-in")
-    # docs/operate/tls.md has it, too: tests/http/serving/test_web.py.
+    # docs/operate/tls.md contains the same policy; tests/http/serving/test_web.py checks this.
     assert answer.headers["content-security-policy"] == POLICY
     with pytest.raises(Error, match="TrustedHTML"):
         page.evaluate("document.body.innerHTML = '<b>x</b>'")
@@ -51,7 +51,7 @@ def test_page_without_javascript_says_so(browser, place):
 
 
 def test_application_is_within_size_limits():
-    """Check the gzipped sizes in the build's manifest: those of the first report and of everything."""
+    """Check the gzipped sizes in the build's manifest: the total for the first page, and the total for everything."""
     manifest = json.loads((ROOT / "svc/web/dist/manifest.json").read_text())
     shell = len((ROOT / "svc/web/dist/index.html").read_bytes())
     sizes = {
@@ -67,7 +67,7 @@ def test_application_is_within_size_limits():
 
 
 def test_first_files_match_manifest(page, place):
-    """The size limits are valid only if the first page loads exactly these files."""
+    """The size limits are meaningful only if the first page loads exactly the files in the manifest."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.removeprefix(place.url)))
     page.goto(place.url)

@@ -1,4 +1,4 @@
-"""API keys, sessions, password, export and activity."""
+"""Tests of API keys, sessions, the password, the export, and the activity list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHOSEN = "another long one"
 
 @pytest.fixture(scope="session")
 def bea(place: Place) -> Place:
-    """A service with another user without data."""
+    """The service of `place` with another user, who has no data."""
     sign_up(place, BEA)
     return place
 

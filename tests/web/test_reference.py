@@ -1,4 +1,4 @@
-"""The API reference page: it shows the whole OpenAPI document, and requests sent from it are real."""
+"""Tests of the API reference page: it shows the whole OpenAPI document, and sends real requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.web.test_every_page import Visit
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# Runs the page's own modules on the schemas.
+# Runs the page's own modules with the schemas as input.
 _KNOWN = """
 import { FACTS, SHAPE, exampleOf, rowsOf } from "./svc/web/src/ui/schema.js";
 import en from "./svc/web/src/words/en/reference.js";
@@ -51,7 +51,7 @@ def known(contract: dict[str, Any]) -> dict[str, Any]:
 
 
 def schemas_in(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a schema and all nested schemas."""
+    """Yield a schema and all schemas nested within it."""
     yield schema
     below = [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *schema.get("prefixItems", ())]
     below += [schema[name] for name in ("items", "additionalProperties") if isinstance(schema.get(name), dict)]
@@ -73,7 +73,7 @@ def test_page_shows_every_schema_keyword(contract, known):
 
 
 def test_examples_match_schemas_and_every_field_has_row(contract, known):
-    """Generated examples need not match patterns."""
+    """Generated examples need not match constraints on texts, such as patterns."""
     schemas = json.loads(json.dumps(contract["components"]["schemas"]))
     for schema in schemas.values():
         for each in schemas_in(schema):
@@ -124,4 +124,4 @@ def test_write_shows_warning_and_error_response_without_session(stranger, place)
         assert "svc_nonsense" not in written.inner_text()
         assert "nightly report" in written.inner_text()
     page.reload()
-    page.get_by_role("heading", name="Try it").wait_for()  # the URL holds the open operation
+    page.get_by_role("heading", name="Try it").wait_for()  # the URL contains the open operation

@@ -1,4 +1,4 @@
-"""The session shared by all tabs of a browser, and its refresh."""
+"""Tests of the session that all tabs of a browser share, and of its refresh."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALL_WAIT = """async () => {
 
 
 def heading(page: Page, name: str) -> None:
-    """Wait for a page's heading."""
+    """Wait until the page has this heading."""
     page.get_by_role("heading", level=1, name=name, exact=True).wait_for()
 
 
@@ -39,7 +39,7 @@ def four_tabs(context: BrowserContext, url: str) -> list[Page]:
 
 
 def test_tabs_refresh_once_and_sign_out_together(context, place):
-    """The refresh is answered once all four tabs wait for it."""
+    """The refresh gets its response once all four tabs are waiting for it."""
     held: list[Route] = []
     context.route(REFRESH, lambda route: held.append(route))
     tabs = four_tabs(context, place.url)
@@ -81,7 +81,7 @@ def test_failed_refresh_does_not_sign_out(page, place):
 
 
 def fail_once(failed: list[Route], status: int | None, code: str, route: Route) -> None:
-    """Answer the first request with this status or break its connection; let the second pass."""
+    """Respond to the first request with this status, or abort it. Let the second request pass."""
     failed.append(route)
     if len(failed) > 1:
         route.continue_()
@@ -93,7 +93,7 @@ def fail_once(failed: list[Route], status: int | None, code: str, route: Route) 
 
 
 class Asked:
-    """The access tokens in a tab's requests."""
+    """Records the access tokens in a tab's requests."""
 
     def __init__(self, page: Page) -> None:
         self.tokens: set[str] = set()
@@ -106,14 +106,14 @@ class Asked:
 
 @pytest.mark.parametrize("refused", [True, False])
 def test_late_refresh_does_not_replace_new_session(context, place, refused):
-    """A tab waits for its refresh while the user signs in in another tab: a late 401 or old token is ignored."""
+    """One tab is waiting for its refresh while the user signs in again in another. A late 401 or token is ignored."""
     late: list[tuple[Route, APIResponse]] = []
     first, second = context.new_page(), context.new_page()
     asked = Asked(first)
     first.route(REFRESH, lambda route: late.append((route, route.fetch())))
     with first.expect_request(REFRESH):
         first.goto(f"{place.url}/keys", wait_until="commit")
-    while not late:  # until the service has answered the refresh
+    while not late:  # until the service has responded to the refresh
         first.wait_for_timeout(10)
     second.goto(f"{place.url}/sign-in")
     second.get_by_label("Email").fill(EMAIL)

@@ -1,4 +1,4 @@
-"""Sites and their reports: the pages show the views that were sent and the data of the service."""
+"""Tests of sites and their reports: pages show the views that were sent, and the data from the service."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 HOST = "www.shop.example"
 DAY_MS = 86_400_000
 SEEN = "First view received."
-# Hides that the browser is automated, as in a real visitor's browser.
+# Hides the fact that the browser is automated, because a real visitor's browser is not automated.
 UNDRIVEN = "Object.defineProperty(Navigator.prototype, 'webdriver', {get: () => false})"
 
 
 @pytest.fixture
 def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
-    """A tab in which the user of `furnished` is signed in."""
+    """A tab with the user of `furnished` signed in."""
     with signed_in_tab(browser, furnished, permissions=["clipboard-read", "clipboard-write"]) as tab:
         yield tab
 
@@ -54,7 +54,7 @@ def site_of(place: Place, page: Page) -> dict[str, Any]:
 
 
 def browse(browser: Browser, place: Place, page: str, *paths: str) -> None:
-    """Open the customer's pages with the snippet in a browser whose requests go to the emulated edge."""
+    """Open the customer's pages, which contain the snippet. The emulated edge serves the browser's requests."""
     control = httpx.Client(base_url=place.control, trust_env=False, timeout=30)
     context = new_context(browser, user_agent=DESKTOP_CHROME.user_agent)
     context.add_init_script(UNDRIVEN)
@@ -79,7 +79,7 @@ def browse(browser: Browser, place: Place, page: str, *paths: str) -> None:
 
 
 def listed(page: Page, name: str) -> dict[str, int]:
-    """Return a breakdown of the report as counts by label."""
+    """Return the counts in a breakdown of the report, by label."""
     rows = page.locator(f".breakdown.{name} li")
     return {
         row.locator(".what").inner_text().split("\n")[0].strip(): whole(row.locator(".number")) for row in rows.all()
@@ -121,7 +121,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     visit.open("a site without a view", tab.url)
     assert visit.found == []
 
-    # An excluded page is not the first view, a counted one is. Without a view, the page shows advice.
+    # A view of an excluded page is not the first view; a counted one is. Without views, the page shows advice.
     head = f"<!doctype html><title>Shop</title>{site['snippet']['inline']}"
     browse(browser, furnished, head, "/admin/users")
     tab.clock.set_fixed_time(datetime.now(tz=UTC) + timedelta(minutes=6))
@@ -131,7 +131,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_text("No views after five minutes?").wait_for()
     assert tab.get_by_text(SEEN).count() == 0
     browse(browser, furnished, head, "/shoes")
-    tab.get_by_text(SEEN).wait_for()  # automatically, within seconds
+    tab.get_by_text(SEEN).wait_for()  # the page updates automatically, within seconds
     tab.locator(".report .lists").scroll_into_view_if_needed()
     tab.locator(".breakdown.pages li").wait_for()
     assert listed(tab, "pages") == {"/shoes": 1}
@@ -172,7 +172,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
 
 
 def check_list_of_sites(place: Place, tab: Page) -> None:
-    """Check pagination, order and search, with one site per page."""
+    """Check the pagination, order and search of the list, with one site per page."""
     hosts = [site["host"] for site in read(place, "/v1/sites?order=host").json()["sites"]]
     tab.route("**/v1/sites?*", lambda route: route.continue_(url=route.request.url.replace("limit=50", "limit=1")))
     tab.goto(f"{place.url}/sites?order=host")
@@ -229,7 +229,7 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
     days = csv.DictReader(io.StringIO(exported.decode()))
     assert sum(int(day["views"]) for day in days) == sent["views"]
 
-    # The URL holds the period and the comparison, so it can be shared.
+    # The URL contains the period and the comparison, so that it can be shared.
     tab.keyboard.press("t")
     expect(tab.locator(".plot g:not(.visitors)")).to_have_count(30)
     tab.keyboard.press("x")
@@ -240,12 +240,12 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
     tab.keyboard.press("d")
     if furnished.sent.days(today, today)["views"]:
         expect(tab.locator(".plot g:not(.visitors)")).to_have_count(24)
-    else:  # the views are two hours old, so before 02:00 they belong to yesterday
+    else:  # the views are two hours old, so before 02:00 they are from yesterday
         tab.get_by_text("No views in this period.").wait_for()
 
 
 def test_report_without_live_data_says_so(furnished: Place, tab: Page) -> None:
-    """The account's database is unavailable; stored numbers are still shown."""
+    """If the account's database is unavailable, the page still shows stored numbers."""
     control = httpx.Client(base_url=furnished.control, trust_env=False, timeout=30)
     fault = {"kind": "refuse", "path": "*/query", "status": 503, "times": None}
     control.post("/faults", json=fault).raise_for_status()
@@ -281,7 +281,7 @@ def test_breakdowns_of_fewer_days_show_first_day(furnished: Place, tab: Page) ->
         lists.wait_for()
         day = datetime.fromisoformat(days[-1])
         expect(lists.get_by_text(f"Breakdowns start on {day:%b} {day.day} (UTC)")).to_be_visible()
-        # A report of one day has no earlier days.
+        # A report for one day has no earlier days.
         tab.goto(furnished.at(f"/{noun}/:id") + "?period=today")
         tab.locator(".breakdown.sources, .report .empty").first.wait_for()
         assert tab.get_by_text("Breakdowns start on").count() == 0
@@ -304,7 +304,7 @@ def test_previous_numbers_fade_until_new_period_loads(furnished: Place, tab: Pag
     tab.get_by_role("link", name="30 days").click()
     old = tab.locator("[aria-busy=true]").filter(has=figures)
     expect(old).to_have_css("opacity", "0.4")
-    while len(held) < 2:  # the numbers and the breakdowns
+    while len(held) < 2:  # one request for the numbers, one for the breakdowns
         tab.wait_for_timeout(10)
     for route in held:
         route.continue_()

@@ -1,4 +1,4 @@
-"""Plan usage advice for histories with known results."""
+"""Tests of the plan usage advice with histories that have known results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RHYTHM = [1.0, 1.1, 1.2, 1.1, 0.9, 0.4, 0.3]
 
 
 def days(values):
-    """Return figures for consecutive days, of which the last is yesterday. None: no figure for the day."""
+    """Return figures for consecutive days. The last day is yesterday. None: no figure for that day."""
     first = TODAY - len(values)
     return [Figure.exact(first + n, value) for n, value in enumerate(values) if value is not None]
 
@@ -58,7 +58,7 @@ def test_low_usage_is_ok():
 )  # fmt: skip
 def test_level_follows_the_busiest_of_seven_complete_days(busiest, level):
     assert of_requests([100_000, 10, busiest, 10, 10, 10, 10, 10]).level == level
-    # Neither the eighth day nor today counts.
+    # The eighth day before today does not count, nor does today.
     assert of_requests([busiest, 10, 10, 10, 10, 10, 10, 10]).level == "ok"
     running = [*days([10] * 7), Figure.exact(TODAY, busiest)]
     assert advice(requests=running).metrics["requests"].level == "ok"
@@ -79,7 +79,7 @@ def test_database_is_over_at_its_full_threshold(size_mb, level):
 def test_shorter_retention_is_suggested_only_if_size_is_the_only_problem():
     found = advice(size=450 * MB, writes=days([70_000] * 7))
     assert (found.level, found.metric, found.suggest) == ("over", "size", None)
-    assert advice(size=450 * MB, writes=None).suggest is None  # writes could be a problem as well
+    assert advice(size=450 * MB, writes=None).suggest is None  # without figures, writes could be a problem as well
 
 
 @pytest.mark.rule("A24")
@@ -110,7 +110,7 @@ def test_forecast_of_linear_growth_is_exact(known, left):
 )
 def test_forecast_within_a_week_is_worse_than_within_a_month(left, step, level):
     found = of_requests([100_000 - step * (left + ago) for ago in range(18 if left < 9 else 28, 0, -1)])
-    assert found.busiest < (60_000 if left > 8 else 80_000)  # usage alone would give a better level
+    assert found.busiest < (60_000 if left > 8 else 80_000)  # without the forecast, the level would be better
     assert (found.forecast, found.level) == (TODAY + left if left <= 30 else None, level)
 
 
@@ -181,7 +181,7 @@ def test_no_forecast_without_growth(values):
 
 @pytest.mark.rule("A24")
 def test_noise_rarely_has_a_forecast():
-    """Kendall's test errs in 2.5 % of cases, but with a small slope: at most 10 of 400 noisy months have a forecast."""
+    """Kendall's test finds a false trend in 2.5 % of noisy months (10 of 400), and its slope is small."""
     rng = random.Random(24)
     noisy = [[rng.randrange(20_000, 50_000) for _ in range(28)] for _ in range(400)]
     assert sum(of_requests(values).forecast is not None for values in noisy) <= 10
@@ -196,13 +196,13 @@ def test_no_forecast_with_less_than_two_weeks(known):
 
 @pytest.mark.rule("A24")
 def test_first_usage_is_not_growth_from_zero():
-    # Connected two days ago; earlier days are reported as zero.
+    # The account was connected two days ago. Earlier days are reported as zero.
     found = of_requests([0] * 26 + [40_000, 41_000], connected=TODAY - 3)
     assert (found.level, found.forecast) == ("ok", None)
-    # Our worker adds its usage to that of older workers of the account.
+    # The service's worker adds its usage to that of the account's older workers.
     found = of_requests([5_000] * 14 + [45_000] * 14, connected=TODAY - 15)
     assert (found.level, found.forecast) == ("ok", None)
-    # An account without usage until recently.
+    # The account had no usage until recently.
     assert of_requests([0] * 20 + [45_000] * 8).forecast is None
 
 
@@ -215,7 +215,7 @@ def test_growing_database_has_a_forecast():
     found = grown(10)
     assert (found.level, found.metric, found.suggest) == ("watch", "size", "shorter_hourly_retention")
     assert found.metrics["size"].forecast == TODAY + 21
-    assert grown(5).level == "ok"  # 210 MB in 42 days
+    assert grown(5).level == "ok"  # the missing 210 MB take 42 days
 
 
 @pytest.mark.rule("A24")
@@ -242,7 +242,7 @@ def test_estimate_with_a_large_error_is_ignored():
     found = estimated(70_000, 5_001)
     assert (found.level, found.unavailable) == ("ok", ("analytics",))
     assert found.metrics["requests"].busiest == 10_000
-    assert estimated(70_000, -5_000).unavailable == ("analytics",)  # an interval with swapped bounds
+    assert estimated(70_000, -5_000).unavailable == ("analytics",)  # the bounds of the interval are swapped
     # The level is "over" only if the limit was certainly reached.
     assert estimated(101_000, 2_000).level == "upgrade_soon"
     assert estimated(102_000, 2_000).level == "over"
@@ -276,7 +276,7 @@ def test_more_usage_on_every_day_never_lowers_the_level(usage, factor, more):
         return LEVELS.index(of_requests(values).level)
 
     assert level([value * factor for value in usage]) >= level(usage)
-    # Days before the first usage are not part of a trend, so give all days usage first.
+    # Days before the first usage are not part of a trend, so first make sure that all days have usage.
     used = [value + 1 for value in usage]
     assert level([value + more for value in used]) >= level(used)
 
@@ -292,7 +292,7 @@ def test_more_usage_on_one_day_never_lowers_the_level(usage, ago, more):
 @pytest.mark.rule("A24")
 @given(st.lists(st.integers(0, 150_000), min_size=7, max_size=28))
 def test_only_the_ratio_to_the_limit_matters(usage):
-    """The limit of reads is fifty times that of requests, so fifty times the usage gives the same advice."""
+    """The read limit is fifty times the request limit, so fifty times the usage results in the same advice."""
     requests = of_requests(usage)
     reads = advice(reads=days([value * 50 for value in usage])).metrics["reads"]
     assert LIMITS["free"]["reads"].limit == 50 * requests.limit

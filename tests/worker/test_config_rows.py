@@ -1,4 +1,4 @@
-"""Rows of the worker's table `config` for sites, links and the link host."""
+"""Tests of the rows in the worker's table `config` for sites, links and the link host."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_rules_are_written_without_absent_conditions():
 
 def test_reused_code_belongs_to_the_new_link():
     rows = rows_of([], [link("abc", 5, link_id="lnk_new"), link("abc", 4, "deleted")], None, DEFAULT, 0)
-    # The removal comes first, so that it remains if the new row is rejected.
+    # The removal comes first, so that the code stays removed if the new row is rejected.
     assert [(key, version) for key, version, _ in rows] == [("link:abc", 4), ("link:abc", 5)]
     assert rows[0].body is None
     assert json.loads(rows[1].body or "")["target"] == "lnk_new"
@@ -115,7 +115,7 @@ def test_days_kept_are_written_only_if_changed_and_newer():
     kept = DaysKept(14, 6)
     assert rows_of([], [], None, kept, 6) == []
     assert rows_of([], [], None, kept, 5) == [("days_kept", 6, '{"days":14}')]
-    # Returning to the default needs a row that replaces the previous one.
+    # To return to the default, a row must replace the previous one.
     assert rows_of([], [], None, DaysKept(35, 7), 6) == [("days_kept", 7, '{"days":35}')]
 
 

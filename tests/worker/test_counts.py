@@ -1,4 +1,4 @@
-"""Counts of one target in the worker's database: folded days and hours, and unfolded events."""
+"""Tests of the counts of a target in the worker's database: folded days and hours, and unfolded events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAY = 20_000
 AT = DAY * DAY_MS + 10 * HOUR_MS
 TARGET = "lnk_a"
 ASKED = TargetDays(TARGET, DAY, DAY)
-# The worker's state with yesterday closed.
+# The worker's state after yesterday was closed.
 OPEN = [{"value": json.dumps({"day": DAY - 1})}]
 
 
@@ -141,7 +141,7 @@ def test_event_of_a_closed_day_is_not_counted():
 
 @pytest.mark.rule("R3")
 def test_breakdowns_cover_only_kept_days():
-    """A cron run deleted the oldest day between the read of its rows and the read of the state."""
+    """A cron run deleted the oldest day after its rows were read, but before the state was read."""
     days = [
         {"day": DAY - ago, "totals": json.dumps({"views": 2, "visitors": 1, "pages": {f"/{ago}": 2}})}
         for ago in (20, 19)
@@ -180,7 +180,7 @@ def test_keys_beyond_the_cap_are_counted_as_other():
     st.integers(0, 60),
 )
 def test_counts_do_not_depend_on_folding_progress(events, folded):
-    """Folding any number of the events does not change the counts."""
+    """The counts are the same, whatever number of events is already folded."""
     lines = [
         event("" if reason else name * 8, hour=hour, reason=reason)
         for reason, name, hour in sorted(events, key=lambda e: e[2])
@@ -194,7 +194,7 @@ def test_counts_do_not_depend_on_folding_progress(events, folded):
 
 
 def folded_rows(lines: list[list[object]]) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    """Return the day and hour rows for these events, by a straightforward count."""
+    """Return the day and hour rows for these events, from a simple count."""
     if not lines:
         return [], []
     people = [line for line in lines if not line[2]]

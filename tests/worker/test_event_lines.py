@@ -1,4 +1,4 @@
-"""Decoding of event and tally lines."""
+"""Tests of decoding event lines and tally lines."""
 
 from __future__ import annotations
 

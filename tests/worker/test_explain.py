@@ -1,4 +1,4 @@
-"""The explainer agrees with the worker (rule X1) in every field for thousands of clicks."""
+"""For thousands of clicks, the explainer agrees with the worker (rule X1) in every field."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 EDGE_WORKER = Path(__file__).parents[2] / "edge_worker"
 EXPLAINER = load_bundle().explainer
-SHARE = 1 if EVERYTHING else 10  # one in SHARE random clicks is tested
+SHARE = 1 if EVERYTHING else 10  # one of SHARE random clicks is tested
 COUNTRIES = ["DE", "AT", "US", "XX", "T1", "ZZ"]
-# Difficult input for patterns: line ends, lone surrogates, letters whose other case is in ASCII.
+# Difficult input for patterns: line ends, lone surrogates, and letters that become ASCII if their case changes.
 ODD = [
     *("\n", "\r", "\u2028", "\u2029", "\x85", "\u00a0", "\ufeff", "\u3000", "\x1c", "\x00", "\t", "\x7f"),
     *("\u017f", "\u212a", "\u0130", "\u0131", "ß", "ä", "Σ", "ΑΣ", "😀", "\U00010400", "\ud83d", "\ude00"),
@@ -47,7 +47,7 @@ VALUES = [
 
 
 def corpus() -> list[str]:
-    """Return user agents of crawlers and people, from the same packages as the worker's tests."""
+    """Return user agents of crawlers and people, from the packages that the worker's tests use."""
     modules = EDGE_WORKER / "node_modules"
     crawlers = json.loads((modules / "crawler-user-agents" / "crawler-user-agents.json").read_text())
     [people_file] = modules.glob("user-agents/**/user-agents.json")
@@ -59,7 +59,7 @@ def corpus() -> list[str]:
 
 
 def words() -> list[str]:
-    """Return the words in the worker's patterns."""
+    """Return the words that occur in the worker's patterns."""
     text = (EDGE_WORKER.parent / "svc" / "bundle" / "patterns.json").read_text()
     return sorted({word for word in _fragments_of(text) if 2 < len(word) < 30})
 
@@ -69,7 +69,7 @@ def _fragments_of(text: str) -> list[str]:
 
 
 def mutated(dice: random.Random, ua: str, fragments: Sequence[str]) -> str:
-    """Return a user agent with random changes: text removed, inserted, repeated, in another case, or too long."""
+    """Return a user agent with random changes: text is removed, inserted, repeated, or changed to another case."""
     for _ in range(dice.randint(1, 3)):
         place = dice.randint(0, len(ua))
         match dice.randint(0, 6):
@@ -91,7 +91,7 @@ def mutated(dice: random.Random, ua: str, fragments: Sequence[str]) -> str:
 
 
 def search_of(dice: random.Random) -> str:
-    """Return a random query that may name a source."""
+    """Return a random query string, which may name a source."""
     fields = []
     for _ in range(dice.randint(0, 3)):
         value = dice.choice(VALUES) + dice.choice(["", "", dice.choice(VALUES), dice.choice(ODD)])

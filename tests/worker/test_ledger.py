@@ -1,4 +1,4 @@
-"""Reconciliation of accepted, counted, pushed and stored events."""
+"""Tests of the reconciliation of accepted, counted, pushed and stored events."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows(
     folded: tuple[int, int] | None = None,
     kept_from: int = 0,
 ) -> list[list[dict[str, Any]]]:
-    """Return result rows of the statements."""
+    """Return the result rows of the statements that read the worker's database."""
 
     def of_target(counts: tuple[int, int] | None) -> list[dict[str, Any]]:
         return [] if counts is None else [{"target": TARGET, "views": counts[0], "bots": counts[1]}]
@@ -80,7 +80,7 @@ def test_events_in_log_and_pages_are_accepted_and_waiting():
 def test_day_before_the_first_count_is_unknown():
     assert read_day(rows(since=(DAY + 1) * DAY_MS), DAY) is None
     assert read_day(rows(since=(DAY + 1) * DAY_MS - HOUR_MS), DAY) is not None
-    # A new database: no cron run yet.
+    # The database is new, and no cron has run yet.
     new = rows(state_after="{}")
     new[0] = new[-1]
     assert read_day(new, DAY) is None
@@ -143,7 +143,7 @@ def test_statements_run_on_tables_with_invalid_json():
 
 
 def worker_day(**more: Any) -> WorkerDay:
-    """Return a closed day without differences, with changes."""
+    """Return a closed day without differences, after applying the changes in `more`."""
     whole = {"accepted": Events(5, 1), "folded": Events(5, 1), "pushed": Events(5, 1)}
     events = {name: {TARGET: value} for name, value in {**whole, **more}.items() if isinstance(value, Events)}
     rest = {name: value for name, value in more.items() if not isinstance(value, Events)}
@@ -151,7 +151,7 @@ def worker_day(**more: Any) -> WorkerDay:
 
 
 def open_day(**more: Any) -> WorkerDay:
-    """Return a WorkerDay like `worker_day` that is not closed."""
+    """Return a WorkerDay like `worker_day`, but for a day that is not closed."""
     return worker_day(closed=False, **more)
 
 
@@ -167,7 +167,7 @@ def test_day_with_deleted_totals_is_compared_without_them():
         [line] = compare(found, {TARGET: MATCHING}, {TARGET: MATCHING})
         assert line.counted == counted
         assert (line.agrees, line.fault) == ((True, None) if counted is None else (False, "counting"))
-    # Sent and stored events are compared with accepted events.
+    # Instead, sent and stored events are compared with accepted events.
     deleted = worker_day(folded=Events(), has_totals=False)
     for worker, stored, fault in (
         (deleted, MATCHING, None),
@@ -185,24 +185,24 @@ def test_day_with_deleted_totals_is_compared_without_them():
     ("worker", "stored", "fault", "off_by"),
     [
         (worker_day(), MATCHING, None, None),
-        # Dropped events are not a fault; events counted twice or as bots are.
+        # Dropped events are not a fault. Events that are missing, counted twice or counted as bots are a fault.
         (worker_day(accepted=Events(7, 1), dropped={TARGET: {"too_old": Events(2, 0)}}), MATCHING, None, None),
         (worker_day(accepted=Events(6, 1)), MATCHING, "counting", Events(-1, 0)),
         (worker_day(accepted=Events(6, 0)), MATCHING, "counting", Events(-1, 1)),
         (worker_day(accepted=Events(4, 1)), MATCHING, "counting", Events(1, 0)),
         (worker_day(folded=Events(9, 1)), MATCHING, "counting", Events(4, 0)),
-        # A closed day must be pushed completely.
+        # A closed day must be completely pushed or queued.
         (worker_day(pushed=Events(3, 1)), replace(MATCHING, total=Events(4, 1)), "push", Events(-2, 0)),
         (worker_day(pushed=Events(3, 1), queued_parts=1), MATCHING, "push", Events(-2, 0)),
         (worker_day(pushed=Events(3, 1), queued=Events(4, 1)), Stored(Events(3, 1)), "push", Events(-1, 0)),
-        # The last part is waiting, or its acknowledgement was lost.
+        # The last part is still waiting, or its acknowledgement was lost.
         (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), Stored(Events(3, 1)), None, None),
         (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), MATCHING, None, None),
         (worker_day(pushed=Events(3, 1), queued=Events(5, 1)), Stored(Events(2, 1)), "store", Events(-1, 0)),
         (worker_day(pushed=Events(), queued=Events(5, 1)), Stored(), None, None),
         (worker_day(pushed=Events(3, 1), refused=Events(5, 1)), MATCHING, "refused", Events(-2, 0)),
         (worker_day(pushed=Events(), unknown=Events(5, 1)), Stored(), "unknown_target", Events(-5, -1)),
-        # An open day may be pushed in part. Parts sent without acknowledgement may be stored.
+        # An open day may be partly pushed. Parts that were sent but not acknowledged may be stored.
         (open_day(pushed=Events(3, 1)), Stored(Events(3, 1)), None, None),
         (open_day(pushed=Events(3, 1)), Stored(Events(4, 1)), "store", Events(1, 0)),
         (open_day(pushed=Events(3, 1), queued=Events(4, 1)), Stored(Events(4, 1)), None, None),

@@ -1,4 +1,4 @@
-"""Validation of the worker's table `meta`, to which customers can write."""
+"""Tests of the validation of the worker's table `meta`. Customers can write to this table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two forms of the snippet."""
+"""Tests of the two forms of the snippet."""
 
 from __future__ import annotations
 

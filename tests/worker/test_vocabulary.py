@@ -1,4 +1,4 @@
-"""Code and documentation agree with vocabulary.json, which worker and service share."""
+"""Code and documentation agree with vocabulary.json, which the worker and the service share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BUNDLE = ROOT / "svc" / "bundle"
 
 
 def table(document: str, head: str) -> list[list[str]]:
-    """Return the rows of the Markdown table with the header line `head`, without backticks."""
+    """Return the rows of the Markdown table with this header line (`head`), without backticks."""
     lines = (ROOT / "docs/develop" / document).read_text().splitlines()
     found: list[list[str]] = []
     for line in lines[lines.index(head) + 2 :]:

@@ -1,1 +1,1 @@
-"""Fuzzers, run by `make fuzz`: `server` sends malformed HTTP, `contract` valid and invalid API requests."""
+"""The fuzzers of `make fuzz`. `server` sends malformed HTTP. `contract` sends valid and invalid API requests."""

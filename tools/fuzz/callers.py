@@ -1,7 +1,7 @@
-"""Callers of the contract fuzzer: one for every kind of credential, with the responses that the table expects for each.
+"""The contract fuzzer's callers: one for each kind of credential, with the responses that the table expects for it.
 
-Used in schemathesis's process, one case at a time. A credential that its own request has ended is replaced, and
-resources that every case needs (the account, its site and link, the keys) are never deleted.
+schemathesis's process uses them, one case at a time. If a request ends its own credential, the credential is replaced.
+Resources that every case needs (the account, its site and link, the keys) are never deleted.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from svc.errors import Code
 
 PASSWORD = "a long password of everybody"
-# Callers without valid credentials: missing, invalid or revoked ones, a key restricted to another address, a cookie of
-# /auth, the key of a worker.
+# Callers without valid credentials for the API. Their credentials are missing, invalid or revoked, or are a key that is
+# restricted to another address, a cookie for /auth, or a worker's key.
 _NONE = ("anonymous", "bad", "bad key", "signed out", "revoked", "elsewhere", "cookie", "worker")
 # The session and the key with all scopes are drawn more often, because they have the most permissions.
 KINDS = ("session",) * 4 + ("key",) * 2 + ("limited", "stranger", "unconfirmed", *get_args(Scope), *_NONE)
 WITH_KEY = frozenset({"key", "limited", "elsewhere", "revoked", "bad key", *get_args(Scope)})
-# Endpoints with a special credential, which is drawn as often as all others together.
+# Endpoints with a special credential, which is drawn as often as all other credentials together.
 _OWN = {"POST /edge/push": "worker", "POST /auth/refresh": "cookie", "POST /auth/sign-out": "cookie"}
 
-# Errors that depend on the credential alone and come before any other check.
+# Errors that depend only on the credential. They are detected before any other check.
 _CREDENTIAL_ERRORS: frozenset[Code] = frozenset({"unauthorized", "session_required", "scope_required"})
-# Errors of the request itself, which come before the lookup of its object.
+# Errors in the request itself. They are detected before the lookup of its object.
 _REQUEST_ERRORS: frozenset[Code] = frozenset({"invalid_request", "payload_too_large", "idempotency_conflict"})
 
 # Endpoints that can end the caller's session.
 _ENDS = ("POST /auth/sign-out", "DELETE /v1/me/sessions", "DELETE /v1/me/sessions/{session_id}")
-# The resource that a request creates, and its place in the response.
+# The resource that a request creates, and its field in the response.
 _CREATES = {
     "POST /v1/accounts": ("account_id", "account"),
     "POST /v1/sites": ("site_id", "site"),
@@ -47,12 +47,15 @@ _CREATES = {
 
 
 def kinds_of(endpoint: str) -> tuple[str, ...]:
-    """Return the kinds to draw for an endpoint ("GET /v1/me"), with the usual ones repeated."""
+    """Return the kinds to draw for an endpoint (such as "GET /v1/me"). Frequent kinds are repeated."""
     return KINDS + (_OWN[endpoint],) * len(KINDS) if endpoint in _OWN else KINDS
 
 
 def refusal_of(kind: str, endpoint: str) -> Code | None:
-    """Return the table's error code for this kind at an endpoint ("GET /v1/me") on the user's resources, or None."""
+    """Return the error code that the table expects, or None, if this kind of caller requests the user's resources.
+
+    `endpoint`: method and path, such as "GET /v1/me".
+    """
     if endpoint in ALIKE:
         return CODES["401"] if endpoint == "POST /edge/push" and kind != "worker" else None
     row = ROWS[endpoint]
@@ -66,24 +69,24 @@ def refusal_of(kind: str, endpoint: str) -> Code | None:
 
 
 class Callers:
-    """The users of the world created by `tools.fuzz.contract`. `world`: its description of them."""
+    """The users created by `tools.fuzz.contract`. `world`: its description of them."""
 
     def __init__(self, world: Mapping[str, Any]) -> None:
-        self.known: dict[str, str] = world["known"]  # the user's resources, by name of the field or parameter
+        self.known: dict[str, str] = world["known"]  # the user's resources, by field or parameter name
         self._credentials: dict[str, dict[str, str]] = world["credentials"]  # headers by kind
         self._emails: dict[str, str] = world["emails"]  # by kind
-        self.zone: str = world["zone"]  # zone of the known account
+        self.zone: str = world["zone"]  # the known account's zone
         self.leaving = {"password": PASSWORD}  # the body that deletes a user
         self.connected = {"edge_account_id": self.known.get("edge_account_id")}
         self._kept = {value for name, value in self.known.items() if name.endswith("_id")} | set(world["kept"])
-        self._mine = set(self._kept)  # ids of all resources of the user so far
-        self._spare: dict[str, list[str]] = defaultdict(list)  # the ones that can be deleted
+        self._mine = set(self._kept)  # ids of all of the user's resources so far
+        self._spare: dict[str, list[str]] = defaultdict(list)  # the resources that can be deleted
         self._control: str = world["control"]
         self._client = httpx.Client(base_url=world["url"], timeout=60, trust_env=False)
         self._guests = 0
 
     def headers(self, kind: str) -> dict[str, str]:
-        """Return the current headers of this kind of credential."""
+        """Return the current headers for this kind of credential."""
         return self._credentials[kind]
 
     def deletable(self, kind: str, name: str, value: Any) -> Any:
@@ -99,26 +102,26 @@ class Callers:
         return str(body.get("email")).lower() == self._emails["unconfirmed"]
 
     def guest(self) -> dict[str, str]:
-        """Return the headers of a new user, who can be deleted."""
+        """Create a user who can be deleted, and return the user's headers."""
         self._guests += 1
         body = {"email": f"guest{self._guests}@example.com", "password": PASSWORD}
         self._client.post("/auth/sign-up", json=body).raise_for_status()
         return self._signed_in(body["email"])["session"]
 
     def customer(self) -> dict[str, str]:
-        """Return an unconnected edge account and a bootstrap token of it."""
+        """Create a Cloudflare account that is not connected. Return it with a bootstrap token."""
         made = (
             self._client.post(f"{self._control}/accounts", json={"zones": [], "limits": {}}).raise_for_status().json()
         )
         return {"edge_account_id": made["account_id"], "bootstrap_token": made["bootstrap_token"]}
 
     def bootstrap_token(self) -> str:
-        """Return a new bootstrap token of the known account."""
+        """Create a bootstrap token for the known account and return it."""
         path = f"{self._control}/accounts/{self.known['edge_account_id']}/tokens"
         return str(self._client.post(path, json={}).raise_for_status().json()["bootstrap_token"])
 
     def answered(self, kind: str, endpoint: str, ids: Mapping[str, Any], sent: Any, answer: Any) -> None:
-        """Record what a successful request has created or ended. `ids`: those in its path."""
+        """Record the resources that a successful request created or ended. `ids`: the ids in its path."""
         for name, value in ids.items():
             if endpoint.startswith("DELETE ") and value in self._spare[name]:
                 self._spare[name].remove(value)
@@ -134,9 +137,9 @@ class Callers:
             self._mine.add(made)
 
     def fault(self, kind: str, endpoint: str, code: str | None, asked: str) -> str | None:
-        """Return how a response deviates from the table, or None.
+        """Return a description of how a response deviates from the table, or None.
 
-        `code`: its error code or None. `asked`: the request's path, query and body.
+        `code`: the response's error code, or None. `asked`: the request's path, query and body.
         """
         refusal = refusal_of(kind, endpoint)
         if refusal in _CREDENTIAL_ERRORS:
@@ -153,7 +156,7 @@ class Callers:
         return None
 
     def _new_session(self, kind: str) -> str:
-        """Create another session of this user and return its id."""
+        """Create another session for this user and return its id."""
         headers = self._signed_in(self._emails[kind])["session"]
         sessions = self._client.get("/v1/me/sessions", headers=headers).raise_for_status().json()["sessions"]
         return str(next(session["id"] for session in sessions if session["current"]))

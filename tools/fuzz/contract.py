@@ -1,9 +1,9 @@
-"""Fuzz every operation of the OpenAPI document with schemathesis, over HTTP, with all of its checks and phases, and
-with every kind of credential.
+"""Fuzz every operation in the OpenAPI document over HTTP with schemathesis.
 
-`python -m tools.fuzz.contract --cases 2000` runs until each operation had this number of cases, and prints their
-numbers by credential. A short run is part of the tests. The service is real, with connected accounts on the emulated
-platform. Its users are in `callers`, the additional settings of schemathesis in `schemathesis_hooks`.
+All of schemathesis's checks and phases run, with every kind of credential. `python -m tools.fuzz.contract --cases 2000`
+runs until each operation has had this number of cases, and prints the numbers of cases by credential. A short run is
+part of the tests. The service is real, and its accounts are connected on the emulated platform. The users are in
+`callers`, and the additional settings for schemathesis are in `schemathesis_hooks`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[2]
 ZONE = "shop.example"
 OPERATIONS = {endpoint.operation_id: f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS}
 _EXAMPLES = 100  # per operation and run
-# Limits are lifted, because they have separate tests.
+# Limits do not apply, because they have separate tests.
 _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SIGN_INS_PER_MINUTE", "REFRESHES_PER_MINUTE", "WRONG_PASSWORDS_PER_HOUR", "REQUESTS_PER_MINUTE",
     "ACCOUNTS", "SITES", "LINKS", "KEYS_FREE",
@@ -51,9 +51,9 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SVC_TIMING_SESSION_S": "1000000",
     "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
 }  # fmt: skip
-# Errors that are correct for a request that matches the schema: an unknown bootstrap token, a host in no zone (422); an
-# unknown token of an e-mail, an invalid cursor, a future day (400). Other requests may be too large. Invalid parts of a
-# push are rejected individually. A site and a link can still be read after they are deleted.
+# Requests that match the schema can correctly get errors: 422 for an unknown bootstrap token or a host that is in no
+# zone, and 400 for an unknown token from an email, an invalid cursor or a future day. Requests that do not match may be
+# too large. Invalid parts of a push are rejected individually. Deleted sites and links can still be read.
 _CONFIG = """
 [generation]
 database = "none"
@@ -76,23 +76,23 @@ checks.use_after_free.enabled = false
 """
 
 
-# Number of cases by operation ("GET /v1/me"), kind of credential, and status.
+# The number of cases by operation ("GET /v1/me"), kind of credential, and status.
 Cases = dict[str, dict[str, dict[str, int]]]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of schemathesis: its exit status (0: nothing found) and its report."""
+    """The result of a run of schemathesis: its exit status (0 if it found nothing) and its report."""
 
     status: int
     cases: Cases
     report: str
-    faults: int  # number of errors in the service's log
+    faults: int  # the number of errors in the service's log
 
 
 @asynccontextmanager
 async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any]]]:
-    """Run a service with users, including one with resources of every kind; return their description."""
+    """Run a service with users. One user has resources of every kind. Yield the service and the users' description."""
     # A lenient platform without its rate limit, which would correctly reject the fuzzer's calls.
     async with open_emulator(local_egress=True, rate_limit=0, **LENIENT) as emulator:
         settings = {**_SETTINGS, "SVC_EDGE_API_BASE_URL": emulator.api}
@@ -101,7 +101,7 @@ async def open_world(folder: Path) -> AsyncIterator[tuple[Service, dict[str, Any
 
 
 async def _create_users(service: Service, emulator: Emulator) -> dict[str, Any]:
-    """Create the users and return their description for `callers`: credentials, and the resources of the main user."""
+    """Create the users. Return their credentials and the main user's resources, for `callers`."""
     emails = {kind: f"{kind}@example.com" for kind in ("visitor", "cookie", "unconfirmed", "stranger", "session")}
     credentials: dict[str, dict[str, str]] = {"anonymous": {}, "bad": {"Authorization": f"Bearer {new_secret('svs_')}"}}
     credentials["bad key"] = {"Authorization": f"Bearer {new_api_key()}"}
@@ -140,7 +140,7 @@ async def _create_users(service: Service, emulator: Emulator) -> dict[str, Any]:
 
 
 async def _sign_in(service: Service, email: str) -> str:
-    """Sign in for the following calls and return the session's cookie."""
+    """Sign in for later calls and return the session's cookie."""
     service.client.cookies.clear()
     signed_in = await service.call("POST", "/auth/sign-in", {"email": email, "password": PASSWORD})
     service.headers = {"Authorization": f"Bearer {signed_in['access_token']}"}
@@ -150,7 +150,7 @@ async def _sign_in(service: Service, email: str) -> str:
 
 
 async def _account(service: Service, emulator: Emulator, zone: str) -> dict[str, str]:
-    """Connect an account and return its ids, and those of a site and a link in it."""
+    """Connect an account with a site and a link. Return their ids."""
     customer = await emulator.create_account([proxied_zone(zone)])
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     account_id = (await service.call("POST", "/v1/accounts", body))["account"]["id"]
@@ -167,11 +167,11 @@ async def _account(service: Service, emulator: Emulator, zone: str) -> dict[str,
 
 
 async def fuzz(folder: Path, seed: int, *options: str) -> Outcome:
-    """Run schemathesis over every operation, with its files in `folder`; `options` limit its duration."""
+    """Run schemathesis on every operation, with its files in `folder`. `options` limit its duration."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "schemathesis.toml").write_text(_CONFIG)
     async with open_world(folder) as (service, world):
-        # From a file, because schemathesis skips the operation that serves the document.
+        # Use a file, because schemathesis skips the operation that serves the document.
         (folder / "openapi.json").write_text(json.dumps(await service.call("GET", "/openapi.json")))
         command: Sequence[str] = [
             str(Path(sys.executable).with_name("schemathesis")),
@@ -203,12 +203,15 @@ async def fuzz(folder: Path, seed: int, *options: str) -> Outcome:
 
 
 def counted(cases: Cases, operation: str) -> int:
-    """Return the number of cases of an operation."""
+    """Return the number of an operation's cases."""
     return sum(sum(statuses.values()) for statuses in cases.get(operation, {}).values())
 
 
 def never_done(cases: Cases) -> list[str]:
-    """Return the operations that never succeeded although some caller has permission: their cases prove little."""
+    """Return the operations that never succeeded although some caller has permission.
+
+    The cases of these operations prove little.
+    """
     return [
         operation
         for operation in OPERATIONS.values()
@@ -218,7 +221,7 @@ def never_done(cases: Cases) -> list[str]:
 
 
 def table(cases: Cases) -> str:
-    """Return a table of the number of cases by operation and kind of credential."""
+    """Return a table with the number of cases by operation and kind of credential."""
     kinds = list(dict.fromkeys(KINDS))
     lines = [f"{'':45} {'all':>6} " + " ".join(f"{kind[:6]:>6}" for kind in kinds)]
     for operation in OPERATIONS.values():
@@ -228,10 +231,10 @@ def table(cases: Cases) -> str:
 
 
 async def main(wanted: int, seed: int, concurrency: int) -> None:
-    """Run repeatedly, `concurrency` runs at a time, each with the next seed and a new world, until every operation had
-    `wanted` cases.
+    """Run until every operation has had `wanted` cases.
 
-    Raises SystemExit if something was found, or if an operation had fewer cases or never succeeded.
+    There are `concurrency` runs at a time, each with the next seed and a new service. Raises SystemExit if a run found
+    a problem, or if an operation had fewer cases or never succeeded.
     """
     cases: Cases = {}
     findings: list[int] = []
@@ -245,7 +248,7 @@ async def main(wanted: int, seed: int, concurrency: int) -> None:
         }:
             own = next(seeds)
             examples = min(_EXAMPLES, max(lacking.values()))
-            # The coverage phase depends on the document only, so it runs once.
+            # The coverage phase depends only on the document, so it runs once.
             phases = "examples,coverage,fuzzing,stateful" if own == seed else "fuzzing,stateful"
             only = [f"--include-operation-id={name}" for name in lacking]
             with tempfile.TemporaryDirectory(prefix="svc-fuzz-") as folder:

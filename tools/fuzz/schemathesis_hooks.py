@@ -1,6 +1,6 @@
-"""Settings of schemathesis beyond the OpenAPI document: formats, callers, existing resources, and permissions.
+"""Settings for schemathesis beyond the OpenAPI document: formats, callers, existing resources, and permissions.
 
-schemathesis loads this file by name. `tools.fuzz.contract` starts it, and reads the numbers of cases.
+schemathesis loads this file by name. `tools.fuzz.contract` starts schemathesis and reads the numbers of cases.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tests.http.who_may import ALIKE, ROWS
 from tools.fuzz.callers import KINDS, WITH_KEY, Callers, kinds_of, refusal_of
 
 CALLERS = Callers(json.loads(os.environ["SVC_FUZZ_WORLD"]))
-# Header with the kind of credential of a case.
+# The header with the kind of credential that a case uses.
 AS = "X-Fuzz-As"
 PLACEHOLDER = "Bearer somebody's"
 TOKENS = re.compile("sv(s|c|cw)_")
 IN_TURN = itertools.cycle(dict.fromkeys(KINDS))
-# Number of cases by operation, kind of credential, and status.
+# The number of cases by operation, kind of credential, and status.
 CASES: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))
 
 LABELS = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
@@ -51,7 +51,7 @@ PORTS = st.just("") | st.integers(1, 65_535).map(":{}".format)
 PATHS = st.text(st.sampled_from(PATH_CHARS + "ä例\N{SNOWMAN}"), max_size=40)
 URLS = st.tuples(IDN_HOSTS, PORTS, PATHS, PATHS).map(lambda parts: "https://{}{}/{}?{}".format(*parts))
 LOCAL_PARTS = st.from_regex(r"[a-z0-9!#$%&'*+/^_`{|}~-]{1,20}(\.[a-z0-9-]{1,10})?", fullmatch=True)
-# The suffix excludes common passwords and repeated characters. Half of them resemble tokens, without spaces or
+# The suffix excludes common passwords and repeated characters. Half of the passwords resemble tokens, without spaces or
 # non-ASCII letters.
 PASSWORDS = (
     st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=40)
@@ -77,7 +77,7 @@ OTHER_HEADERS = st.fixed_dictionaries(
 
 @schemathesis.auth(refresh_interval=None)
 class AnyCredential:
-    """Announces a credential to schemathesis. The actual one is inserted when the case is sent."""
+    """Announces a credential to schemathesis. The actual credential is inserted when the case is sent."""
 
     def get(self, case: Any, context: Any) -> str:
         return PLACEHOLDER
@@ -102,7 +102,7 @@ def with_caller(case: Any, kind: str, more: dict[str, str]) -> Any:
 
 @schemathesis.hook
 def map_case(context: Any, case: Any) -> Any:
-    """Assign callers in turn to cases that were not drawn, and replace most ids by existing ones."""
+    """Assign callers in turn to cases that were not drawn, and replace most ids with ids of existing resources."""
     if AS not in (case.headers or {}):
         with_caller(case, next(IN_TURN), {})
     if case.operation.label == "POST /edge/push":
@@ -116,7 +116,7 @@ def map_case(context: Any, case: Any) -> Any:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Insert values that are known only now: the credential, and resources for this request alone."""
+    """Insert values that are not known earlier: the credential, and resources for this request only."""
     if AS not in (case.headers or {}):  # the document's own examples
         with_caller(case, next(IN_TURN), {})
     kind, label = case.headers[AS], case.operation.label
@@ -145,7 +145,7 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
 
 @schemathesis.hook
 def after_call(context: Any, case: Any, response: Any) -> None:
-    """Record created and ended resources for later cases, except for replayed responses."""
+    """Record the resources that a request created or ended, for later cases. Replayed responses are ignored."""
     done = 200 <= response.status_code < 300 and "idempotent-replayed" not in response.headers
     if done and response.request.method == case.operation.method.upper():
         CALLERS.answered(case.headers[AS], case.operation.label, case.path_parameters or {}, case.body, response)
@@ -169,7 +169,7 @@ def matches_permission_table(ctx: Any, response: Any, case: Any) -> None:
 
 @schemathesis.hook
 def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
-    """Ignore missing resources of callers who do not own them, which the table covers."""
+    """Ignore resources that are missing for callers who do not own them, because the table covers this case."""
     kind = case.headers[AS]
     return not isinstance(failure, EnsureResourceAvailability) or kind in ("session", "key")
 
@@ -181,20 +181,20 @@ def write_counts() -> None:
 
 
 def is_valid(case: Any) -> bool:
-    """Return True if the body is valid by the contract, as far as schemathesis knows."""
+    """Return True if schemathesis considers the body valid."""
     return (
         isinstance(case.body, dict) and case.meta is not None and not case.meta.is_negative_at(ParameterLocation.BODY)
     )
 
 
 def one_in(number: int, case: Any) -> bool:
-    """Return True for one of `number` cases. The result is reproducible for the same case."""
+    """Return True for one in `number` cases. The result for a case is always the same."""
     key = json.dumps([case.path_parameters, case.query, case.body, case.headers], default=repr, sort_keys=True)
     return zlib.crc32(key.encode(errors="replace")) % number == 0
 
 
 def with_plain_integers(value: Any) -> Any:
-    """Return integers without a fraction. JSON Schema also accepts 1.0 as an integer, which JavaScript never writes."""
+    """Replace floats such as 1.0 with integers. They match JSON Schema's `integer`, but JavaScript never sends them."""
     if isinstance(value, dict):
         return {name: with_plain_integers(field) for name, field in value.items()}
     if isinstance(value, list):
@@ -203,7 +203,7 @@ def with_plain_integers(value: Any) -> Any:
 
 
 def with_known_ids(fields: Any) -> Any:
-    """Replace ids by those of existing resources where possible."""
+    """Replace ids with ids of existing resources where possible."""
     if not isinstance(fields, dict):
         return fields
     return {
@@ -213,7 +213,7 @@ def with_known_ids(fields: Any) -> Any:
 
 
 def with_known(body: dict[str, Any]) -> dict[str, Any]:
-    """Replace passwords and similar fields by valid ones, and hosts by hosts in the account's zone."""
+    """Replace passwords and similar fields with valid values, and hosts with hosts in the account's zone."""
     known = {name: CALLERS.known.get(name, value) for name, value in body.items()}
     if isinstance(known.get("host"), str):
         known["host"] = f"{known['host'].partition('.')[0][:40]}.{CALLERS.zone}"

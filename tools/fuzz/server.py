@@ -1,7 +1,7 @@
-"""A fuzzer of the HTTP server: valid HTTP/1.1 and HTTP/2 requests that are mutated, truncated, joined and interrupted.
+"""A fuzzer for the HTTP server. It mutates, truncates, joins and interrupts valid HTTP/1.1 and HTTP/2 requests.
 
-`python -m tools.fuzz.server --seconds 3600` fuzzes `svc serve` for an hour; the tests include a short run. It checks
-that the server still responds. A seed reproduces the same connections.
+`python -m tools.fuzz.server --seconds 3600` fuzzes `svc serve` for an hour. A short run is part of the tests. The
+fuzzer checks that the server still responds. The same seed produces the same connections.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _CONCURRENT = 20
 _CHECK_EVERY = 200
-# A client reads only for a short time, because most of its requests are never answered. On a busy machine this time is
-# a multiple of the duration of the simplest request.
+# A client reads only for a short time, because most of its requests get no response. On a busy machine, this time is a
+# multiple of the duration of the simplest request.
 _READ_S = 0.02
 _SLOWER = 3
 _JSON = b'{"email": "a@example.com", "password": "12345678"}'
@@ -38,7 +38,7 @@ def _head(first: bytes, *fields: bytes) -> bytes:
 
 
 def http_1_requests() -> list[bytes]:
-    """Return HTTP/1.1 requests of real clients, including unusual ones."""
+    """Return HTTP/1.1 requests as real clients send them, including unusual requests."""
     length = b"Content-Length: %d" % len(_JSON)
     json = b"Content-Type: application/json"
     chunked = b"Transfer-Encoding: chunked"
@@ -67,7 +67,7 @@ def http_1_requests() -> list[bytes]:
 
 
 def http_2_requests() -> list[bytes]:
-    """Return HTTP/2 conversations with prior knowledge, including some that once crashed the server."""
+    """Return the bytes of HTTP/2 connections with prior knowledge, some of which once crashed the server."""
 
     def client(talk: Callable[[h2.connection.H2Connection], None]) -> bytes:
         lax = h2.config.H2Configuration(
@@ -108,7 +108,7 @@ def http_2_requests() -> list[bytes]:
 
 
 def mutated(seeds: list[bytes], chance: random.Random) -> bytes:
-    """Return one seed, or two joined, with random damage."""
+    """Return one seed, or two joined seeds, with random damage."""
     data = bytearray(chance.choice(seeds))
     if chance.random() < 0.3:
         other = chance.choice(seeds)
@@ -132,7 +132,7 @@ def mutated(seeds: list[bytes], chance: random.Random) -> bytes:
 
 
 async def one(port: int, data: bytes, chance: random.Random, read_s: float) -> str:
-    """Run one connection: send in chunks, read briefly, close somehow. Return the first line of the response."""
+    """Run one connection: send chunks, read briefly, and close in a random way. Return the response's first line."""
     first = b""
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
@@ -151,7 +151,10 @@ async def one(port: int, data: bytes, chance: random.Random, read_s: float) -> s
 
 
 async def fuzz(port: int, seed: int, *, connections: int, seconds: float = float("inf")) -> Counter[str]:
-    """Open many connections, some concurrently; return counts of the first lines. AssertionError without a response."""
+    """Open many connections, several at the same time. Return the number of responses by their first line.
+
+    Raises AssertionError if the server no longer responds.
+    """
     chance = random.Random(seed)  # reproducible, not a secret
     seeds = http_1_requests() + http_2_requests()
     seen: Counter[str] = Counter()
@@ -174,7 +177,7 @@ async def fuzz(port: int, seed: int, *, connections: int, seconds: float = float
 
 
 async def _answer_s(port: int, when: str) -> float:
-    """Return the duration of the simplest request in seconds. Raises AssertionError if it is not answered."""
+    """Return the duration of the simplest request in seconds. Raises AssertionError if it gets no response."""
     began = time.monotonic()
     with trio.move_on_after(30):
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
@@ -186,7 +189,7 @@ async def _answer_s(port: int, when: str) -> float:
 
 
 async def main(seconds: float, seed: int) -> None:
-    """Start the service, fuzz it, and print its responses."""
+    """Start the service, fuzz it, and print the numbers of its responses."""
     with tempfile.TemporaryDirectory(prefix="svc-fuzz-") as folder:
         async with open_service(Path(folder), {}) as service:
             sys.stdout.write(f"seed {seed}, {service.url}\n")

@@ -58,7 +58,7 @@ def find_token(world: World, value: str) -> tuple[Account, Token] | None:
 
 
 def token_id_of(world: World, authorization: str) -> str | None:
-    """Return the id of the header's token, for the log. It is looked up when the call arrives."""
+    """Return the id of the token in an Authorization header, for the log."""
     found = find_token(world, authorization.partition(" ")[2])
     return found[1].id if found else None
 
@@ -94,7 +94,7 @@ def identify() -> tuple[Account, Token]:
 
 
 def account_with(account_id: str, *names: str) -> Account:
-    """Return the account of the path if the token has one of these permissions on it. Raises ApiError."""
+    """Return the account in the path if the token has one of these permissions on it. Otherwise raises ApiError."""
     if not HEX_ID.fullmatch(account_id):
         raise no_route()
     account, token = identify()
@@ -104,7 +104,7 @@ def account_with(account_id: str, *names: str) -> Account:
 
 
 def zone_with(zone_id: str, *names: str) -> tuple[Account, Zone]:
-    """Return the zone of the path if the token has one of these permissions on it. Raises ApiError."""
+    """Return the zone in the path if the token has one of these permissions on it. Otherwise raises ApiError."""
     if not HEX_ID.fullmatch(zone_id):
         raise no_route()
     account, token = identify()

@@ -1,4 +1,4 @@
-"""GraphQL analytics: usage of an account, from the emulator's counters or as set by the control interface.
+"""GraphQL analytics: an account's usage, from the emulator's counters or as set by the control interface.
 
 Platform docs: analytics/graphql-api, d1/observability/metrics-analytics. The response does not use the API's envelope,
 and errors have HTTP status 200.
@@ -90,7 +90,7 @@ class Dataset:
     oldest_days: int
 
 
-# Platform docs: Workers keep three months, of which a query may span one; D1 keeps 31 days.
+# Platform docs: Workers data is kept for three months, and a query can span one month. D1 data is kept for 31 days.
 _WIDEST_DAYS = 32
 DATASETS = {
     "workersInvocationsAdaptive": Dataset(_invocations, 91),
@@ -137,7 +137,7 @@ def _weeks(days: int) -> str:
 
 
 def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
-    """Return a filter's predicate for the dimensions of a row. Times are compared by day, the unit of the counters."""
+    """Return a filter as a predicate on a row's dimensions. Times are compared by day, as usage is counted by day."""
 
     def fits(dimensions: dict[str, Any]) -> bool:
         for key, wanted in condition.items():
@@ -166,7 +166,7 @@ def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
 
 
 def _merge(rows: list[Row], dimensions: list[Field]) -> list[Row]:
-    """Merge rows with equal selected dimensions, as the server does if some dimensions are omitted."""
+    """Merge rows whose selected dimensions are equal, as the platform does if a query omits dimensions."""
     merged: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         try:
@@ -244,7 +244,7 @@ def _sampled(row: Row, interval: float) -> Row:
 
 
 def _confidence(row: Row, part: Field) -> dict[str, Any]:
-    """Return confidence intervals (platform docs: graphql-api/features/confidence-intervals), with level 0.95 only."""
+    """Return confidence intervals (platform docs: graphql-api/features/confidence-intervals) for level 0.95 only."""
     if part.arguments.get("level") != _LEVEL or "variance" not in row or any(one.name != "sum" for one in part.fields):
         raise QueryError("confidence is available for sums with level 0.95 only")
     answer: dict[str, Any] = {}
@@ -282,7 +282,7 @@ def _resolve(fields: list[Field], account: Account, *, allowed: bool) -> dict[st
 
 @routes.post("/graphql")
 async def graphql() -> Response:
-    """Answer a query with the account's usage up to now."""
+    """Respond to a query with the account's usage up to now."""
     account, token = identify()
     body = await body_object()
     await platform().runtime.collect()

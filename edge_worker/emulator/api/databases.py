@@ -91,7 +91,7 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/d1/database/<key>")
 @for_account(*READ)
 async def get(account: Account, key: str) -> Response:
-    """Return a database with its size, or only its `fields`."""
+    """Return a database with its size, or only the requested `fields`."""
     whole = await _with_size(account, _database_of(account, key))
     fields = request.args.get("fields")
     if fields:

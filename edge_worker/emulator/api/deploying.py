@@ -24,7 +24,7 @@ def _refusal(error: StartFailed, running: Running) -> ApiError:
 
 
 def add_version(script: Script, version: Version) -> None:
-    """Store the version. Keep the newest 20 and those that are deployed."""
+    """Store the version. Only the newest 20 versions and the deployed versions are kept."""
     script.versions.append(version)
     deployed = {deployment.version_id for deployment in script.deployments[:2]}
     spare = [v for v in script.versions if v.id not in deployed][:-KEPT_VERSIONS]
@@ -40,7 +40,7 @@ async def deploy(
 ) -> Deployment:
     """Deploy the version to 100 %. `also` makes further changes to the script in the same step.
 
-    Raises ApiError 10021 if it does not start, in which case nothing has changed.
+    Raises ApiError 10021 if the version does not start. In that case, nothing changes.
     """
     now = platform().now()
     deployment = Deployment(

@@ -17,7 +17,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class QueryError(Exception):
-    """The query is malformed or refers to something unknown. `code` is the platform's value in `extensions`."""
+    """Raised for a query that is malformed or uses unknown names. `code` is the platform's code in `extensions`."""
 
     def __init__(self, message: str, code: str = "parser") -> None:
         super().__init__(message)
@@ -55,7 +55,7 @@ class _Reader:
         return self._tokens[self._at] if self._at < len(self._tokens) else ""
 
     def next(self, wanted: str | None = None) -> str:
-        """Consume and return the next token. Raises QueryError at the end, or if it is not the wanted one."""
+        """Consume and return the next token. Raises QueryError at the end, or if the token is not `wanted`."""
         token = self.peek()
         if not token or (wanted is not None and token != wanted):
             raise QueryError(f"expected {wanted or 'more'}, found {token or 'the end'}")

@@ -58,7 +58,7 @@ def _read(account: Account, zone: Zone, body: dict[str, Any], own: Route | None)
         raise ApiError(409, 10020, "A route with the same pattern already exists.")
     if script is not None and script not in account.scripts:
         raise ApiError(400, 10019, "workers.api.error.script_not_found: the route names a script that does not exist")
-    # As in every replacing call, PUT resets a field that is missing.
+    # PUT replaces the whole route, so it resets missing fields.
     fail_open = bool(body.get("request_limit_fail_open", False)) and not platform().ignores_fail_open
     return Route(id=own.id if own else new_hex(), pattern=pattern, script=script, request_limit_fail_open=fail_open)
 
@@ -131,7 +131,7 @@ def _zone_of(account: Account, item: dict[str, Any]) -> Zone:
 @routes.put("/accounts/<account_id>/workers/scripts/<name>/routes")
 @for_account("Workers Scripts Write")
 async def replace_all(account: Account, name: str) -> Response:
-    """Replace all routes of a script. Requires the permission on all zones; otherwise wrangler uses single calls."""
+    """Replace all routes of a script. Requires the permission on all zones; without it, wrangler uses single calls."""
     if not holds_all_zones(identify()[1], WRITE, account.id):
         raise ApiError(403, 10000, "Authentication error")
     if name not in account.scripts:

@@ -130,8 +130,8 @@ async def schedules(account: Account, name: str) -> Response:
 async def replace_schedules(account: Account, name: str) -> Response:
     """Replace all crons of the script. The limit applies to the whole account (platform docs: error 10072).
 
-    An account above its limit (after a downgrade, or with crons older than the limit) cannot even remove some of them:
-    workers-sdk #15194.
+    An account above its limit (after a downgrade, or because its crons are older than the limit) cannot even
+    remove some of its crons: workers-sdk #15194.
     """
     check_subdomain(account)
     script, body = script_of(account, name), await body_json()
@@ -167,7 +167,7 @@ def _shown_subdomain(script: Script) -> Response:
 @routes.get("/accounts/<account_id>/workers/scripts/<name>/subdomain")
 @for_account(*READ)
 async def subdomain(account: Account, name: str) -> Response:
-    """Return whether the script is enabled on workers.dev."""
+    """Return the state of the script's workers.dev address."""
     return _shown_subdomain(script_of(account, name))
 
 
@@ -204,7 +204,7 @@ async def account_subdomain(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/workers/subdomains/<wanted>")
 @for_account(*READ)
 async def subdomain_availability(account: Account, wanted: str) -> Response:
-    """Return whether a workers.dev subdomain is taken. A free one is an error, too (wrangler: registerSubdomain)."""
+    """Return the account's own subdomain. Any other name is an error, even if free (wrangler: registerSubdomain)."""
     if account.subdomain == wanted:
         return envelope({"subdomain": wanted})
     _check_free(account, wanted)

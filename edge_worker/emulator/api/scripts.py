@@ -38,7 +38,7 @@ def tails_to(account: Account, name: str) -> list[str]:
 
 
 def check_unused(account: Account, script: Script) -> None:
-    """Check that no other script refers to it, unless the call has `force`. Raises ApiError 10142 (platform docs)."""
+    """Check that no other script refers to this one, unless `force` is set. Raises ApiError 10142 (platform docs)."""
     others = [name for name in tails_to(account, script.name) if name != script.name]
     if others and request.args.get("force") != "true":
         raise invalid(f"Cannot delete this Worker as it is still referenced by other Workers: {others}.", 10142)
@@ -58,7 +58,7 @@ def check_subdomain(account: Account) -> None:
 
 
 def shown(account: Account, script: Script) -> dict[str, Any]:
-    """Return a script as lists and uploads show it."""
+    """Return a script in the format of list and upload responses."""
     version = active_of(script)
     zones = [(zone, route) for zone in account.zones.values() for route in zone.routes]
     return {
@@ -121,7 +121,7 @@ def full_version(version: Version) -> dict[str, Any]:
 
 
 def new_script(account: Account, name: str) -> Script:
-    """Create a script without versions, not yet part of the account. Raises ApiError."""
+    """Create a script without versions, which is not yet part of the account. Raises ApiError."""
     check_name(name)
     if len(account.scripts) >= account.limits.scripts:
         raise invalid("You have reached the limit of Workers of your account", 10037)
@@ -134,8 +134,8 @@ def new_script(account: Account, name: str) -> Script:
 async def upload(account: Account, name: str) -> Response:
     """Upload a script and run it. If it does not start, nothing changes.
 
-    With `excludeScript` the response's etag is null, as in wrangler's types. Its relation to the list's etag is
-    undocumented.
+    With `excludeScript`, the response's etag is null, as in wrangler's types. The documentation does not say how the
+    etag relates to the etag in lists.
     """
     check_subdomain(account)
     script = account.scripts.get(name) or new_script(account, name)
@@ -271,7 +271,7 @@ async def create_deployment(account: Account, name: str) -> Response:
 @routes.get("/accounts/<account_id>/workers/services/<name>")
 @for_account(*READ)
 async def service(account: Account, name: str) -> Response:
-    """Return a script by the endpoint that wrangler queries before an upload."""
+    """Return a script. Wrangler queries this endpoint before an upload."""
     script = account.scripts.get(name)
     if script is None:
         raise ApiError(404, 10090, "This service does not exist on your account.")
@@ -295,7 +295,7 @@ async def service(account: Account, name: str) -> Response:
 @routes.delete("/accounts/<account_id>/workers/services/<name>")
 @for_account(WRITE)
 async def delete_service(account: Account, name: str) -> Response:
-    """Delete a script by the endpoint that wrangler uses."""
+    """Delete a script. Wrangler uses this endpoint."""
     if name not in account.scripts:
         raise ApiError(404, 10090, "This service does not exist on your account.")
     check_unused(account, account.scripts[name])

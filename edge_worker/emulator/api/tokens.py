@@ -84,8 +84,8 @@ def _covers_policy(creator: Token, account: Account, group_id: str, resources: d
 def _granted(creator: Token, account: Account, policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the policies that the platform grants for the requested ones. Raises ApiError 400/1001.
 
-    Sources disagree on which permissions a token may grant; `minting` selects one of them. The default follows a user's
-    measurement with a token that may only write tokens (terraform-provider-cloudflare #7241).
+    Sources disagree about the permissions that a token can grant; `minting` selects a behaviour. The default follows a
+    user's measurement with a token that could only write tokens (terraform-provider-cloudflare #7241).
     """
     minting, granted = platform().minting, []
     for policy in policies:
@@ -168,7 +168,7 @@ def _condition(body: dict[str, Any]) -> dict[str, Any] | None:
 def make_token(
     account: Account, body: dict[str, Any], now: int, *, live_at: int, creator: Token | None = None
 ) -> Token:
-    """Create a token of the account from a create body. Without a creator (control), all permissions are granted.
+    """Create a token of the account from a create call's body. If control creates it, all permissions are granted.
 
     Raises ApiError if the platform would reject it.
     """
@@ -235,7 +235,7 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/tokens/permission_groups")
 @for_account(*READ)
 async def permission_groups(account: Account) -> Response:
-    """List the permission groups. `is_selectable` is a hint: only the creation decides."""
+    """List the permission groups. `is_selectable` is only a hint: the call that creates a token decides."""
     creator = _creator()
     name, scope = request.args.get("name"), request.args.get("scope")
     renamed = platform().renamed_permission

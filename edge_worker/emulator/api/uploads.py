@@ -43,7 +43,7 @@ def check_tags(tags: Any) -> list[str]:
 
 
 def shown_binding(binding: dict[str, Any]) -> dict[str, Any]:
-    """Return a binding as settings show it: a secret without its value, a database with both of its names."""
+    """Return a binding as it appears in settings: a secret without its value, a database with both of its names."""
     if binding["type"] == SECRET:
         return {"type": SECRET, "name": binding["name"]}
     if binding["type"] == "d1":
@@ -110,7 +110,7 @@ def _bindings(account: Account, metadata: dict[str, Any], before: Version | None
     names = {binding["name"] for binding in bindings}
     if len(names) < len(bindings):
         raise invalid("a binding name is used twice", 10053)
-    # Secrets survive an upload that does not name them (wrangler's plain deploy relies on it); other kinds on request.
+    # An upload keeps secrets that it does not name (wrangler's plain deploy relies on this); other kinds on request.
     kept_kinds = {SECRET, *(metadata.get("keep_bindings") or [])}
     if before is not None:
         bindings += [b for b in before.bindings if b["type"] in kept_kinds and b["name"] not in names]
@@ -122,7 +122,7 @@ def _bindings(account: Account, metadata: dict[str, Any], before: Version | None
 def make_version(
     account: Account, script: Script, metadata: dict[str, Any], modules: list[Module], now: int
 ) -> Version:
-    """Create the version of an upload, not yet part of the script. Raises ApiError if the platform would reject it."""
+    """Create an upload's version without adding it to the script. Raises ApiError if the platform would reject it."""
     main = metadata.get("main_module")
     if not isinstance(main, str):
         raise invalid("metadata needs main_module (service-worker syntax is not supported by this emulator)", 10021)

@@ -59,7 +59,7 @@ def envelope(
 
 
 def query_int(name: str, default: int, low: int, high: int) -> int:
-    """Return an integer of the query, clamped to the bounds as the platform does. Raises ApiError if malformed."""
+    """Return an integer query parameter, clamped to the bounds as the platform does. Raises ApiError if malformed."""
     text = request.args.get(name)
     if text is None:
         return default

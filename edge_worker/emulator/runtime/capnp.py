@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 JS = Path(__file__).parent / "js"
 # Compatibility date of our own workers. Scripts have the date of their upload.
 OWN_DATE = "2026-04-01"
-# The module kinds of an upload's parts (platform docs: multipart upload) as workerd names them.
+# workerd's names for the module kinds of an upload's parts (platform docs: multipart upload).
 KINDS = {
     "application/javascript+module": "esModule",
     "application/javascript": "commonJsModule",
@@ -40,7 +40,7 @@ def as_json(value: Any) -> str:
 
 
 def service_name(account: Account, script: Script) -> str:
-    """Return a script's name, both as a service of the process and as a binding of the edge."""
+    """Return the name that a script has as a service of the process and as a binding of the edge."""
     return f"s_{account.id}_{script.name}"
 
 
@@ -156,7 +156,7 @@ def scripts_config(
 
 
 def databases_config(folder: Path, *, init: dict[str, Any]) -> str:
-    """Return the configuration of the process with the databases, whose files are in `folder`/data."""
+    """Return the configuration of the databases process. The databases' files are in `folder`/data."""
     d1 = f"""(name="d1", worker=(modules=[{_own_modules(folder, "d1.js", "cache.js")}], compatibilityDate="{OWN_DATE}",
   durableObjectNamespaces=[(className="D1Object", uniqueKey="d1", enableSql=true)],
   durableObjectStorage=(localDisk="disk"),

@@ -2,7 +2,7 @@
 
 An upload starts a new scripts process beside the old one, on the same listening socket. The old process accepts no
 more connections, completes its requests, and ends when none of its scripts is working (platform docs: requests in
-flight get 30 s of grace). No request is refused in between, and a script that does not start changes nothing.
+flight get 30 s of grace). No request is refused during the change. If a script does not start, nothing changes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 __all__ = ["CronEvent", "Runtime", "StartFailed", "open_runtime"]
 
 GRACE_S = 30
-# Connections that the old process has accepted but not yet read at its shutdown arrive within this time.
+# When the old process shuts down, it may have accepted connections that it has not read yet. It waits for them this
+# long.
 HOLD_MS = 100
 
 
 @dataclass(frozen=True)
 class CronEvent:
-    """A cron that fires. `at`: its scheduled time, epoch ms. `waits`: in real time (see the emulator's docstring)."""
+    """A cron to fire. `at`: scheduled time in epoch ms. `waits`: True to wait in real time."""
 
     account: Account
     script: Script
@@ -112,11 +113,11 @@ class Runtime:
         without: tuple[str, str] | None = None,
         commit: Callable[[list[str]], None] | None = None,
     ) -> None:
-        """Run the deployed scripts, with `instead` replacing its predecessor, except `without` (account id, name).
+        """Run the deployed scripts, except `without` (account id, name). `instead` replaces its predecessor.
 
-        Once all have started, `commit` gets the handlers of `instead` and changes the world. Otherwise raises
-        StartFailed with the runtime's output, and nothing has changed. If scripts are not executed, their handlers are
-        unknown.
+        Once all scripts have started, `commit` is called with the handlers of `instead` and changes the world. If a
+        script does not start, raises StartFailed with the runtime's output, and nothing changes. If scripts are not
+        executed, their handlers are unknown.
         """
         if not self.runs_scripts:
             if commit is not None:
@@ -138,7 +139,8 @@ class Runtime:
             if old is not None:
                 self._retiring.append(old)
                 self._nursery.start_soon(self._retire, old)
-                # Both listen on the edge's socket: respond to an upload only once the old process accepts no requests.
+                # Both listen on the edge's socket. Respond to an upload only once the old process accepts no more
+                # requests.
                 await old.draining.wait()
 
     async def new_isolates(self, place: str | None) -> None:
@@ -202,7 +204,7 @@ class Runtime:
         return {"offset_ms": round(self.world.offset_s * 1000), "max_d1_queries": account.limits.d1_queries}
 
     def _init(self, running: Sequence[Running]) -> dict[str, Any]:
-        """Return the edge's complete configuration. An update sends the same without the services."""
+        """Return the edge's complete configuration. An update sends the same configuration without the services."""
         services = {run.service: {"account": run.account.id, "script": run.script.name} for run in running}
         return {
             "offset_ms": round(self.world.offset_s * 1000),
@@ -291,11 +293,11 @@ class Runtime:
             if process is self._current:
                 raise
             return
-        if not process.has_final_counts:  # otherwise this response is older than its last
+        if not process.has_final_counts:  # otherwise this response is older than its final counts
             self._add_counts(process, answer)
 
     def _add_counts(self, process: _Scripts, answer: dict[str, Any]) -> None:
-        """Add what the process has counted since the previous query to the usage."""
+        """Add the process's counts since the previous query to the usage."""
         for account_id, days in answer["counts"].items():
             account = self.world.accounts.get(account_id)
             if account is None:
@@ -375,7 +377,7 @@ class Runtime:
     async def _wait_until_known(self, database: str) -> None:
         """Wait until the processes know the database, which the API lists as soon as it is created."""
         if database not in self._known:
-            async with self._lock:  # its update has the lock, or is queued for it before us
+            async with self._lock:  # the database's update has the lock, or is queued for it before us
                 pass
 
     async def destroy_database(self, database: str) -> None:
@@ -408,7 +410,7 @@ async def open_runtime(
     world: World, folder: Path, edge: socket.socket, *, emulator_port: int, origin_port: int,
     now: Callable[[], int], log: Callable[[str], None], local_egress: bool, runs_scripts: bool,
 ) -> AsyncIterator[Runtime]:  # fmt: skip
-    """Run both processes until the block ends. Without `runs_scripts`, run only the process of the databases.
+    """Run both processes until the block ends. Without `runs_scripts`, run only the databases process.
 
     `local_egress`: a worker's fetch can reach addresses of this machine.
     """

@@ -1,4 +1,4 @@
-"""A workerd process: find the binary, start it with our listening socket, watch the process, and end it."""
+"""Find the workerd binary, start it with our listening sockets, watch the process, and end it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def port_of(listener: socket.socket) -> int:
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """Return a function to run in the child. On Linux, the kernel then ends the child when we end, even by SIGKILL."""
+    """Return a function to run in the child. On Linux, it makes the kernel end the child when this process ends."""
     if sys.platform != "linux":
         return None
     prctl, set_death_signal = ctypes.CDLL(None).prctl, 1

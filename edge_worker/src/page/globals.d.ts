@@ -1,4 +1,4 @@
-/** What browsers that prerender have, and TypeScript's types of the DOM do not; and what says that the snippet runs. */
+/** The prerendering properties that TypeScript's DOM types lack, and `$v`, which is set once the snippet is running. */
 interface Document {
   readonly prerendering?: boolean;
   $v?: () => void;

@@ -1,8 +1,9 @@
 /*
- * The snippet for web pages. Counts a page view when the page is shown, and another one for each path that a
- * single-page application shows, for each return from the back/forward cache, and for a prerendered page once it is
- * shown. The body: the path; the referrer (the previous path for a view of the same page load); utm_source or ref with
- * its name; whether a program drives the browser. Nothing is stored. __PATH__ is the site's path.
+ * The snippet for web pages. It counts a page view when a page is shown; a prerendered page counts only then. It counts
+ * another view for each new path in a single-page application, and for each return from the back/forward cache. The
+ * body has four lines: the path, the referrer, utm_source or ref with its name, and "true" if a program controls the
+ * browser. Without a page load since the previous view, that view's path is the referrer. The snippet stores nothing.
+ * __PATH__ is the site's path.
  */
 {
   let /** @type {string | undefined} */ shown,
@@ -11,7 +12,7 @@
     doc = document,
     loc = location,
     show = () =>
-      // The plus excludes a form with this name, which would hide the property.
+      // A form with this name hides the property. The plus turns the form into NaN.
       // @ts-expect-error -- unary plus on a boolean saves bytes.
       +doc.prerendering ||
       shown == (path = loc.pathname) ||
@@ -19,15 +20,15 @@
         "__PATH__",
         // @ts-expect-error -- exec converts the location to a string, and join converts the template; saves bytes.
         [path, shown || doc.referrer, /[?&](?:utm_source|ref)=[^&#]*/.exec(loc), nav.webdriver].join`\n`,
-        // @ts-expect-error -- sendBeacon takes two arguments; the third records the path once a view is sent.
+        // @ts-expect-error -- sendBeacon takes two arguments; the third records the path of the view.
         (shown = path),
       );
-  // Run only once if the snippet is included twice, or run again by a page that replaces its body.
+  // Run only once, even if the snippet is included twice, or if a page that replaces its body runs it again.
   if (!doc.$v) {
     show();
-    // One listener covers pushState, replaceState and history navigation. Browsers before 2026 lack it: poll instead.
+    // One listener covers pushState, replaceState and history navigation. Browsers before 2026 lack it, so poll there.
     self.navigation ? navigation.addEventListener("currententrychange", show) : setInterval(show, 500);
-    // "//" is not a possible path of a page, and it is still part of the site.
+    // "//" cannot be the path of a page. As the referrer, it still means this site, because it begins with "/".
     // @ts-expect-error -- show takes no argument; the argument resets `shown` so that the restored page counts.
     addEventListener("pageshow", (event) => event.persisted && show((shown = "//")));
     doc.$v = doc.onprerenderingchange = show;

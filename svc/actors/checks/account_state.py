@@ -1,4 +1,4 @@
-"""Account states: the state that an account enters after an error, and the operations that it still allows."""
+"""Account states: which state an account enters after an error, and which requests it then refuses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STATE_AFTER: dict[str, AccountState] = {
     "name_taken": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
-# Refusals that suggest further problems, and the status 404, which means that something does not exist.
+# Refusals that suggest further problems. So does the status 404, because it means that something does not exist.
 _SUGGESTS_MORE = ("permission_error", "token_refused", "resource_drift", "cloudflare_error")
 _NOT_FOUND = 404
 _SILENT = ServiceError("worker_silent")
@@ -40,10 +40,10 @@ _SILENT = ServiceError("worker_silent")
 async def record_refusal(
     context: Context, account: Account, error: EdgeRefused | CannotUnseal | EdgeUnavailable
 ) -> None:
-    """Show a refusal on the account. Some codes change the account's state as well.
+    """Show a refusal on the account. Some codes also change the account's state.
 
-    If the refusal suggests further problems, a health check is due now. Of the transient errors, only a 404 suggests
-    further problems.
+    If the refusal suggests further problems, a health check becomes due immediately. Among the transient errors, only a
+    404 suggests further problems.
     """
     if isinstance(error, EdgeUnavailable):
         if error.remote_status == _NOT_FOUND:
@@ -61,9 +61,9 @@ async def record_refusal(
 
 
 def check_state(account: Account, allowed: Collection[str], purpose: str) -> None:
-    """Raise unless the account's state is one of `allowed`. `purpose`: such as "a site needs it to be ready".
+    """Raise Conflict account_not_ready unless the account's state is one of `allowed`; see `accounts.not_ready`.
 
-    Raises Conflict account_not_ready; see `accounts.not_ready`.
+    `purpose`: the end of the message, such as "a site needs it to be ready".
     """
     if account.state not in allowed:
         raise accounts.not_ready(account, f"The account is {account.state}; {purpose}.")
@@ -71,7 +71,10 @@ def check_state(account: Account, allowed: Collection[str], purpose: str) -> Non
 
 @asynccontextmanager
 async def refusals_recorded(context: Context, account: Account) -> AsyncIterator[None]:
-    """Wrap calls that a request makes with the working token, so that the account shows any refusals as well."""
+    """Record a refusal that the block raises, so that the account shows it. The error still propagates.
+
+    Use it around calls that a request makes with the working token.
+    """
     try:
         yield
     except (EdgeRefused, CannotUnseal, EdgeUnavailable) as error:

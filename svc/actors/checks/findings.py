@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from svc.finding import FindingKind, Subject, Variant
     from svc.store.tx import Tx
 
-# An automatic repair. It raises EdgeRefused if a person has to make the repair, and EdgeUnavailable if the next check
-# tries again.
+# An automatic repair. It raises EdgeRefused if a person has to make the repair. It raises EdgeUnavailable if the next
+# check should try again.
 Repair = Callable[[], Awaitable[None]]
-# Identifies what a finding is about: the subject, and the facts that distinguish the subject from others of its kind.
+# Identifies the thing that a finding is about: its type (the subject), and the facts that distinguish it from other
+# things of that type.
 About = tuple[str, ...]
 
 _NAMES = {"worker": SCRIPT_NAME, "database": DATABASE_NAME}
@@ -31,9 +32,9 @@ TO_WORKER = finding.TO_WORKER.format_map(_NAMES)
 class Finding:
     """A difference between the expected and the actual state. `svc.finding` describes it by `kind` and `facts`.
 
-    `code`: the entry of the error catalogue with the remedy. `repair`: the automatic repair; None if a person has to
-    repair the difference. `details`: details of Cloudflare's refusal. `variant`: which form of the description to use.
-    `free`: the description of a finding of kind `other`, which has no template. `refusal`: why Cloudflare refused the
+    `code`: the error code whose remedy applies. `repair`: the automatic repair; None if a person has to repair the
+    difference. `details`: details of Cloudflare's refusal. `variant`: which form of the description to use. `free`: the
+    description of a finding of kind `other`, which has no template. `refusal`: the reason why Cloudflare refused the
     repair.
     """
 
@@ -53,13 +54,13 @@ class Finding:
 
     @property
     def about(self) -> About:
-        """Identity of the thing that the finding is about. All findings about the same thing have the same identity."""
+        """The identity of the thing that the finding is about. Findings about the same thing have the same identity."""
         names = sorted(finding.names_in(THINGS[self.subject]))
         return (self.subject, *(self.facts[name] for name in names))
 
     @property
     def thing(self) -> str:
-        """Name of the thing that the finding is about."""
+        """The name of the thing that the finding is about, such as "the route go.example.com/*"."""
         return finding.fill(THINGS[self.subject], self._all_facts)
 
     @property
@@ -106,7 +107,7 @@ class Finding:
 
 
 def repair_by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
-    """Return a repair that runs a transaction. The account's duties then complete the repair."""
+    """Return a repair that runs the transaction returned by `effect`. The account's duties then complete the repair."""
 
     async def repair() -> None:
         await context.store.run(effect())
@@ -115,7 +116,7 @@ def repair_by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
 
 
 def refused(subject: Subject, expected: str, error: ServiceError, permission: str = "") -> Finding:
-    """Return the finding for a refused call. `permission`: the permission of the working token that the call needs."""
+    """Return the finding for a refused call. `permission`: the permission that the working token needs for the call."""
     if isinstance(error, EdgeRefused) and error.code == "permission_error" and permission:
         return Finding("right_missing", error.code, {"right": permission, "said": error.message}, details=error.details)
     text = error.message.removesuffix(".")

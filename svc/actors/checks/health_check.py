@@ -1,7 +1,7 @@
-"""The health check of a whole account: compare Cloudflare with the store and repair what is safe to repair.
+"""The health check of a whole account: compare Cloudflare with the store, and repair what can be repaired safely.
 
-A duty checks at the times in `schedule`, and immediately after a refusal that suggests further problems. A check that a
-user requests returns its findings.
+A duty checks an account at the times that `schedule` gives, and soon after a refusal that suggests further problems.
+Users can also request a check, which returns its findings.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Incidents at Cloudflare can make it refuse valid tokens for minutes to hours. A token counts as `revoked` only after
-# this many refused checks in a row over at least this time.
+# During an incident, Cloudflare may refuse valid tokens for minutes or hours. A token therefore counts as `revoked`
+# only after this many refused checks in a row, over at least this time.
 _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
-# thorough: include checks of what rarely changes. asked: include checks that cost the account database reads.
+# thorough: also check what rarely changes. asked: also run checks that read many rows of the account's database.
 Depth = Literal["usual", "thorough", "asked"]
 # One in this many checks by the duty is thorough, because all accounts share the limit on concurrent calls.
 _THOROUGH_ONE_IN = 6
 _TOKEN_CODES = frozenset(
     {"revoked", "token_refused", "permission_error", "credentials_missing", "credentials_unreadable"}
 )
-# If there are several findings, the account shows the first in this order, because it may have caused the others.
+# If there are several findings, the account shows the one that comes first in this order, because it may have caused
+# the others.
 _MOST_SEVERE_FIRST = (
     "revoked", "credentials_unreadable", "token_refused", "permission_error", "name_taken", "resource_drift",
 )  # fmt: skip
@@ -60,16 +61,17 @@ _MOST_SEVERE_FIRST = (
 
 @dataclass(frozen=True)
 class Checked:
-    """A finding of a requested check. `mended`: this check repaired the problem, and a second check confirmed that."""
+    """A finding of a requested check. `mended`: this check repaired the problem, and a second check confirmed this."""
 
     finding: Finding
     mended: bool
 
 
 async def check_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Check the account if a check is due, repair what can be repaired, and show the rest on the account.
+    """Check the account if a check is due. Repair what can be repaired, and show the other findings on the account.
 
-    A check without findings restores `ready`. Skipped while an operation changes the account.
+    If there are no findings, the account's state becomes `ready` again. No check runs while an operation is changing
+    the account.
     """
     if account.state not in _WATCHED or account.sealed_token is None:
         return math.inf
@@ -92,7 +94,7 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
             timers.thorough_at = trio.current_time() + _THOROUGH_ONE_IN * timing.health_every_s
         found = await _find_problems(context, context.access(account), account, timers, depth)
         await _repair(context, account, found)
-        if any(one.is_repairable for one in found):  # the duties for routes and configuration do the rest now
+        if any(one.is_repairable for one in found):  # the duties for routes and configuration complete the repairs now
             timers.routes_at = timers.sync_at = 0
             next_at = trio.current_time()
         elif found:  # routes may have to be created again later
@@ -111,7 +113,7 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
 async def repeat_install_when_due(context: Context, account: Account, timers: Timers) -> float:
     """Repeat an install that failed because Cloudflare refused the working token, once Cloudflare accepts the token.
 
-    A token that is refused for long enough becomes `revoked`; then only a person can continue.
+    If the token is refused for long enough, the error becomes `revoked`, and only a person can continue.
     """
     if account.state != "connected" or account.error is None or account.error.code != "token_refused":
         return math.inf
@@ -140,9 +142,9 @@ def mended(checked: Sequence[Checked]) -> int:
 
 
 def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Checked]]:
-    """Transaction that returns the result of a check.
+    """Return the transaction that returns a check's result.
 
-    `is_own`: the check was made for this request, so its repairs count.
+    `is_own`: the check was started for this request. Otherwise its repairs do not count as a change by this request.
     """
     if not is_own or not mended(checked):
         yield UNCHANGED
@@ -150,9 +152,9 @@ def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Che
 
 
 async def check_now(context: Context, account: Account, timers: Timers) -> list[Checked]:
-    """Check the account in any state, repair it, and check the repairs. Raises EdgeUnavailable.
+    """Check the account in any state, repair it, and check it again after repairs. Return the findings.
 
-    The account shows the findings, as after a check by the duty.
+    As after a check by the duty, the account shows the findings. Raises EdgeUnavailable.
     """
     found = await _local_findings(context, account)
     if found:
@@ -185,7 +187,10 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
 
 
 def _depth(account: Account, timers: Timers) -> Depth:
-    """Depth of the duty's next check. Only a thorough check can clear a problem that may come from a thorough check."""
+    """Return the depth of the duty's next check.
+
+    If a thorough check may have found the account's problem, only another thorough check can clear it.
+    """
     doubtful = account.state not in SERVING or account.suspected_at is not None
     return "thorough" if doubtful or trio.current_time() >= timers.thorough_at else "usual"
 
@@ -193,8 +198,8 @@ def _depth(account: Account, timers: Timers) -> Depth:
 async def state_with_new_token(context: Context, account: Account) -> tuple[AccountState, ErrorNote | None]:
     """Check token, script and database after a renewal. Return the state and error that the account then shows.
 
-    `account` has the new token. If Cloudflare does not answer in time, the state and the error do not change. An
-    account whose install failed, or that was never installed, stays `connected`.
+    `account` has the new token. If Cloudflare does not respond in time, the state and the error do not change. An
+    account stays `connected` if its worker was never installed or its install failed.
     """
     if account.state == "connected" or account.installed_at is None:
         is_about_token = account.error is not None and account.error.code in _TOKEN_CODES
@@ -225,7 +230,7 @@ def _is_changing(operation: Operation | None) -> bool:
 
 
 async def _local_findings(context: Context, account: Account) -> list[Finding]:
-    """Return problems that are known from the store and make calls to Cloudflare useless."""
+    """Return problems that are known from the store. If there are any, calls to Cloudflare would be useless."""
     running = await context.store.read(operation_rows.running(account.id))
     if running is not None and _is_changing(running):
         facts = {"operation": running.kind, "step": running.step}
@@ -242,7 +247,7 @@ async def _local_findings(context: Context, account: Account) -> list[Finding]:
 async def _find_problems(
     context: Context, access: Access, account: Account, timers: Timers, depth: Depth
 ) -> list[Finding]:
-    """Run all checks. Raises EdgeUnavailable, EdgeRefused."""
+    """Run all checks and return their findings. Raises EdgeUnavailable, EdgeRefused."""
     found = await _token(context, access, account)
     if not found:
         found = await _all_but_token(context, access, account, timers, depth)
@@ -269,8 +274,8 @@ async def _all_but_token(
 ) -> list[Finding]:
     """Check everything except the token.
 
-    Raises EdgeUnavailable if the state of the script or the database is unknown, because the account's state depends on
-    them. If the state of another part is unknown, that is a finding.
+    Raises EdgeUnavailable if the script or the database cannot be checked, because the account's state depends on them.
+    If another part cannot be checked, the failure becomes a finding.
     """
     found: list[Finding] = []
     status = None
@@ -319,7 +324,7 @@ async def _check_part(
 
 
 async def _check_other_permissions(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check the permissions of the working token that no other part of the check uses."""
+    """Check those permissions of the working token that no other part of the check uses."""
     today = day_of(context.clock())
     database_id = account.database_id or ""
     calls: tuple[tuple[str, Callable[[], Awaitable[object]]], ...] = (
@@ -341,7 +346,7 @@ async def _check_other_permissions(context: Context, access: Access, account: Ac
 
 
 def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
-    """Return findings about the token, and why the worker is not installed, for accounts without a complete install."""
+    """Return the findings for an account without a complete install: why it failed, and problems with the token."""
     note = account.error or ErrorNote("resource_drift", "The worker is not installed.")
     why = note.message.removesuffix(".")
     about_token = [one for one in found if one.subject == "token"]
@@ -349,12 +354,15 @@ def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
 
 
 def _without_duplicates(found: Sequence[Finding]) -> list[Finding]:
-    """Remove duplicates: several parts of the check may need the same missing permission."""
+    """Return the findings without duplicates. Duplicates arise if several parts need the same missing permission."""
     return list({(one.about, one.code, one.expected): one for one in found}.values())
 
 
 async def _record_findings(context: Context, account: Account, found: Sequence[Finding]) -> None:
-    """Show the most severe finding on the account and replace any earlier error. Without findings, restore `ready`."""
+    """Show the most severe finding on the account and replace any earlier error.
+
+    If no finding needs a person, the state becomes `ready` again.
+    """
     if not found or account.well_at is not None or account.suspected_at is not None:
         well_at = None if found else context.clock()
         await context.store.run(accounts.record_health_check(account.id, account.suspected_at, well_at))
@@ -373,7 +381,7 @@ async def _record_findings(context: Context, account: Account, found: Sequence[F
 
 
 def _most_severe(found: Sequence[Finding]) -> Finding | None:
-    """Return the most severe finding that sets a state and needs a person; None if there is none."""
+    """Return the most severe finding that changes the account's state and needs a person; None if there is none."""
     severe = [one for one in found if one.code in STATE_AFTER and not one.is_repairable]
     return min(severe, key=lambda one: _MOST_SEVERE_FIRST.index(one.code), default=None)
 
@@ -391,7 +399,7 @@ async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) 
 async def _repair(context: Context, account: Account, found: Sequence[Finding]) -> dict[About, Finding]:
     """Repair what can be repaired automatically, and show all other findings on the account.
 
-    Returns the findings whose repair Cloudflare refused, keyed by the thing that they are about. Raises
+    Returns the findings whose repairs Cloudflare refused, keyed by the thing that they are about. Raises
     EdgeUnavailable; the next health check then tries again.
     """
     refusals: dict[About, Finding] = {}

@@ -1,6 +1,6 @@
-"""Checks of the routes and DNS records of an account's hosts. Without these, nothing is counted or redirected.
+"""Checks of the routes and DNS records of an account's hosts. Without them, nothing is counted or redirected.
 
-Each zone is read once with its routes and records, regardless of how many sites it has.
+Each zone is read only once, with its routes and records, regardless of how many sites it has.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Routed:
-    """A host with an existing route. `record` stores the state in which the check found the route."""
+    """A host that has a route according to the store. `record` stores the state in which the check found the route."""
 
     host: str
     zone_id: str
@@ -47,7 +47,7 @@ class _Routed:
 
 @dataclass(frozen=True)
 class _Retiring:
-    """An old path of a site whose route is still needed. `make` returns the repair that creates the route again."""
+    """A site's old path that still needs its route. `make` returns the repair that creates the route again."""
 
     host: str
     zone_id: str
@@ -56,10 +56,10 @@ class _Retiring:
 
 
 async def check_hosts(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check the hosts. Each site, and the link host, shows its result.
+    """Check the hosts and return the findings. The sites and the link host also show their results.
 
-    A deleted route becomes pending, and a duty creates it again. If a zone has left the account, its routes are gone as
-    well. Raises EdgeRefused, EdgeUnavailable.
+    A deleted route becomes pending, and a duty creates it again. If a zone has left the account, its routes no longer
+    exist. Raises EdgeRefused, EdgeUnavailable.
     """
     waiting, made, retiring, warned = await _read_wanted(context, access, account)
     found = waiting
@@ -73,10 +73,10 @@ async def check_hosts(context: Context, access: Access, account: Account) -> lis
 
 
 async def check_zones_are_seen(context: Context, access: Access, account: Account) -> None:
-    """Refuse a token that cannot read all zones of the account's hosts.
+    """Check that the token can read the zones of all the account's hosts.
 
-    Cloudflare omits zones that a token may not read from the list, without an error. Zones that are no longer in the
-    account are ignored. Raises EdgeRefused permission_error, EdgeUnavailable.
+    If a token may not read a zone, Cloudflare omits the zone from the list without an error. Zones that are no longer
+    in the account are ignored. Raises EdgeRefused permission_error, EdgeUnavailable.
     """
     listed, cut = await zones.list_zones(access)
     seen = {zone.id for zone in listed}
@@ -99,7 +99,10 @@ async def _has_routes(access: Access, zone_id: str) -> bool:
 async def _read_wanted(
     context: Context, access: Access, account: Account
 ) -> tuple[list[Finding], list[_Routed], list[_Retiring], list[Site]]:
-    """Return findings that need no call, existing routes, routes of old paths, and sites with warnings but no route."""
+    """Return findings that need no call, existing routes, routes of old paths, and sites with warnings but no route.
+
+    All of these come from the store.
+    """
     waiting: list[Finding] = []
     made: list[_Routed] = []
     retiring: list[_Retiring] = []
@@ -142,7 +145,7 @@ async def _read_wanted(
 
 
 def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
-    """The link host's route.
+    """Return the link host's route.
 
     Its warnings are stored as the link host's error, because there is no other field for them.
     """
@@ -167,7 +170,7 @@ def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
 
 
 def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
-    """Return the finding for a route that does not exist yet. The duty tries to create it again."""
+    """Return the finding for a route that does not exist yet. The duty tries again to create the route."""
     facts = {"route": pattern, "said": "" if error is None else error.message}
     if error is None:
         return Finding("route_not_made", "cloudflare_error", facts, _leave_to_duty, variant="unexplained")
@@ -175,7 +178,7 @@ def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
 
 
 async def _leave_to_duty() -> None:
-    """Do nothing: `routes.make_when_due` follows each health check that finds something to repair."""
+    """Do nothing, because `routes.make_when_due` follows each health check that finds something to repair."""
 
 
 async def _check_zone(
@@ -232,7 +235,7 @@ async def _check_zone(
 async def _without_zone(
     context: Context, access: Access, zone_id: str, made: Sequence[_Routed], error: EdgeError, permission: str
 ) -> list[Finding]:
-    """Return the findings for a zone whose routes cannot be listed, such as one that has left the account."""
+    """Return the findings for a zone if its routes cannot be listed, for example because it has left the account."""
     if not made:
         return [findings.refused("routes", TO_WORKER, error, permission)]
     try:
@@ -257,14 +260,14 @@ def _zone_inactive(zone: Zone) -> Finding:
 
 
 def _reason(site: Site) -> ErrorNote | None:
-    """Return why the site has no route yet, if known. A missing DNS record does not prevent a route."""
+    """Return the reason why the site has no route yet, if it is known. A missing DNS record is not a reason."""
     if site.error is not None:
         return site.error
     return next((warning for warning in site.warnings if warning.code == "zone_not_active"), None)
 
 
 async def _update_warned(context: Context, site: Site, zone: Zone | None, records: HostRecords | None) -> Finding:
-    """Update the warnings of a site without a route. A duty creates the route."""
+    """Update the warnings of a site without a route, and return the finding. A duty creates the route."""
     warnings = _warnings_now(site.host, site.warnings, zone, records)
     if warnings != site.warnings:
         await context.store.run(sites.set_warnings(site.id, warnings))
@@ -279,7 +282,7 @@ def _warnings_now(
     *,
     for_links: bool = False,
 ) -> tuple[ErrorNote, ...]:
-    """Return the host's current warnings. Warnings whose cause cannot be read now are kept."""
+    """Return the host's current warnings. If a warning's cause cannot be checked now, the warning is kept."""
     unknown = [code for code, fact in (("zone_not_active", zone), ("dns_not_proxied", records)) if fact is None]
     kept = [warning for warning in before if warning.code in unknown]
     now = [*kept, *obstacles(host, zone, records, for_links=for_links)]

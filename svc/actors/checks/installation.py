@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def script(context: Context, access: Access, account: Account) -> tuple[list[Finding], UploadStatus | None]:
-    """Check the script. Return findings and its upload status, which is None if the script is missing or not ours.
+    """Check the script. Return findings and its upload status, which is None if the service's script is missing.
 
     Raises EdgeRefused, EdgeUnavailable.
     """
@@ -44,7 +44,7 @@ async def script(context: Context, access: Access, account: Account) -> tuple[li
 
 
 def unknown_upload(context: Context, account: Account) -> Finding:
-    """Return the finding for a worker of the service that is not in the store, because the store lost commits."""
+    """Return the finding for a worker that the service uploaded, but whose upload the store has lost."""
     return Finding("script_not_known", "resource_drift", repair=partial(_install, context, account))
 
 
@@ -55,7 +55,7 @@ async def _install(context: Context, account: Account) -> None:
 
 
 async def script_settings(context: Context, access: Access, account: Account, *, bindings: bool) -> list[Finding]:
-    """Check the cron trigger, the workers.dev address and the bindings of a script that is unchanged.
+    """Check the cron trigger, the workers.dev address and, if `bindings` is set, the bindings of an unchanged script.
 
     Raises EdgeRefused, EdgeUnavailable.
     """
@@ -63,7 +63,7 @@ async def script_settings(context: Context, access: Access, account: Account, *,
     seen = await workers.bindings(access, SCRIPT_NAME) if bindings else {}
     install = seen.get("INSTALL")
     if install is not None and install.text != account.install_id and await is_unknown(context, install.text or ""):
-        return [unknown_upload(context, account)]  # the same code with another key
+        return [unknown_upload(context, account)]  # an upload of the same code with another key
     wrong = await _wrong_bindings(context, account, seen)
     if wrong:
         found.append(Finding("bindings_differ", "resource_drift", {"bindings": ", ".join(wrong)}))
@@ -80,9 +80,9 @@ async def script_settings(context: Context, access: Access, account: Account, *,
 
 
 async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str, SeenBinding]) -> list[str]:
-    """Return the names of bindings that differ from the last upload. For a secret, only its existence is known.
+    """Return the names of bindings that differ from the last upload. A secret is only checked for its existence.
 
-    The value of PUSH_URL is not compared: the operator may change it, and the worker keeps the earlier one.
+    The value of PUSH_URL is not compared. The operator may change the URL, but the worker keeps the previous one.
     """
     if account.install_id is None or not seen:
         return []

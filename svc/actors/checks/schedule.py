@@ -1,8 +1,8 @@
-"""Intervals between the health checks of an account.
+"""Intervals between an account's health checks. No I/O.
 
-A push from the worker proves that script, cron trigger, database and key are in place. A healthy account that pushes is
-therefore checked only once a day. That check covers what a push cannot prove: the token and its permissions, routes,
-DNS records, and changes made outside the service. Performs no I/O.
+A push from the worker proves that the script, cron trigger, database and key are in place. If an account is healthy and
+its worker pushes, the account is therefore checked only once a day. That check covers what a push cannot prove: the
+token and its permissions, routes, DNS records, and changes made outside the service.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ def is_confirmed_by_pushes(account: Account | Due, now: int) -> bool:
 
 
 def wait_s(account: Account, timing: TimingConfig, now: int) -> float:
-    """Return the time from a health check at `now` (epoch ms) to the next one, in seconds.
+    """Return the time from a health check at `now` (epoch ms) to the next check, in seconds.
 
-    A healthy account has a fixed time of day, so checks stay spread even if many run in the same hour.
+    A healthy account is checked at a fixed time of day. Checks therefore stay evenly spread, even after an hour in
+    which many of them ran.
     """
     if is_confirmed_by_pushes(account, now):
         return (_next_slot(account.edge_account_id, timing.health_well_every_s * 1000, now) - now) / 1000
@@ -63,6 +64,6 @@ def first_advice_s(due: Due, timing: TimingConfig, now: int) -> float:
 
 
 def _next_slot(edge_account_id: str, period_ms: float, after: int) -> float:
-    """The account's next fixed time after `after`, one per period (epoch ms)."""
+    """Return the account's next fixed time after `after` (both epoch ms). There is one such time per period."""
     slot_at = after // period_ms * period_ms + spread(edge_account_id) * period_ms
     return slot_at if slot_at > after else slot_at + period_ms

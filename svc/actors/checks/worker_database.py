@@ -1,8 +1,7 @@
 """Checks of the worker's database: are its tables complete, is its configuration current, does the worker report?
 
-If the database was emptied or restored to an earlier state outside the service, the service fills it again: the
-schema's statements create the tables, and a sync writes the configuration. Counts that were in the database and not yet
-pushed are lost.
+If something outside the service emptied the database or restored it to an earlier state, the service repairs it: the
+schema's statements create the tables, and a sync writes the configuration. Counts that were not yet pushed are lost.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.syncs import Synced
 
-# A worker pushes once an hour, even without counts, and stores when it will push next.
+# A worker pushes once an hour, even if there are no counts, and stores the time of its next push.
 STOPPED_MS = 2 * HOUR_MS
-# Counting reads all rows of the configuration. A free account may read five million rows a day, and counting may use
-# this share of them.
+# Counting reads all rows of the configuration. This is the part that counting may use of the five million rows that an
+# account on the free plan can read per day.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 
@@ -51,7 +50,10 @@ _COUNT = (
 
 @dataclass(frozen=True)
 class _State:
-    """Content of the database. `is_complete`: `meta` has all keys. `meta`: None if its values cannot be parsed."""
+    """The database's contents. `is_complete`: the table `meta` has all keys.
+
+    `meta`: the parsed values of that table; None if they cannot be parsed.
+    """
 
     tables: set[str]
     is_complete: bool = False
@@ -65,8 +67,8 @@ async def check_database(
 ) -> list[Finding]:
     """Check the account's database and the worker's reports.
 
-    `newer`: the script is known to be an upload that is not in the store. `count`: count the configuration's rows even
-    if that is not due. Raises EdgeRefused, EdgeUnavailable.
+    `newer`: the script is known to be an upload of which the store has no record. `count`: count the configuration's
+    rows even if this is not due. Raises EdgeRefused, EdgeUnavailable.
     """
     if account.database_id is None:
         return []
@@ -91,7 +93,10 @@ async def check_database(
 
 
 async def _read_state(access: Access, database_id: str, expected: Synced | None) -> _State:
-    """Read the database in one call. If a table is missing, D1 refuses the whole call, and a second call follows."""
+    """Read the database in one call.
+
+    If a table is missing, D1 refuses the whole call. A second call then reads only the names of the tables.
+    """
     statements: list[tuple[str, Sequence[d1.Parameter]]] = [(schema.TABLES, []), (STATEMENT, [])]
     if expected is not None:
         statements.append((_COUNT, [config_rows.hex_keys(expected.refused)]))
@@ -136,23 +141,23 @@ def _tables_finding(context: Context, access: Access, account: Account, missing:
 
 
 async def _make_tables(context: Context, access: Access, account: Account) -> None:
-    """Create the missing tables and rows. Each statement can be repeated and keeps existing data."""
+    """Create the missing tables and rows. Each statement can be repeated, and none changes existing data."""
     if account.database_id is None:
         return
     await schema.migrate(access, account.database_id, context.bundle)
     meta = await recovery.read_meta(access, account.database_id)
-    # A new table gets the whole configuration; a restored one gets only what is newer than its version.
+    # An empty table gets the whole configuration. A table with rows gets only what is newer than its version.
     [found] = await d1.query(access, account.database_id, [("select exists (select 1 from config) as filled", [])])
     version = meta.config_version if found.rows[0]["filled"] else 0
     await context.store.run(syncs.sync_again_after(account.id, version))
 
 
 async def _is_later_upload(context: Context, account: Account, meta: WorkerMeta) -> bool:
-    """Return True if the running worker's upload is not in the store, even if the worker's code is the same.
+    """Return True if the store has no record of the running worker's upload, even if the worker's code is the same.
 
-    The store does not know that worker's key either, so the service rejects all of its pushes.
+    The store does not have that worker's key either, so the service rejects all of its pushes.
     """
-    # A push from before the latest recorded install proves nothing.
+    # A push that was made before the last recorded install proves nothing.
     pushed_later = account.installed_at is not None and meta.next_push_at - HOUR_MS > account.installed_at
     return pushed_later and meta.tried != account.install_id and await is_unknown(context, meta.tried)
 
@@ -177,7 +182,7 @@ def _configuration(
 
 
 async def _refill(context: Context, access: Access, account: Account) -> None:
-    """Write missing rows of the configuration and remove unknown ones.
+    """Write the configuration rows that are missing, and remove rows that should not exist.
 
     Then increment the version, because isolates (running copies of the worker) cache unknown codes by version.
     """

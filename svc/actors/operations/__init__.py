@@ -1,10 +1,10 @@
 """Operations: long-running work on a Cloudflare account, one at a time, each with a row in the store.
 
-There are two kinds. A *recorded* operation (install, update) needs only its row. The request is answered once the row
-is stored, and `run` does the work. If the process is killed, the service continues the operation at its next start. An
-*asked* operation (connect, renew) needs a secret that exists only in the call, so it cannot be continued; its row only
-shows what to clean up. A disconnect is recorded, but runs within its request because the response lists the remaining
-resources. Only an interrupted disconnect continues from its row.
+There are two kinds. A *recorded* operation (install, update) needs only its row. The response to the request is sent as
+soon as the row is stored, and `run` does the work. If the process is killed, the service continues the operation at its
+next start. An *asked* operation (connect, renew) needs a secret that exists only in the call, so it cannot be
+continued. Its row only shows what to clean up. A disconnect is recorded, but runs within its request because the
+response lists the remaining resources. It continues from its row only if it was interrupted.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The recorded operations that `begin` can start. If a row has any other kind, a different version of the service wrote
-# the row and knows how to run it.
+# The recorded operations that `begin` can start. Rows of other kinds belong to other modules or to another version of
+# the service.
 WORK: Mapping[OperationKind, Work] = {"install": install.WORK, "update": update.WORK}
 
 
 async def begin(context: Context, kind: OperationKind, account_id: str, commit: Commit[Account, R]) -> R:
-    """Record an operation and answer; `resume_when_due` does the work.
+    """Record an operation and return; `resume_when_due` does the work.
 
-    Raises NotFound; ServiceError not_configured; Conflict account_not_ready, operation_in_progress, schema_newer;
-    KeyError if this kind is not a recorded operation.
+    Raises NotFound; ServiceError not_configured; Conflict account_not_ready, operation_in_progress, schema_newer.
+    Raises KeyError if `begin` cannot start operations of this kind.
     """
     work = WORK[kind]
     context.check_push_url()
     account = await context.store.read(accounts.account_by_id(account_id))
     if account is not None and (account.edge_schema or 0) > context.bundle.schema:
-        # Checked before anything begins, so that the account stays as it is.
+        # Checked before the operation begins, so that the account does not change.
         raise Conflict("schema_newer", details={"schema": account.edge_schema, "known": context.bundle.schema})
     return await context.store.run(commit(work.begin(account_id, new_id("op"), context.clock())))
 
 
 async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Continue the account's recorded operation, if any."""
+    """Continue the account's recorded operation, if one is running."""
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind not in WORK:
         return math.inf

@@ -1,8 +1,8 @@
-"""Use a bootstrap token: check it, create a working token with it, then delete obsolete tokens and the token itself.
+"""Use of a bootstrap token: check it, create a working token with it, then delete obsolete tokens and the token itself.
 
-A working token is named before it is created (`svc-<operation id>`). The operation's row keeps that name until the
-token is known to be deleted, or belongs to the account. The service therefore knows the name of every token that may
-still be valid.
+A working token's name (`svc-<operation id>`) is stored in the operation's row before the token is created. It stays
+there until the token belongs to the account or is known to be deleted. The service therefore knows the name of every
+token that may still be valid.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _NOT_SETTLED = ("token_refused", "permission_error")
 class Bootstrap:
     """An accepted bootstrap token, with its status and the name of its account.
 
-    `left_s`: the seconds for which the token can still be used.
+    `left_s`: how much longer the request may use the token, in seconds.
     """
 
     access: Access
@@ -77,12 +77,13 @@ class Bootstrap:
 
 
 async def check(context: Context, edge_account_id: str, user_id: int, token: SecretStr) -> Bootstrap:
-    """Check the bootstrap token, which may be only seconds old.
+    """Check the bootstrap token, which may be only seconds old. This does not change anything at Cloudflare.
 
-    Makes only reads. Checking an invalid token takes seconds, so this runs in the request's task. Other requests for
-    the account therefore do not wait, even if someone sends made-up tokens for a known account id. Raises ServiceError
-    invalid_bootstrap if the token is unknown, expired or from another account; ServiceError bootstrap_permission_error;
-    EdgeUnavailable.
+    Checking an invalid token takes seconds, so this runs in the request's task. Other requests for the account
+    therefore do not have to wait, even if someone sends made-up tokens for a known account id.
+
+    Raises ServiceError invalid_bootstrap if the token is unknown, expired or from another account. Raises ServiceError
+    bootstrap_permission_error, EdgeUnavailable.
     """
     access = context.edge.access(edge_account_id, token.get_secret_value(), user_id)
     began_at = trio.current_time()
@@ -96,7 +97,7 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
 
 @contextmanager
 def explain_still_valid() -> Iterator[None]:
-    """Add to each final refusal in the block that the bootstrap token is still valid, and how to delete the token."""
+    """Add to each final refusal in the block that the bootstrap token is still valid, and how to delete it."""
     try:
         yield
     except ServiceError as refusal:
@@ -108,9 +109,9 @@ def explain_still_valid() -> Iterator[None]:
 
 
 def check_unused(context: Context, bootstrap: Bootstrap) -> None:
-    """Raises ServiceError invalid_bootstrap if an earlier request used and deleted the token.
+    """Raise ServiceError invalid_bootstrap if an earlier request used and deleted the token.
 
-    Cloudflare would refuse the token as well, but the service accepts a refusal as final only after several attempts.
+    Cloudflare would also refuse the token, but the service accepts that refusal as final only after several attempts.
     """
     if bootstrap.own.id in context.deleted_bootstraps:
         raise _invalid("The bootstrap token was used by another request and has been deleted.")
@@ -153,11 +154,12 @@ def _missing_permissions(missing: list[str]) -> ServiceError:
 async def mint(
     context: Context, bootstrap: Access, account: Account, operation: Operation
 ) -> tuple[Operation, NewToken]:
-    """Create a working token with exactly the required permissions. Return it and the operation that it is named after.
+    """Create a working token with exactly the required permissions. Return the token and the operation that names it.
 
-    This checks the token as far as Cloudflare already knows it, and the install checks it again. Raises ServiceError
-    bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed, orphan_not_deleted;
-    EdgeUnavailable. A refusal after the token was created has `had_effect`.
+    The new token is tested, although some of Cloudflare's servers may not know it yet. The install tests it again.
+
+    Raises ServiceError bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed,
+    orphan_not_deleted; EdgeUnavailable. If the token was created before the refusal, the error has `had_effect` set.
     """
     await delete_lost(context, bootstrap, account)
     groups: list[tokens.PermissionGroup] = []
@@ -193,7 +195,7 @@ async def mint(
 
 
 def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bool = False) -> ServiceError:
-    """Return the error for a bootstrap token that must hold the working token's permissions itself."""
+    """Return the error for a bootstrap token that cannot grant permissions because it does not hold them itself."""
     return ServiceError(
         "bootstrap_permission_error",
         "The bootstrap token cannot grant permissions that it does not hold; details.missing names them.",
@@ -220,10 +222,10 @@ async def probe(working: Access) -> None:
 
 
 async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
-    """Delete tokens that this account's earlier operations lost or replaced, by id or, if the id is unknown, by name.
+    """Delete tokens that this account's earlier operations lost or replaced. Tokens are found by id and by name.
 
-    A token that was requested recently may still appear, so its operation stays open. Raises ServiceError
-    orphan_not_deleted, EdgeUnavailable.
+    A token that was requested recently may still appear, so its operation's row continues to list it. Raises
+    ServiceError orphan_not_deleted, EdgeUnavailable.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
     if not lost:
@@ -245,7 +247,7 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
 async def clean_up(
     context: Context, bootstrap: Access, account: Account, refusal: ServiceError, within_s: float = math.inf
 ) -> Sequence[Operation]:
-    """Delete the tokens that a refused operation and earlier ones created, within `within_s` seconds.
+    """Delete the tokens that a refused operation and earlier operations created, within `within_s` seconds.
 
     Returns the operations whose tokens may still be valid. Raises StoreUnavailable.
     """
@@ -263,8 +265,8 @@ async def clean_up(
 async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> None:
     """Make the last calls with the bootstrap token: delete the replaced token, late tokens, and the bootstrap token.
 
-    Late tokens come from lost attempts. Afterwards, no such token can appear. If a deletion fails, the warning that was
-    stored together with the working token stays.
+    A late token is one that an earlier, lost attempt created. If a deletion fails, the warning that was stored together
+    with the working token stays.
     """
     try:
         await delete_lost(context, bootstrap.access, account)
@@ -276,7 +278,8 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
     try:
         await tokens.delete(bootstrap.access, bootstrap.own.id)
     except (EdgeRefused, EdgeUnavailable) as error:
-        if error.code != "token_refused":  # the token is already deleted: an earlier attempt's response was lost
+        # If the token is refused, it is already deleted: the response to an earlier attempt was lost.
+        if error.code != "token_refused":
             log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
             return
     context.deleted_bootstraps.append(bootstrap.own.id)
@@ -284,20 +287,20 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
 
 
 def sealed(context: Context, account: Account, token: NewToken, bootstrap: TokenStatus) -> WorkingToken:
-    """Return the new token in its stored form, with the expiry of the bootstrap token that created it."""
+    """Return the new token as it is stored: encrypted, and with the expiry of the bootstrap token that created it."""
     value = context.vault.seal(token.value.get_secret_value(), account.id)
     bootstrap_expires_at = bootstrap.expires_at or context.clock() + DAY_MS
     return WorkingToken(token.id, token.name, token.expires_at, value, bootstrap_expires_at)
 
 
 def with_token_names(lost: Sequence[Operation], refusal: ServiceError) -> ServiceError:
-    """Return the refusal with the names of tokens that may still be valid in its details."""
+    """Return the refusal, with details that name the tokens that may still be valid."""
     details = {**(refusal.details or {}), **tokens_to_revoke(lost)}
     return ServiceError(refusal.code, refusal.message, details, had_effect=refusal.had_effect)
 
 
 def tokens_to_revoke(lost: Sequence[Operation]) -> JsonObject:
-    """Return the names of the tokens that may still be valid; the newest also as `revoke_token`."""
+    """Return error details that name the tokens that may still be valid. `revoke_token` is the newest of them."""
     names = [operation.token_name for operation in lost]
     return {"revoke_token": names[-1], "revoke_tokens": names}
 
@@ -315,7 +318,10 @@ async def forget_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 async def _create(context: Context, bootstrap: Access, operation: Operation, policies: list[tokens.Policy]) -> NewToken:
-    """Request the token once, under the operation's name. Raises EdgeRefused; EdgeUnknown if the token may exist."""
+    """Request the token once, under the operation's name. Raises EdgeRefused, EdgeUnavailable.
+
+    Raises EdgeUnknown if the token may exist.
+    """
     now = context.clock()
     expires_at = now // 1000 * 1000 + _TOKEN_DAYS * DAY_MS
     await context.store.run(operations.token_asked(operation.id, now))

@@ -1,7 +1,7 @@
 """Connecting a Cloudflare account: exchange a one-day bootstrap token for a working token with few permissions.
 
-The bootstrap token exists only in the call. If the process dies, Cloudflare refuses a call or a response is lost, the
-service still knows the name of every token that may be valid (see `bootstrap`).
+The bootstrap token is never stored. Even if the process dies, Cloudflare refuses a call or a response is lost, the
+service knows the name of every token that may be valid (see `bootstrap`).
 
     accepted ──► pending (row) ──► token created ──► token stored, install begun ──► tokens of lost attempts deleted,
                     │                                                                then the bootstrap token itself
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The 5xx errors that end a connect. After any other error the account stays `pending` and the same request continues.
+# The 5xx errors that end a connect. After any other 5xx error, the account stays `pending`, and a repeat of the same
+# request continues.
 _FINAL: frozenset[Code] = frozenset({"permission_catalog", "token_rights_mismatch", "token_check_failed"})
 # How long a pending connect waits for its user before it becomes `bootstrap_lost`.
 _PENDING_MS = 3_600_000
@@ -49,9 +50,9 @@ async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
     """Check that the user may connect `edge_account_id`. Return False if another user has connected it.
 
     A connect is checked three times: in the caller's task, before seconds are spent on the bootstrap token; when the
-    actor serves the request, because another connect may have finished since; and in the transaction of
-    `begin_connect`, which decides. The caller's task does not report False, so that only a user with a valid token of
-    the account gets `account_taken`.
+    actor serves the request, because another connect may have finished since then; and finally in the transaction of
+    `begin_connect`. The caller's task does not report a False result to the user, so that only a user who has a valid
+    token for the account learns that it is taken.
 
     Raises Conflict already_connected; Forbidden limit_reached; ServiceError not_configured, service_full.
     """
@@ -105,15 +106,15 @@ async def connect(
             raise
         raise EdgeUnavailable("Cloudflare took too long; repeat the request to continue.") from None
     connected = await _finish(context, account, operation, token, checked.own, commit)
-    # If tokens cannot be deleted in time, a warning remains, because the account is already connected and its answer
-    # stored.
+    # The account is already connected and its response stored. If tokens cannot be deleted in time, only a warning
+    # remains.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
     return connected
 
 
 async def expire_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Mark a connect as `bootstrap_lost` if it was interrupted or if its user did not continue it in time."""
+    """Mark a connect as `bootstrap_lost` if it was interrupted, or if its user did not continue it in time."""
     del timers
     if account.state != "pending" or account.sealed_token is not None:
         return math.inf
@@ -132,11 +133,11 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
 async def _working_token(
     context: Context, access: Access, account: Account, operation: Operation
 ) -> tuple[Operation, NewToken]:
-    """Create a working token. If Cloudflare refuses, clean up, record the outcome and raise the refusal."""
+    """Create a working token. After a refusal, record the outcome, clean up if the refusal is final, and raise it."""
     try:
         return await bootstrap.mint(context, access, account, operation)
     except (EdgeUnavailable, StoreUnavailable):
-        raise  # not a refusal: the same request may continue
+        raise  # not a refusal: a repeat of the request can continue
     except ServiceError as refusal:
         if refusal.status >= _SERVER_ERROR and refusal.code not in _FINAL:
             raise await _leave_pending(context, account, refusal) from None
@@ -144,7 +145,7 @@ async def _working_token(
 
 
 async def _leave_pending(context: Context, account: Account, refusal: ServiceError) -> ServiceError:
-    """Keep the connect pending for the user's next request. The account shows the refusal.
+    """Keep the connect pending, so that the user's next request can continue it. The account shows the refusal.
 
     Returns the refusal with the names of tokens that may still be valid.
     """
@@ -159,9 +160,9 @@ async def _leave_pending(context: Context, account: Account, refusal: ServiceErr
 
 
 async def _give_up(context: Context, access: Access, account: Account, refusal: ServiceError) -> ServiceError:
-    """End a refused connect. Its record is deleted unless it names a token that may still be valid.
+    """End a refused connect. Delete its account, unless a token that may still be valid has to be shown there.
 
-    Returns the refusal, with the names of such tokens.
+    Returns the refusal with the names of tokens that may still be valid.
     """
     lost = await bootstrap.clean_up(context, access, account, refusal)
     if not lost:
@@ -188,7 +189,7 @@ async def _finish(
     own: TokenStatus,
     commit: Commit[Account, R],
 ) -> R:
-    """Store the working token, begin the install and store the answer, in one transaction."""
+    """Store the working token, begin the install and store the response, all in one transaction."""
     made = bootstrap.sealed(context, account, token, own)
     return await context.store.run(
         commit(connects.finish_connect(account.id, operation.id, made, new_id("op"), context.clock()))

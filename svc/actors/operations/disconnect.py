@@ -1,10 +1,10 @@
-"""Disconnecting: remove the service's unchanged resources from Cloudflare, as far as they can be reached.
+"""Disconnecting: remove the service's resources from Cloudflare, unless they were changed or cannot be reached.
 
     routes ──► script (its cron goes with it) ──► last totals read and stored ──► database ──► record
 
-A disconnect always ends with one answer, which explains in words what remains (`left`). Each step checks what exists,
-so all steps can be repeated. If the process is killed, the service repeats them from the operation's row at its next
-start. The working token is not permitted to delete tokens, so the answer names that token (`revoke_token`).
+A disconnect always ends with a response that describes the remaining resources (`left`). Each step checks what exists,
+so all steps can be repeated. If the process is killed, the service repeats the steps of the recorded operation at its
+next start. The working token has no permission to delete tokens, so the response names that token (`revoke_token`).
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-# How long an isolate of the worker collects events before it writes them, by the level of its write budget
-# (edge_worker/src/budget.js), and the duration of the write.
+# How long an isolate of the worker collects events before it writes them, for each level of its write budget
+# (edge_worker/src/budget.js), and how long the write takes.
 GATHERED_S = (1.5, 5.0, 12.0, 20.0)
 _WRITE_S = 0.5
 _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
@@ -58,7 +58,7 @@ _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
 
 @dataclass(frozen=True)
 class _Reason:
-    """The reason why a resource remains, with its facts."""
+    """The reason why a resource remains. `facts`: the values in the reason's text."""
 
     code: LeftWhy
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ _CHANGED = _Reason("changed")
 async def disconnect(
     context: Context, user_id: int, account_id: str, commit: Commit[FormerAccount, R], deadline: float = math.inf
 ) -> R:
-    """Disconnect a user's account. If the account was disconnected before, return the earlier outcome.
+    """Disconnect a user's account. If the account has already been disconnected, return the earlier outcome.
 
     `deadline`: when the disconnect must end, even if resources remain (monotonic seconds).
     Raises NotFound; Conflict operation_in_progress.
@@ -94,7 +94,7 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 def _with_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
-    """End a disconnect that no request waits for, and add the event that the request would have added."""
+    """End a disconnect that no request is waiting for, and add the event that the request would have added."""
     former = yield from end
     yield by_service(former.user_id, former.id, former.edge_account_id, "account.disconnect", "done", now)
     return former
@@ -128,7 +128,7 @@ class _Resource:
 
     @property
     def remaining(self) -> RemainingResource | None:
-        """The remaining resource as it is reported; None if it is gone."""
+        """The resource as it is reported if it remains; None if it is gone."""
         return (
             None
             if self.left is None
@@ -147,7 +147,7 @@ class _MadeRoute(_Resource):
 class _Removal:
     """One run through the steps. If a step fails, it records why its resources remain, and the next step follows.
 
-    The Cloudflare client has already retried each call by then.
+    A step fails only after the Cloudflare client has retried its call.
     """
 
     context: Context
@@ -192,7 +192,7 @@ class _Removal:
         self.revoke_token = account.token_name
 
     async def run(self, deadline_scope: trio.CancelScope) -> None:
-        """Run all steps. Time spent waiting for anything but Cloudflare extends the deadline.
+        """Run all steps. The time that isolates need to write their last events extends the deadline.
 
         Raises StoreUnavailable.
         """
@@ -213,7 +213,7 @@ class _Removal:
             await step(access)
 
     async def _access(self) -> Access:
-        """Return the account with its working token once Cloudflare has accepted it.
+        """Return access to the account once Cloudflare has accepted its working token.
 
         Clears `revoke_token` if the token is known to be invalid. Raises ServiceError if the token does not work.
         """
@@ -243,7 +243,7 @@ class _Removal:
         of_zone: dict[str, list[_MadeRoute]] = defaultdict(list)
         for made in self.routes:
             of_zone[made.route.zone_id].append(made)
-        # One account may have only this many concurrent calls, so more tasks would only wait.
+        # An account can make only this many concurrent calls, so additional tasks would only wait.
         limiter = trio.CapacityLimiter(self.context.config.edge.concurrency_per_account)
         async with trio.open_nursery() as nursery:
             for zone_id, wanted in of_zone.items():
@@ -295,16 +295,16 @@ class _Removal:
                     buffered_until = since + await self._buffer_wait_s(access)
                     self.deadline_scope.deadline += max(0.0, buffered_until - trio.current_time())
                     await trio.sleep_until(buffered_until)
-                # Do not use `force`, which would break other workers of the customer that refer to this worker.
+                # Do not use `force`, which would break any of the customer's other workers that refer to this one.
                 await workers.delete_script(access, SCRIPT_NAME)
                 self.script.left = None
         except EdgeError as error:
             self.script.left = _reason(error)
 
     async def _buffer_wait_s(self, access: Access) -> float:
-        """Return how long an isolate may hold events after the last request.
+        """Return the seconds for which an isolate may hold events after the last request.
 
-        Deleting the script earlier loses the events.
+        If the script is deleted earlier, these events are lost.
         """
         level = 0
         if self.account.database_id is not None:
@@ -334,7 +334,7 @@ class _Removal:
             self.database.left = _reason(error)
 
     async def _own_database(self, access: Access) -> Database | None:
-        """Return the account's database if it exists. A foreign database of the same name is reported as remaining."""
+        """Return the account's database if it exists. A foreign database with that name is reported as remaining."""
         account = self.account
         if account.database_id is not None:
             own = await d1.get(access, account.database_id)
@@ -348,7 +348,7 @@ class _Removal:
         return None
 
     async def _keep_counts(self, access: Access, database_id: str) -> _Reason | None:
-        """Store the last totals. Return why this failed, or None if the database can be deleted without loss."""
+        """Store the last totals. Return the reason if this failed, or None if the database can be deleted safely."""
         if self.account.installed_at is None or not self.keeps_counts:
             return None  # nothing was counted, or the counts are deleted anyway
         try:
@@ -361,13 +361,13 @@ class _Removal:
         except EdgeUnavailable as error:
             return _reason(error)
         except (ValueError, KeyError, TypeError) as error:
-            # A foreign program wrote into the database or emptied it, so there are no counts of the worker to keep.
+            # Another program changed or emptied the database, so it has no counts of the worker to keep.
             log.warning("last totals not read", extra={"account": self.account.id, "why": type(error).__name__})
         return None
 
 
 def _route_facts(pattern: str, host: str) -> Mapping[str, str]:
-    """Facts that identify a route in the dashboard. The store knows the host but not the name of its zone."""
+    """Return facts that identify a route in the dashboard. They name the host, because zone names are not stored."""
     return {"route": pattern, "host": host}
 
 
@@ -395,7 +395,7 @@ async def _delete_route(
         made.left = _reason(error)
 
 
-# The reason by error code. For any other code, Cloudflare's message is the reason.
+# Error code → the reason why a resource remains. For any other code, Cloudflare's message is the reason.
 _REASONS: Mapping[str, LeftWhy] = {
     "permission_error": "right_missing",
     "token_refused": "token_dead",

@@ -1,9 +1,9 @@
-"""Installing the worker. Each step can be repeated: it checks whether its effect exists instead of assuming so.
+"""Installing the worker. All steps can be repeated: before acting, each step checks whether its effect is in place.
 
     database and its tables ──► subdomain ──► script ──► cron ──► selfcheck (account `ready`) ──► done, by a first push
 
-Resources that the service did not create stay untouched. A script is the service's own if it has the service's tag. A
-database is the service's own if the store recorded that none existed before. Each change is recorded before its call,
+The service does not change resources that it did not create. A script is the service's own if it has the service's tag.
+A database is the service's own if the store recorded that none existed before. Each change is recorded before its call,
 and the outcome directly after the call. A failed install can therefore be repeated, and the repeat finds what the
 previous install created.
 """
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How long the worker key from before a reinstall is accepted.
+# How long a worker's previous key is accepted after an upload with a new key.
 _PREVIOUS_KEY_MS = DAY_MS
-# How many random names on workers.dev are tried.
+# The number of attempts to register a random name on workers.dev.
 _SUBDOMAIN_TRIES = 3
 # A database with the worker's name is the service's own if it did not exist before and was created at about the time
 # when the service requested it. The clocks may differ by this much.
@@ -48,8 +48,8 @@ _CLOCK_SKEW_MS = 300_000
 async def _ensure_database(job: Job) -> None:
     context, account, access = job.context, job.account, _access(job)
     await context.store.run(installs.installing(account.id, context.clock()))
-    await probe(access)  # a connect does not wait until a new token works everywhere
-    await check_script(context, access, account)  # a foreign script makes all further steps useless
+    await probe(access)  # because a connect does not wait until all Cloudflare servers know the new token
+    await check_script(context, access, account)  # a foreign script would make all other steps useless
     await migrate(access, await _find_or_create_database(context, access, account), context.bundle)
 
 
@@ -66,7 +66,8 @@ async def _register_subdomain(job: Job) -> None:
         try:
             await workers.register_subdomain(access, new_subdomain())
         except EdgeRefused as refused:
-            # The name is taken, or an earlier attempt's response was lost, which the next check shows.
+            # Either the name is taken, or an earlier attempt succeeded and its response was lost. The next check of
+            # `has_subdomain` shows which.
             if refused.code not in ("name_taken", "cloudflare_error"):
                 raise
             log.info("workers.dev name not registered", extra={"account": job.account.id, "why": refused.message})
@@ -75,7 +76,7 @@ async def _register_subdomain(job: Job) -> None:
 
 
 async def upload_script(job: Job) -> None:
-    """Upload the worker with a new key, unless an earlier attempt of this operation did."""
+    """Upload the worker with a new key, unless an earlier attempt of this operation has already done so."""
     context, account, operation, access = job.context, job.account, job.operation, _access(job)
     if account.database_id is None:
         raise AssertionError("upload before the database was created")
@@ -121,7 +122,7 @@ async def set_cron(job: Job) -> None:
 
 
 def _access(job: Job) -> Access:
-    """Return the account with its working token, which may be only seconds old."""
+    """Return access to the account with its working token, which may be only seconds old."""
     return job.context.access(job.account).settling(job.context.config.edge.settling_s)
 
 
@@ -133,7 +134,7 @@ async def _find_or_create_database(context: Context, access: Access, account: Ac
         await context.store.run(accounts.forget_database(account.id))
     existing = await d1.find(access, DATABASE_NAME)
     if existing is None:
-        # Record this first, so that a database of this name that is found later is known to be the one created here.
+        # Record this first, so that a database with this name is recognized as the service's own if it is found later.
         await context.store.run(accounts.record_database_creation(account.id, context.clock()))
         existing = await _create_database(access, account)
     elif not may_be_ours(account, existing):
@@ -143,13 +144,16 @@ async def _find_or_create_database(context: Context, access: Access, account: Ac
 
 
 def may_be_ours(account: Account, existing: Database) -> bool:
-    """Return True if an unrecorded database of the worker's name is the one that the service requested."""
+    """Return True if a database with the service's name is the one that the service requested.
+
+    This is decided by its creation time, because the response with the database's id was lost.
+    """
     sought_at = account.database_sought_at
     return sought_at is not None and sought_at - _CLOCK_SKEW_MS <= existing.created_at <= sought_at + LATE_MS
 
 
 async def _create_database(access: Access, account: Account) -> Database:
-    """Create the database. If its name is suddenly taken, an earlier attempt's response was lost."""
+    """Create the database. If its name is suddenly taken, an earlier attempt created it and the response was lost."""
     try:
         return await d1.create(access, DATABASE_NAME, account.location)
     except (EdgeUnknown, EdgeRefused) as error:
@@ -178,12 +182,12 @@ async def check_script(context: Context, access: Access, account: Account) -> Sc
 
 
 def push_second(edge_account_id: str) -> int:
-    """Return the second of the hour at which an account's worker pushes, spread over all accounts.
+    """Return the second of the hour at which an account's worker pushes. These times are spread over all accounts.
 
     Pushes start at minute 3, after the worker has written the previous hour's last events and added them to its totals.
-    They end at minute 52, so that a failed push can be retried within the hour. The cron run starts with its minute and
-    waits for the second. The second is at most 44: with 15 seconds for the service's response, the run ends before the
-    next run starts.
+    They end at minute 52, so that a failed push can be retried within the hour. The cron run starts at the beginning of
+    a minute and waits for the second within that minute. This second is at most 44. Because the service has 15 seconds
+    to respond, the run ends before the next run starts.
     """
     seconds, minute = divmod(zlib.crc32(edge_account_id.encode()), 50)
     return (3 + minute) * 60 + seconds % 45

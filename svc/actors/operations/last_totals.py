@@ -1,7 +1,7 @@
-"""The last totals of a deleted worker: the service reads the unpushed counts from its database and stores them.
+"""The last totals of a deleted worker: the service stores the unpushed counts from the worker's database.
 
-Afterwards the service has everything that was counted, as after a final push. The number of calls grows with the rows
-(several thousand per call), not with the targets.
+Afterwards the service has everything that was counted, as after a final push. The number of calls depends on the number
+of rows (several thousand per call), not on the number of sites and links.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A cron run that began before the worker was deleted may still move events during the read. The read then restarts.
+# A cron run that began before the worker was deleted may change the tables during the read. The read is then repeated.
 _TRIES = 3
 # Limits how long one transaction occupies the store's writer.
 _TARGETS_A_PART = 1_000
 
 
 async def keep_last_totals(context: Context, access: Access, account_id: str, database_id: str) -> None:
-    """Read and store the last totals. Can be repeated.
+    """Read and store the last totals. This can be repeated.
 
     Raises EdgeRefused, EdgeUnavailable; ValueError, KeyError or TypeError if the database holds data that the worker
     did not write.
     """
     pushed_as_of = await context.store.read(totals.pushed_as_of(account_id))
     now = context.clock()
-    # A day's last hour ends with the day, and its part is pushed before the part of the day itself.
+    # If the newest push ended exactly at midnight, the day before it may still lack its final part.
     first_day = day_of(now) - totals.OLDEST_DAYS if pushed_as_of is None else day_of(pushed_as_of - 1)
     for _ in range(_TRIES):
         before = await _state(access, database_id)
@@ -64,10 +64,10 @@ async def _state(access: Access, database_id: str) -> Sequence[Row]:
 
 
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
-    """Read the days from `first_day` on that the worker has closed, and the counts of open days.
+    """Return the days from `first_day` that the worker has closed, and the counts of open days.
 
     If the worker has already deleted a closed day, the day is returned only if it is still queued for a push. The store
-    has the other days.
+    already has all other deleted days.
     """
     meta = await recovery.read_meta(access, database_id)
     counts = OpenCounts(meta.closed_day)
@@ -76,7 +76,7 @@ async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[
         after_id = -1
         while rows := await _rows(access, database_id, last_counts.events_statement(table, after_id)):
             after_id = int(rows[-1]["id"])  # type: ignore[call-overload]  # a row's id is a number
-            # In a thread, because there can be many events, which would block other accounts.
+            # In a thread, because processing many events would block other accounts.
             await trio.to_thread.run_sync(counts.add_lines, [str(row["lines"]) for row in rows])
     await _read_all_rows(
         access, database_id, lambda last: last_counts.hours_statement(meta.closed_day, last), counts.add_hours

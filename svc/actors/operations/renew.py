@@ -1,7 +1,7 @@
 """Renewing the working token: exchange a one-day bootstrap token for a new working token, and delete the old one.
 
-The account keeps its token until the new token is created, tested, and stored in one transaction with the answer. The
-worker, its key, database and routes do not change.
+The account keeps its token until the new token has been created and tested. The new token and the response are stored
+in one transaction. The worker, its key, its database and its routes do not change.
 
     begun (row) ──► token created, tested ──► token stored, done ──► old token and tokens of lost attempts deleted,
          │                                                           then the bootstrap token itself
@@ -42,7 +42,7 @@ R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-# The time within the request for deleting what a failed renewal created.
+# How long a request may spend on deleting the tokens that a failed renewal created.
 _CLEAN_UP_S = 4.0
 
 
@@ -63,14 +63,15 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     """Replace the account's working token.
 
     Raises NotFound; Conflict account_not_ready, operation_in_progress; ServiceError invalid_bootstrap,
-    bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed, orphan_not_deleted;
-    renew_lost if a token may still be valid, which `details.revoke_token` names. After EdgeUnavailable, nothing has
-    changed and the caller can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
+    bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed, orphan_not_deleted.
+    Raises ServiceError renew_lost if the outcome is unknown. After EdgeUnavailable, nothing has changed and the caller
+    can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
     """
     stored_answer = await context.stored_answer(commit)
     if stored_answer is not None:
         return stored_answer
-    await _end_interrupted(context, account_id)  # no other renewal runs now: this is the account's own task
+    # This is the account's own task, so a renewal that is still recorded as running was interrupted.
+    await _end_interrupted(context, account_id)
     account = await context.store.run(renewals.may_renew(account_id))
     bootstrap.check_unused(context, checked)
     access = checked.access
@@ -82,7 +83,7 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
             add_log_context(account=account.id, operation=operation.id)
             operation, token = await bootstrap.mint(context, access, account, operation)
     except StoreUnavailable:
-        raise  # the row names what has to be cleaned up
+        raise  # the operation's row shows what has to be cleaned up
     except trio.TooSlowError:
         slow = EdgeUnavailable("Cloudflare took too long; repeat the request.")
         raise await _give_up(context, access, account, slow) from None
@@ -101,15 +102,17 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     )
     found = await health_check.state_with_new_token(context, renewed)
     answer = await context.store.run(commit(renewals.finish_renew(account, operation.id, made, found, context.clock())))
-    # If tokens cannot be deleted in time, a warning remains, because the token is already renewed and the answer
-    # stored.
+    # The token is already renewed and the response stored. If tokens cannot be deleted in time, only a warning remains.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
     return answer
 
 
 async def end_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """End a renewal whose process died. A renewal of this process has always ended before duties run."""
+    """End a renewal that was interrupted because its process died.
+
+    A renewal in this process has always ended before duties run.
+    """
     del timers
     await _end_interrupted(context, account.id)
     return math.inf
@@ -126,9 +129,9 @@ async def _end_interrupted(context: Context, account_id: str) -> None:
 
 
 async def _give_up(context: Context, access: Access, account: Account, cause: ServiceError) -> ServiceError:
-    """End a renewal that cannot continue, and delete what it created.
+    """End a renewal that cannot continue, and delete what it created. Return the error to raise.
 
-    Returns the refusal with the names of tokens that may still be valid, or `renew_lost` after a transient failure.
+    If tokens may still be valid, the error names them. After a transient failure, its code is then `renew_lost`.
     """
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind != "renew":

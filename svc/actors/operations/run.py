@@ -5,8 +5,8 @@
       │ └── transient failure: all steps again, after 2, 4, 8 … s, or after Cloudflare's Retry-After
       └──── refused, out of attempts, or daily row limit reached: failed
 
-Each attempt starts with the first step. Steps can be repeated: each checks whether its effect exists before it creates
-it.
+Each attempt starts with the first step. Steps can be repeated: before acting, each step checks whether its effect is
+already in place.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ log = logging.getLogger(__name__)
 # After this many transient failures (about four minutes of waits), the operation fails and the user sees the failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
-# A token that exceeds 1,200 calls in five minutes is blocked for five minutes (platform docs: limits).
+# A token that exceeds 1,200 calls in five minutes is blocked for five minutes (Cloudflare's documentation, "Limits").
 _LONGEST_BLOCK_S = 300.0
-# Details of a failure that has nothing to do with the attempted change, so a later attempt may succeed.
+# The details of a failure that the attempted change did not cause. A later attempt may succeed.
 _TRANSIENT = {"transient": True}
 
 
 @dataclass(frozen=True)
 class Job:
-    """The input of a step: the rows as they are when it begins."""
+    """The input of a step. The account and the operation are as they were in the store when the step began."""
 
     context: Context
     account: Account
@@ -54,11 +54,11 @@ Step = Callable[[Job], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Work:
-    """The parts of one kind of operation. All except the steps are transactions that get the time (epoch ms).
+    """The parts of one kind of operation. All except `steps` are transactions that get the time (epoch ms).
 
     `begin` gets the ids of the account and of the new operation. The names of `steps` are shown to the user. `done`
-    follows the last step, and finishes the operation or starts its self-check. `unconfirmed` ends a self-check if the
-    worker does not push in time; None means that this kind has no self-check.
+    follows the last step. It finishes the operation or starts its self-check. `unconfirmed` ends a self-check if the
+    worker does not push in time; None means that operations of this kind have no self-check.
     """
 
     begin: Callable[[str, str, int], Tx[Account]]
@@ -80,7 +80,7 @@ async def resume(context: Context, work: Work, operation: Operation, timers: Tim
             await _attempt(context, work, operation)
     except StoreUnavailable:
         raise  # not a failure of the operation
-    except DailyLimit as error:  # writes are refused until midnight UTC, which the user should know now
+    except DailyLimit as error:  # writes are refused until midnight UTC, and the user should not wait until then
         failure = ErrorNote("cloudflare_error", error.message, {**(error.details or {}), **_TRANSIENT})
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if operation.attempts + 1 < ATTEMPTS:

@@ -1,11 +1,12 @@
-"""Updating the worker: the tables first, then the script, while the account keeps serving.
+"""Updating the worker: first its tables, then its script. The account keeps counting and redirecting during the update.
 
     tables ──► script ──► cron ──► selfcheck (the new worker runs) ──► done, with its first push
 
-Until the upload, the old worker runs. The new tables only add to what it uses, so visitors notice nothing. Its database
-and all data stay. The new worker gets its own key, and the old key is accepted for one more day. Cloudflare's
-documentation and its users disagree on whether an upload keeps a secret that it does not include, and the service would
-reject pushes from a worker without a key. A failed update leaves the account as it was.
+The old worker runs until the upload. Schema changes only add to the tables that it uses, so visitors notice nothing.
+The database and all its data are kept. The new worker gets a new key, and the old key is accepted for one more day. The
+upload must include a key, because the service rejects pushes from a worker without a key. Cloudflare's documentation
+and its users disagree on whether a script keeps a secret that the upload does not include. If an update fails, the
+account keeps its previous state.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ async def _migrate(job: Job) -> None:
     context, account = job.context, job.account
     context.check_push_url()
     access = context.access(account)
-    # If a resource is missing, its owner deleted it, and an update does not restore it.
+    # If a resource is missing, the customer deleted it, and an update must not restore it.
     if await check_script(context, access, account) is None:
         raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was deleted outside the service.")
     if account.database_id is None or await d1.get(access, account.database_id) is None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WantedLink:
-    """A link to create. Without `code`, it gets a random code."""
+    """A link to create. If `code` is None, the link gets a random code."""
 
     url: str
     code: str | None
@@ -34,9 +34,9 @@ def add_wanted(
     now: int,
     draw: Callable[[], str] = new_code,
 ) -> Tx[list[Link | ServiceError]]:
-    """Add all links that can be added. Return, in order, each link or the error that rejects it.
+    """Add all links that can be added. For each wanted link, in order, return the new link or the error.
 
-    A ServiceError in `wanted` is returned as it is. `draw` returns random codes.
+    A ServiceError in `wanted` is returned unchanged. `draw` returns a random code.
 
     Raises Conflict link_host_required, Forbidden limit_reached, NotFound. In these cases, nothing is added.
     """
@@ -50,7 +50,8 @@ def add_wanted(
         code = one.code or _new_unused(codes, draw)
         codes.add(code)
         batch.append(new_link(account, one.url, code, one.rules, now))
-    # One in several thousand batches draws a code that is taken. After this lock, no other request can take a code.
+    # One in several thousand batches draws a code that is taken. While this lock is held, no other request can use a
+    # code.
     yield from lock_user(account.user_id)
     drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
     while taken := set((yield from used_codes(account.id, drawn))):

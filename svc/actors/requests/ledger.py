@@ -1,4 +1,4 @@
-"""The count audit of a day: reads the worker's ledger and Cloudflare's request count for comparison with the store."""
+"""The count audit of a day: read the worker's ledger and Cloudflare's request count, to compare them with the store."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 # not_kept: the worker has deleted the day. not_counted: the worker's database did not exist on that day.
 Missing = Literal["not_kept", "not_counted"]
 
-# The read stops waiting for Cloudflare's count this many seconds before its deadline, to return the other numbers.
+# The read stops waiting for Cloudflare's count this many seconds before its deadline, so that it can still return the
+# other numbers.
 _SPARE_S = 0.5
 
 
 @dataclass(frozen=True)
 class WorkerSide:
-    """A day in the worker's database, or why the day is unavailable, and Cloudflare's count of the worker's requests.
+    """A day's numbers from the worker's database and from Cloudflare.
 
-    `requests` is None if Cloudflare does not report it.
+    `day`: the worker's numbers; None if they are unavailable. `unavailable`: the reason. `requests`: Cloudflare's count
+    of the worker's requests; None if Cloudflare did not report it.
     """
 
     day: WorkerDay | None
@@ -45,10 +47,10 @@ class WorkerSide:
 async def read(
     context: Context, live: LiveReads, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]
 ) -> WorkerSide:
-    """Read what the worker and Cloudflare counted on a day (day number). `stored`: the service's own numbers."""
+    """Return what the worker and Cloudflare counted on a day (day number). `stored`: the service's own numbers."""
     if day_of(context.clock()) - day > KEPT_DAYS:
         return WorkerSide(None, "not_kept")
-    # The key includes the stored numbers, so that a cached answer is never compared with newer ones.
+    # The key includes the stored numbers, so that a cached result is never compared with newer stored numbers.
     key = ("ledger", day, hash(frozenset(stored.items())))
     found = await live.ask(user_id, account, key, partial(_read_side, day, stored))
     return WorkerSide(None, found.reason) if isinstance(found, Unavailable) else found
@@ -56,7 +58,7 @@ async def read(
 
 async def _read_side(day: int, stored: Mapping[str, Stored], access: Access, database_id: str) -> WorkerSide:
     rows = await query(statements(day, stored), access, database_id)
-    # In a thread, because a day may have thousands of targets and would block other requests.
+    # In a thread, because processing a day with thousands of sites and links would block other requests.
     worker = await trio.to_thread.run_sync(partial(read_day, rows, day))
     if worker is None:
         return WorkerSide(None, "not_counted")
@@ -64,7 +66,7 @@ async def _read_side(day: int, stored: Mapping[str, Stored], access: Access, dat
 
 
 async def _read_requests(access: Access, day: int) -> Figure | None:
-    """Return Cloudflare's request count, which is only shown beside the other numbers; nothing depends on it."""
+    """Return Cloudflare's request count, or None if it is unavailable. The other numbers do not depend on it."""
     with trio.move_on_at(trio.current_effective_deadline() - _SPARE_S):
         try:
             return await analytics.script_requests(access, SCRIPT_NAME, day)

@@ -18,10 +18,10 @@ R = TypeVar("R")
 
 
 async def put(context: Context, account_id: str, wish: LinkHostRequest, commit: Commit[LinkHost, R]) -> R:
-    """Set or replace the link host. Links keep their codes; a duty creates the route afterwards.
+    """Set or replace the link host. Links keep their codes. A duty creates the route afterwards.
 
     Raises Conflict account_not_ready, link_host_is_website, link_host_without_certificate; ServiceError zone_not_found,
-    zone_not_active, dns_not_proxied; Invalid if the account's links do not allow this host; EdgeError.
+    zone_not_active, dns_not_proxied; EdgeError. Raises Invalid if the account's links do not allow this host.
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     account_state.check_state(account, ("ready",), "a link host needs it to be ready")
@@ -35,7 +35,10 @@ async def put(context: Context, account_id: str, wish: LinkHostRequest, commit: 
 
 
 def _check_certificate(zone: Zone, wish: LinkHostRequest) -> None:
-    """Raise Conflict link_host_without_certificate if there is none, because browsers would reject every link."""
+    """Raise Conflict link_host_without_certificate if no certificate covers the host.
+
+    Browsers would then reject every link.
+    """
     if not zone.has_certificate(wish.host) and not wish.has_certificate:
         raise Conflict(
             "link_host_without_certificate",
@@ -46,9 +49,9 @@ def _check_certificate(zone: Zone, wish: LinkHostRequest) -> None:
 
 
 def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostRequest) -> None:
-    """Raise Conflict link_host_is_website if the host has a website, because its route would make it unreachable.
+    """Raise Conflict link_host_is_website if the host has a website, which the route would make unreachable.
 
-    The service changes no DNS record, so the website is reachable again once the route is removed.
+    The service does not change any DNS records, so the website is reachable again once the route is removed.
     """
     if records.dummy or wish.replace_website:
         return

@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _CODE_CHARS = 6
-# Codes contain no easily confused characters, because people read them aloud and type them from paper. They contain no
-# vowels, so that they form neither words (including rude ones) nor any of model.RESERVED_CODES.
+# Codes do not contain easily confused characters, because people read them aloud and type them from paper. They do not
+# contain vowels either, so that they never form a word (such as a rude one) or one of model.RESERVED_CODES.
 CODE_ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZbcdfghjkmnpqrstvwxyz"
-# With 48^6 codes and 10,000 links, the chance that two random codes in a row are taken is one in a trillion.
+# There are 48^6 codes. In an account with 10,000 links, the chance that two random codes in a row are taken is one in a
+# trillion.
 _TRIES = 4
 
 
 async def add(
     context: Context, account: Account, url: str, code: str | None, rules: Sequence[Rule], commit: Commit[Link, R]
 ) -> R:
-    """Add a link. Without `code`, it gets a random code.
+    """Add a link. If `code` is None, the link gets a random code.
 
     Raises Conflict link_host_required, link_exists; Invalid if a target is on the link host; Forbidden limit_reached.
     """
@@ -47,7 +48,7 @@ async def _add(context: Context, link: Link, commit: Commit[Link, R]) -> R:
 
 
 def new_link(account: Account, url: str, code: str, rules: Sequence[Rule], now: int) -> Link:
-    """Return a new link, not stored yet."""
+    """Return a new link, which is not stored yet."""
     return Link(
         id=new_id("lnk"),
         account_id=account.id,

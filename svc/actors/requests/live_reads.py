@@ -1,7 +1,7 @@
-"""Reads of an account's own database for a waiting request. One call reads the newest data; the result is cached.
+"""Reads from a worker's database for a request that is waiting. One call reads the newest data; the result is cached.
 
-Identical reads at the same time share one call. The call runs in a separate task, so a client that disconnects does not
-cancel the call for others. Each caller waits for at most `report_read_s`.
+Identical reads at the same time share one call. The call runs in a separate task, so it continues for the other clients
+if one client disconnects. Each caller waits for at most `report_read_s`.
 """
 
 from __future__ import annotations
@@ -40,16 +40,18 @@ Found = Sequence[Sequence[Row]]
 # (account id, database id, key of the read)
 _Key = tuple[str, str, Hashable]
 
-# A page that waits for a site's first view polls often and expects a quick result; simultaneous polls share a read.
+# A page that is waiting for a site's first view polls often and expects a new result soon. Simultaneous polls share one
+# read.
 _FIRST_VIEW_KEPT_S = 10
 
-# Measured by the length of the text, which is a third to a quarter of the size in memory. A report takes a few kB.
+# Maximum size of the cache. Sizes are measured as text lengths, which are a third to a quarter of the size in memory. A
+# report needs a few kB.
 _KEPT_BYTES = 16_000_000
 
 
 @dataclass(frozen=True)
 class Unavailable:
-    """The account's database cannot be read now. `reason`: the report's `unavailable`."""
+    """The account's database cannot be read now. Reports show `reason` in their field `unavailable`."""
 
     reason: Reason
 
@@ -70,7 +72,10 @@ class _Reading(Generic[T]):
 
 
 class LiveReads:
-    """Reads of all accounts' databases. Each result is cached for `report_cache_s`. `nursery`: where reads run."""
+    """Reads from all accounts' databases. `nursery`: the nursery in which the reads run.
+
+    By default, each result is cached for `report_cache_s`.
+    """
 
     def __init__(self, context: Context, nursery: trio.Nursery) -> None:
         self._context = context
@@ -81,11 +86,14 @@ class LiveReads:
         self._kept_bytes = 0
 
     async def read(self, user_id: int, account: Account, days: TargetDays) -> Live | Unavailable:
-        """Return the counts of a target on these days, as of now."""
+        """Return the current counts of a site or link for these days."""
         return await self._read_target(user_id, account, days, days)
 
     async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
-        """Read like `read`, for a site that waits for its first view. Includes yesterday, in case midnight passes."""
+        """Return the current counts of a site that is waiting for its first view.
+
+        They include yesterday, in case the wait extends past midnight.
+        """
         today = day_of(self._context.clock())
         days = TargetDays(site_id, today - 1, today)
         return await self._read_target(user_id, account, days, ("first view", days), _FIRST_VIEW_KEPT_S)
@@ -96,7 +104,7 @@ class LiveReads:
         now, caps = self._context.clock(), self._context.bundle.caps
 
         def count(found: Found) -> Live:
-            # Reports show only the largest keys, so the cache entry of a large site stays small.
+            # Keep only the largest keys, which are all that reports show. A large site's cache entry is then small.
             return add_up(Rows(*found), days, caps, now).with_tops()
 
         return await self.ask(user_id, account, key, partial(_query_and_build, read_statements(days), count), kept_s)
@@ -109,16 +117,17 @@ class LiveReads:
         read: Callable[[Access, str], Awaitable[T]],
         kept_s: float | None = None,
     ) -> T | Unavailable:
-        """Return the result of a cached read, a running read, or a new read, which counts against the limit.
+        """Return the result of a cached read, a running read, or a new read. Only a new read counts against the limit.
 
         Failures are not cached; the user's limit bounds the retries. `key` identifies the read within the account.
-        `kept_s`: the cache duration; None means the same as for reports. `read` gets the account and its database id.
-        It must only read, and raises ValueError, KeyError or TypeError for data that the worker did not write.
+        `kept_s`: the cache duration; None means the same as for reports. `read` gets access to the account, and the
+        database id. It must not change anything. It raises ValueError, KeyError or TypeError if it finds data that the
+        worker did not write.
         """
         now = self._context.clock()
         kept_ms = (self._context.config.timing.report_cache_s if kept_s is None else kept_s) * 1000
-        # The account's state does not matter here: the database is readable even if the token lacks another permission,
-        # or the worker is being replaced or was changed outside the service.
+        # Other states do not matter here: the database is readable even if the token lacks another permission, or if
+        # the worker is being replaced or was changed outside the service.
         installed = account.installed_at is not None and account.sealed_token is not None
         if account.database_id is None or not installed or account.state == "revoked":
             return Unavailable("not_installed")
@@ -172,7 +181,7 @@ class LiveReads:
             return Unavailable("not_installed" if error.code == "revoked" else "cloudflare")
         except (EdgeError, trio.TooSlowError, StoreUnavailable):  # StoreUnavailable: recording the refusal failed
             return Unavailable("cloudflare")
-        except (ValueError, KeyError, TypeError, RecursionError):  # a foreign program wrote into the database
+        except (ValueError, KeyError, TypeError, RecursionError):  # another program wrote into the database
             return Unavailable("cloudflare")
         size_bytes = await trio.to_thread.run_sync(lambda: len(repr(value)))
         self._keep(cache_key, _Kept(value, now, size_bytes))
@@ -188,7 +197,7 @@ class LiveReads:
 
 
 async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: Access, database_id: str) -> Found:
-    """Run the statements on a database in one call, and return the rows of each.
+    """Run the statements on a database in one call, and return each statement's rows.
 
     Raises EdgeRefused, EdgeUnavailable; ValueError if the response does not match the statements.
     """
@@ -205,5 +214,5 @@ async def _query_and_build(
     database_id: str,
 ) -> T:
     found = await query(statements, access, database_id)
-    # In a thread, because there can be many unfolded events, which would block other requests.
+    # In a thread, because processing many events that are not yet in the totals would block other requests.
     return await trio.to_thread.run_sync(build, found)

@@ -54,9 +54,9 @@ async def add(
 
 
 async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
-    """Give a site a new path, whose route a duty creates afterwards. The old path is still counted for a while.
+    """Give a site a new path. A duty creates its route afterwards. The old path counts views for `retiring_days` more.
 
-    Raises NotFound, Conflict site_not_active, and Forbidden limit_reached if the site has too many old paths.
+    Raises NotFound, Conflict site_not_active. Raises Forbidden limit_reached if the site has too many old paths.
     """
     until = context.clock() + round(context.config.timing.retiring_days * DAY_MS)
     path, script_name = new_site_path(), new_script_name(other_than=site.script_name)
@@ -80,7 +80,10 @@ def new_site(
     snippet: str,
     respect_gpc: bool = False,
 ) -> Site:
-    """Return a new site with its own path and script name, not stored yet. `snippet`: from the worker's bundle."""
+    """Return a new site with its own path and script name. It is not stored yet.
+
+    `snippet`: the snippet from the worker's bundle.
+    """
     return Site(
         id=new_id("site"),
         account_id=account.id,
@@ -102,7 +105,7 @@ def new_site(
 
 
 def new_script_name(other_than: str = "") -> str:
-    """Return a random name of 2 to 5 characters, without `.js`."""
+    """Return a random name of 2 to 5 characters, without `.js`. It is different from `other_than`."""
     while (name := random_base32(2 + secrets.randbelow(4))) == other_than:
         pass
     return name

@@ -15,21 +15,24 @@ if TYPE_CHECKING:
     from svc.edge.zones import HostRecords, Zone
     from svc.model import Account
 
-# The limit of the specification. A longer list is truncated, and marked as truncated.
+# The limit in the specification. A longer list is truncated and marked as such.
 _ZONES_LISTED = 1_000
 
 _NOT_FOUND = 404
 
 
 async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bool]:
-    """Return all zones by name, and whether the list was truncated. Raises Conflict account_not_ready, EdgeError."""
+    """Return the zones sorted by name, and True if the list was truncated.
+
+    Raises Conflict account_not_ready, EdgeError.
+    """
     check_connected(account)
     async with account_state.refusals_recorded(context, account):
         return await zones.list_zones(context.access(account).awaited(), limit=_ZONES_LISTED)
 
 
 class ZoneNotActive(EdgeRefused):
-    """Cloudflare refused a call because the zone is inactive. Code zone_not_active."""
+    """Cloudflare refused a call because the zone is inactive. The code is zone_not_active."""
 
     def __init__(self, zone: Zone) -> None:
         note = not_active(zone)
@@ -52,10 +55,10 @@ async def zone_and_records(context: Context, account: Account, host: str) -> tup
 
 
 async def current_zone(access: Access, host: str, zone_id: str, refusal: EdgeError) -> Zone | None:
-    """Return the current zone of `host` after `zone_id` refused a call; None if the host is in no zone.
+    """Return the current zone of `host` after a call for the zone `zone_id` failed; None if no zone contains the host.
 
-    Cloudflare does not document how it refuses calls on zones that left the account or are inactive. Raises
-    ZoneNotActive if the zone is in the account and inactive. Raises `refusal` if neither reason explains it.
+    Cloudflare does not document how it refuses calls for zones that have left the account or are inactive. Raises
+    ZoneNotActive if the zone is in the account but inactive. Raises `refusal` if neither explains the failure.
     """
     if isinstance(refusal, EdgeUnavailable) and refusal.remote_status != _NOT_FOUND:
         raise refusal
@@ -68,16 +71,16 @@ async def current_zone(access: Access, host: str, zone_id: str, refusal: EdgeErr
 
 
 def zone_not_found(host: str) -> ServiceError:
-    """Return the error for a host that is in no zone of the account."""
+    """Return the error for a host that does not belong to any of the account's zones."""
     return ServiceError("zone_not_found", f"{host} is in no zone of the account.", {"host": host})
 
 
 def obstacles(
     host: str, zone: Zone | None, records: HostRecords | None, *, for_links: bool = False
 ) -> tuple[ErrorNote, ...]:
-    """Return what prevents requests to `host` from reaching the worker, as notes with SiteWarning codes.
+    """Return the problems that prevent requests to `host` from reaching the worker, as notes with SiteWarning codes.
 
-    `zone`, `records`: None if unknown. `for_links`: the host is a link host, which needs no server.
+    `zone`, `records`: None if unknown. `for_links`: the host is a link host, which does not need a server.
     """
     notes = [] if zone is None or zone.is_active else [not_active(zone)]
     if records is not None and not records.proxied:

@@ -1,8 +1,8 @@
 """The daily advice: how close an account is to the limits of its plan, based on the usage that Cloudflare reports.
 
-Each account has a fixed time of day, from 01:00 UTC on, when the figures of the previous day are complete. A failed
-read is retried after an hour. The due time is stored, so a restart loses nothing; overdue advice is spread over the
-first hour after the start.
+Each account's advice is computed at a fixed time of day, at 01:00 UTC or later, when the previous day's figures are
+complete. A failed read is retried after an hour. The due time is stored, so it survives a restart. Overdue advice is
+spread over the first hour after the start.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Cloudflare's figures lag by minutes (field reports). The hours of the day over which accounts are spread.
+# The hours of the day over which accounts are spread. According to users' reports, Cloudflare's figures lag by minutes.
 _FIRST_HOUR = 1
 _HOURS = 22
 _RETRY_MS = HOUR_MS
 
 
 def time_of_day_after(edge_account_id: str, now: int) -> int:
-    """Return the account's time on the day after `now` (epoch ms)."""
+    """Return the time at which the account's advice is due on the day after `now` (both epoch ms)."""
     return (day_of(now) + 1) * DAY_MS + round((_FIRST_HOUR + spread(edge_account_id) * _HOURS) * HOUR_MS)
 
 
@@ -50,8 +50,8 @@ async def advise_when_due(context: Context, account: Account, timers: Timers) ->
     now = context.clock()
     due_at = account.advice_due_at
     if due_at is None:
-        due_at = time_of_day_after(account.edge_account_id, account.created_at)  # no complete day before that
-    # A due time this far ahead means that the clock was wrong; waiting for it could take forever.
+        due_at = time_of_day_after(account.edge_account_id, account.created_at)  # when the first day is complete
+    # If the due time is this far ahead, the clock was wrong when it was stored. Waiting for it could take forever.
     if now >= due_at or due_at - now > 2 * DAY_MS:
         advice = await _UsageReader(context, account, now).advice()
         due_at = now + _RETRY_MS if advice.unavailable else time_of_day_after(account.edge_account_id, now)
@@ -89,7 +89,7 @@ class _UsageReader:
                     await part(access)
                 except EdgeRefused as error:
                     self._log_failure(error)  # other parts may succeed
-        except ServiceError as error:  # affects the other parts as well: Cloudflare is down, or the token is unreadable
+        except ServiceError as error:  # affects all parts: Cloudflare is down, or the token is unreadable
             self._log_failure(error)
 
     def _log_failure(self, error: ServiceError) -> None:

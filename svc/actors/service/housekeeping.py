@@ -1,4 +1,4 @@
-"""Housekeeping of the store: which rows are deleted, after how long, and how often.
+"""Housekeeping in the store: which rows are deleted, after what time, and how often.
 
 Each chore is a separate fault domain: a failure is logged, and the chore runs again at its next time.
 """
@@ -30,15 +30,16 @@ log = logging.getLogger(__name__)
 _MINUTE_S = 60.0
 _HOUR_S = 3_600.0
 _DAY_S = 86_400.0
-# Retry interval of a chore while the store is unavailable, however long its period is.
+# A chore's retry interval while the store is unavailable, unless the chore's own interval is shorter.
 _STORE_WAIT_S = 30.0
 
 
 @dataclass(frozen=True)
 class Chore:
-    """Deletes rows `kept_days` after their time, when the service starts and then every `every_s` seconds.
+    """A task that deletes expired rows when the service starts, and then every `every_s` seconds.
 
-    `delete` gets the time (epoch ms) before which rows expire, deletes one batch and returns its size.
+    A row expires when its time is more than `kept_days` ago. `delete` gets this limit as a time (epoch ms), deletes one
+    batch and returns the batch's size.
     """
 
     delete: Callable[[int], Tx[int]]
@@ -47,12 +48,12 @@ class Chore:
 
     @property
     def name(self) -> str:
-        """Name of the chore in the log and the metrics, such as `delete_hours`."""
+        """The chore's name in the log and the metrics, such as `delete_hours`."""
         return self.delete.__name__
 
 
 def chores(timing: TimingConfig) -> tuple[Chore, ...]:
-    """Return all chores."""
+    """Return all chores, with the retention times that the configuration sets."""
     return (
         Chore(retention.delete_answers, every_s=10 * _MINUTE_S),
         Chore(retention.delete_sessions, every_s=_HOUR_S),
@@ -70,7 +71,7 @@ def chores(timing: TimingConfig) -> tuple[Chore, ...]:
 
 
 async def run_periodically(context: Context, chore: Chore) -> None:
-    """Run a chore periodically until cancelled. Retries sooner while the store is unavailable."""
+    """Run a chore periodically until cancelled. While the store is unavailable, retry sooner."""
     while True:
         wait_s = chore.every_s
         with contained(log, "chore failed", chore=chore.name):

@@ -1,7 +1,7 @@
 """E-mail notifications: one for each problem that needs attention, and one when all problems are resolved.
 
 A duty compares the account's current problems with the stored ones (`accounts.told`), so code that changes an account
-need not deal with e-mails. A problem is reported once it has lasted for a while, and forgotten once it has been gone
+need not deal with e-mails. A problem is reported once it has lasted for a while. It is forgotten once it has been gone
 for the same time, so that a flapping problem is reported only once. The stored problems and the e-mails are written in
 one transaction; the outbox sends the e-mails.
 """
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model import Account, Advice, JsonObject, Metric
 
-# States that need attention. Other states resolve automatically, or a user is already at work.
+# States that need attention. Other states resolve automatically, or a user is already working on them.
 _STATES = ("revoked", "permission_error", "resource_drift", "no_connection")
 # After an outage of the service, all workers push within two hours.
 _NEXT_PUSHES_MS = 7_200_000
-# A problem is reported after it has lasted this long, and forgotten after it has been gone for the same time.
+# A problem is reported once it has lasted this long, and forgotten once it has been gone for this long.
 _LASTING_MS = 900_000
 
 
@@ -43,7 +43,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Step:
-    """The outcome of a comparison: problems to store, names of problems to report, next comparison (epoch ms)."""
+    """The outcome of a comparison.
+
+    `seen`: the problems to store. `news`: the names of the problems to report. `due_at`: when the next comparison is
+    due (epoch ms).
+    """
 
     seen: dict[str, Seen]
     news: tuple[str, ...]
@@ -51,12 +55,15 @@ class Step:
 
     @property
     def well(self) -> bool:
-        """True if there is no problem, and there has been none for a while."""
+        """True if there are no problems now, and there have been none for a while."""
         return not self.seen
 
 
 def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: int, after_ms: int) -> Step:
-    """Decide what to report. `after_ms`: how long a problem must last, or be gone, to count. Performs no I/O."""
+    """Decide what to report. No I/O.
+
+    `after_ms`: how long a problem must last before it is reported, or be gone before it is forgotten.
+    """
     seen, news, due = {}, [], []
     for name in problems:
         one = replace(before.get(name, Seen(now)), gone_at=None)
@@ -69,7 +76,7 @@ def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: i
         seen[name] = one
     for name, one in before.items():
         if name in problems or not one.told:
-            continue  # a problem that ended before it was reported is dropped
+            continue  # forget a problem that ended before it was reported
         gone = one if one.gone_at is not None else replace(one, gone_at=now)
         forget_at = (gone.gone_at or now) + after_ms
         if now < forget_at:
@@ -79,9 +86,9 @@ def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: i
 
 
 def problems_of(account: Account) -> dict[str, JsonObject]:
-    """Return the problems that need attention by name, with the facts for the e-mail (`mail/messages.py`)."""
+    """Return the problems that need attention, by name, with the facts for the e-mail (`mail/messages.py`)."""
     found: dict[str, JsonObject] = {}
-    # Most refused tokens are accepted again within an hour; after that the account is `revoked`.
+    # Most refused tokens are accepted again within an hour. If a token is refused for longer, the state is `revoked`.
     transient = account.error is not None and account.error.code == "token_refused"
     if account.state in _STATES and not transient:
         error = account.error
@@ -108,7 +115,7 @@ def _limit_facts(metric: Metric, advice: Advice) -> JsonObject:
 
 
 async def notify_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Notify the account's user of new problems, and of their resolution."""
+    """Notify the account's user of new problems, and when all problems are resolved."""
     del timers
     before = _seen(account.told)
     problems = problems_of(account)
@@ -129,7 +136,7 @@ async def notify_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 def _seen(told: JsonObject) -> dict[str, Seen]:
-    """Parse stored problems. Another version of the service may have written them."""
+    """Return the stored problems by name. Accepts the formats of other versions of the service."""
     stored = told.get("seen")
     found = {}
     for name, one in stored.items() if isinstance(stored, dict) else ():

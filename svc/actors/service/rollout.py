@@ -3,9 +3,9 @@
     canary accounts ──► push for [worker] canary_wait_s ──► all other accounts, spread over [worker] spread_s
 
 The rollout halts when too many updates fail. An update fails if Cloudflare refuses it, or if the new worker does not
-push in time or stops pushing. The service then logs one ERROR, and `svc rollout resume` or a newer bundle continues the
-rollout. All state is in the store, so after a restart the rollout continues where it was, and the next poll picks up
-commands. The updates themselves are operations of the accounts' actors.
+push in time or stops pushing. After halting, the service logs one ERROR. The command `svc rollout resume` continues the
+rollout, and a newer bundle starts a new one. All state is in the store, so a rollout continues after a restart, and the
+next poll picks up an operator's commands. The updates themselves are operations of the accounts' actors.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The number of canaries unless the configuration names them.
+# The number of canary accounts if the configuration does not name them.
 _CANARIES = 3
-# The rollout halts at this number of failures among the newest `rollouts.RECENT` outcomes.
+# The rollout halts after this many failures among the newest `rollouts.RECENT` outcomes.
 _MOST_FAILED = 4
-# The limit on unconfirmed updates, as a multiple of the running updates. It bounds the damage that a broken worker
-# causes.
+# The limit on updates whose worker has not pushed yet, as a multiple of `updates_at_once`. It bounds the damage that a
+# broken worker can cause.
 _UNCONFIRMED = 4
-# An account whose update failed is retried after this time, but only when no other account is waiting.
+# A failed update is retried after this time, but only if no other account is waiting for its update.
 _RETRY_MS = 6 * HOUR_MS
 # The number of periods between two polls when there is nothing to update.
 _IDLE_PERIODS = 20
-# If the last poll is older than this time and this number of periods, the service was down and received no pushes.
+# If the last poll is older than this time and also older than this number of periods, the service was down and received
+# no pushes.
 _AWAY_MS = 600_000
 _AWAY_PERIODS = 2 * _IDLE_PERIODS
 _STORE_WAIT_S = 30.0
@@ -52,7 +53,7 @@ async def run_rollout(context: Context) -> None:
     """Bring the service's worker to all accounts. Runs until cancelled; errors are logged."""
     if not context.config.worker.auto_update:
         return
-    every_s = wait_s = context.config.timing.rollout_every_s  # startup does not wait for the first poll
+    every_s = wait_s = context.config.timing.rollout_every_s
     seen: Rollout | None = None
     idle = 0
     while True:
@@ -60,7 +61,7 @@ async def run_rollout(context: Context) -> None:
         wait_s = every_s
         with contained(log, "rollout failed"):
             try:
-                # A command that changes the rollout ends the idle time.
+                # Polls may be skipped only until a command changes the rollout.
                 found = await context.store.read(rollouts.newest())
                 if idle > 0 and found == seen:
                     idle -= 1
@@ -74,7 +75,7 @@ async def run_rollout(context: Context) -> None:
 async def advance(context: Context) -> int:
     """Record the outcomes of updates and begin the updates that are due.
 
-    Returns the number of periods that may pass before the next call, unless the stored rollout changes.
+    Returns the number of periods to wait before the next call. The wait ends early if the stored rollout changes.
     """
     now = context.clock()
     if context.config.push_url_problem(context.push_url) is not None:
@@ -86,7 +87,7 @@ async def advance(context: Context) -> int:
     if rollout.state == "halted":
         return _IDLE_PERIODS
     if rollout.state == "running" and is_failing(progress.recent, progress.counts["under_way"]):
-        # A command may have halted the rollout first.
+        # Log this only if no command has halted the rollout in the meantime.
         if await context.store.run(rollouts.stop(rollout, "failures", now)):
             fields = {"bundle": rollout.bundle, "updated": rollout.updated, "failed": rollout.failed}
             log.error("rollout halted; run `svc rollout status`", extra=fields)
@@ -108,13 +109,16 @@ async def advance(context: Context) -> int:
 
 
 def is_failing(recent: Sequence[UpdateOutcome], under_way: int) -> bool:
-    """Return True if too many of the newest outcomes failed: `_MOST_FAILED`, or more than half once all have ended."""
+    """Return True if too many of the newest updates failed.
+
+    This is the case after `_MOST_FAILED` failures, or if more than half have failed once all updates have ended.
+    """
     failed = recent.count("failed")
     return failed >= _MOST_FAILED or (not under_way and 2 * failed > len(recent))
 
 
 def _is_settled(context: Context, rollout: Rollout, progress: Progress, now: int) -> bool:
-    """Return True if the updated workers have run for `canary_wait_s` and the service could receive their pushes."""
+    """Return True if the updated workers have run for `canary_wait_s`, and the service could receive their pushes."""
     settled_at = progress.last_ended_at + int(context.config.worker.canary_wait_s * 1000)
     return not progress.begun or now >= max(settled_at, rollout.patient_until)
 
@@ -138,7 +142,11 @@ async def _begin_due(context: Context, rollout: Rollout, progress: Progress, fou
 
 
 def _canaries(context: Context, progress: Progress, found: list[Candidate]) -> list[Candidate]:
-    """Return the configured canary accounts, or else the first user's accounts, or else any accounts."""
+    """Return the canary accounts to update next.
+
+    Canaries are the configured accounts. If none are configured, they are the first user's accounts, or else any
+    accounts.
+    """
     named = context.config.worker.canary
     tried = len(progress.recent) + progress.counts["under_way"]
     own = [one for one in found if (one.edge_account_id in named if named else one.is_first_user)]

@@ -3,9 +3,10 @@
     password verified ──► user row detached (`store/user_deletions.py`) ──► all accounts disconnected ──►
         totals deleted in batches ──► other data deleted in batches ──► user row deleted, e-mail with the result sent
 
-A deletion has a row from its first commit on, and a separate task beside the accounts' tasks. It continues if the
-client disconnects. If the process is killed, the service continues the deletion at its next start. Each step checks
-what exists and can be repeated. A deletion always ends, and it reports the resources that remain at Cloudflare.
+A deletion is recorded in its first commit, and runs in a task that is separate from the accounts' tasks. It continues
+even if the client disconnects. If the process is killed, the service continues the deletion at its next start. Each
+step checks what exists, so it can be repeated. A deletion always ends, and it reports the resources that remain at
+Cloudflare.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Concurrent disconnects per user. More disconnects would only wait for the user's share of calls to Cloudflare.
+# Concurrent disconnects per user. Additional disconnects would only wait for the user's share of calls to Cloudflare.
 _CONCURRENCY = 8
 # After this time, the service stops calling Cloudflare and reports the remaining resources. If Cloudflare responds
-# quickly, a thousand accounts take less time.
+# quickly, the time is long enough for a thousand accounts.
 _LONGEST_S = 1_800.0
-# After this many failures an account is disconnected without calling Cloudflare.
+# After this many failed attempts, an account is disconnected without calling Cloudflare.
 _TRIES = 3
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 30.0
@@ -56,19 +57,19 @@ class Disconnecting(Protocol):
 
 @dataclass(eq=False)
 class _Departure:
-    """A running deletion, shared by all callers that wait for its end."""
+    """A running deletion, shared by all callers that are waiting for it."""
 
     ended: trio.Event = field(default_factory=trio.Event)
     result: DeletionResult | ServiceError | None = None
 
     def end(self, result: DeletionResult | ServiceError) -> None:
-        """Set the result and wake the callers; later calls have no effect."""
+        """Set the result and wake the callers. Later calls have no effect."""
         if self.result is None:
             self.result = result
             self.ended.set()
 
     async def farewell(self) -> DeletionResult:
-        """Wait for the end. Raises the error that ended the deletion."""
+        """Wait for the deletion's end and return its result. Raises the error that ended the deletion."""
         await self.ended.wait()
         if isinstance(self.result, ServiceError):
             raise self.result.with_traceback(None)  # the traceback would grow with each caller
@@ -78,7 +79,7 @@ class _Departure:
 
 
 class UserDeletions:
-    """Deletes users. The tasks run in the supervisor's nursery; each is a separate fault domain."""
+    """All running deletions of users. Their tasks run in the supervisor's nursery; each is a separate fault domain."""
 
     def __init__(self, context: Context, nursery: trio.Nursery, actor_of: Callable[[str], Disconnecting]) -> None:
         self._context = context
@@ -93,12 +94,12 @@ class UserDeletions:
             self._start(user_id, partial(self._carry_out, user_id))
 
     async def leave(self, user_id: int, verified: str, access_digest: str, language: Language | None) -> DeletionResult:
-        """Delete the user of the session with this access token. Further callers wait for the same deletion.
+        """Delete the user who has the session with this access token. Later callers wait for the same deletion.
 
-        `verified`: the stored hash that the password was checked against. `language`: the language of the request (see
+        `verified`: the stored hash that the password was checked against. `language`: the request's language (see
         `user_deletions.begin`). Cancelling the caller does not stop the deletion. Raises Unauthorized if the user does
-        not exist, and Forbidden invalid_password if the password was changed since the check. After StoreUnavailable,
-        nothing was begun. After Stopping, a deletion that has begun continues at the next start.
+        not exist, and Forbidden invalid_password if the password has changed since the check. After StoreUnavailable,
+        the deletion has not begun. After Stopping, a deletion that has begun continues at the next start.
         """
         departure = self._going_on.get(user_id)
         if departure is None:
@@ -108,7 +109,7 @@ class UserDeletions:
         return await departure.farewell()
 
     def close(self) -> None:
-        """Begin no new deletions. Running ones stop after their current step, until the next start."""
+        """Refuse new deletions. Running deletions stop after their current step and continue at the next start."""
         self._closed = True
 
     def _start(self, user_id: int, work: Callable[[], Awaitable[DeletionResult]]) -> _Departure:
@@ -119,7 +120,7 @@ class UserDeletions:
     async def _run_to_end(
         self, user_id: int, departure: _Departure, work: Callable[[], Awaitable[DeletionResult]]
     ) -> None:
-        """Run a deletion to its end. After a crash, its callers get `internal` and the deletion starts again."""
+        """Run a deletion to its end. After a crash, its callers get the error `internal`, and the deletion restarts."""
         crashes = 0
         try:
             while True:
@@ -179,7 +180,7 @@ class UserDeletions:
             raise Stopping
 
     async def _disconnect(self, account: Account, by: float) -> None:
-        """Have the account's actor disconnect the account. Raises Stopping, or the error of the last attempt."""
+        """Have the account's actor disconnect the account. Retry failed attempts. Raises Stopping."""
         tries = waits = 0
         while True:
             actor = self._actor_of(account.edge_account_id)

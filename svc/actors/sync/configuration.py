@@ -1,8 +1,9 @@
 """The config sync: keep the worker's configuration (sites, links, link host, retention) equal to the store.
 
 Every change increments the account's version. A sync writes the rows that are newer than the worker's database, oldest
-first, and sets the version there last. A sync that is interrupted or repeated therefore produces the same rows. The
-sync first reads the version of the worker's database, so that it notices if the store has lost commits (`recovery`).
+first, and updates the version in the database last. A sync that is interrupted or repeated therefore produces the same
+rows. Each sync first reads the version in the worker's database, to detect whether the store has lost commits
+(`recovery`).
 
 A single change is synced immediately. In a long series of changes, all changes within several seconds share a sync.
 """
@@ -40,19 +41,17 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 600.0
 _AFTER_MIDNIGHT_S = 60.0
-# Rate limit: a sync makes two calls. After a burst of this many syncs, there is one sync per interval.
+# The rate limit, because a sync makes at least two calls. After a burst of this many syncs, there is one per interval.
 _BURST = 8
 _EVERY_S = 10.0
 
 
 async def sync_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Write what the worker's database lacks. Failures are retried with exponential backoff."""
+    """Write the changes that the worker's database does not have yet. Retry failures with exponential backoff."""
     if account.state not in SERVING or account.database_id is None:
         return math.inf
     if account.synced_version >= account.config_version and account.restored_as_of is None:
-        await _clear_limit_warning(
-            context, account
-        )  # needed here in case the process crashed right after the last sync
+        await _clear_limit_warning(context, account)  # in case the process crashed directly after the last sync
         return math.inf
     if trio.current_time() < timers.sync_at:
         return timers.sync_at
@@ -88,7 +87,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
 
 
 async def _clear_limit_warning(context: Context, account: Account) -> None:
-    """Clear the warning about the daily limit after a complete sync."""
+    """Clear the warning about the daily limit. Call this after a complete sync."""
     if "daily_limit" in account.warnings:
         await context.store.run(accounts.remove_warning(account.id, "daily_limit"))
 
@@ -113,7 +112,10 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
 
 
 async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow], version: int) -> dict[str, ErrorNote]:
-    """Write the rows, and the version with the last ones. Return the targets whose rows the firewall refused."""
+    """Write the rows in batches, and the version with the last batch.
+
+    Returns the sites and links whose rows the firewall refused, with the errors.
+    """
     *batches, last = config_rows.calls_of(rows) or [[]]
     raise_statement = config_rows.raise_version(version)
     refused: dict[str, ErrorNote] = {}
@@ -129,17 +131,16 @@ async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow]
             return refused
     if last:
         written += await _write(access, database_id, last, refused)
-    if refused and written == 0 and len(rows) > 1:  # the firewall refuses any row, so their content is not the cause
+    if refused and written == 0 and len(rows) > 1:  # the firewall refused every row, so their content is not the cause
         raise EdgeRefused("edge_firewall", CATALOGUE["edge_firewall"].message)
     await d1.query(access, database_id, [raise_statement])
     return refused
 
 
 async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], refused: dict[str, ErrorNote]) -> int:
-    """Write the rows except those that Cloudflare's firewall refuses, which are added to `refused`.
+    """Write the rows. Rows that Cloudflare's firewall refuses are found by bisection and added to `refused`.
 
-    Finds the refused rows by bisection. Returns the number of written rows. Raises Blocked for a refused row that
-    belongs to neither a site nor a link.
+    Returns the number of rows that were written. Raises Blocked if a refused row belongs to neither a site nor a link.
     """
     try:
         await d1.query(access, database_id, config_rows.write_statements(rows))

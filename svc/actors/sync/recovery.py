@@ -1,7 +1,7 @@
 """Recovery of a store that is behind its workers, because it was restored from a backup or lost its last commits.
 
-Before a sync writes, it records the version that it is about to write. If a worker's database has a higher version than
-recorded, that version comes from commits that this store does not have.
+Before a sync writes a version, it records that version in the store. If a worker's database has a higher version than
+the recorded one, that version comes from commits that this store does not have.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ async def read_meta(access: Access, database_id: str) -> WorkerMeta:
 
 
 def is_behind(account: Account, meta: WorkerMeta) -> bool:
-    """Return True if the worker has a configuration version that the store never recorded, or the store was restored.
+    """Return True if the worker has a configuration version that the store did not record, or the store was restored.
 
-    A restored store may lack totals that the worker has pushed.
+    A restored store may lack totals that the worker has already pushed.
     """
     return account.restored_as_of is not None or meta.config_version > account.asked_version
 
 
 async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
-    """Prepare an account that is behind for a full sync. Return the account as it is afterwards.
+    """Prepare an account that is behind its worker for a full sync. Return the account as it is afterwards.
 
-    Removes the worker's rows that the store does not know, and reads back the totals since the newest stored push. Can
-    be interrupted and repeated, because the sync itself is recorded only afterwards. Raises EdgeRefused,
+    Removes the worker's rows that the store does not have, and reads back the totals since the newest stored push. This
+    can be interrupted and repeated, because the sync itself is recorded only afterwards. Raises EdgeRefused,
     EdgeUnavailable, NotFound.
     """
     log.warning(
@@ -66,7 +66,7 @@ async def catch_up(context: Context, access: Access, account: Account, database_
     try:
         await _read_back_totals(context, access, account, database_id, meta)
     except (EdgeRefused, ValueError, KeyError, TypeError) as error:
-        # A foreign program wrote into the database. That must not block later pushes.
+        # Another program changed the database. This must not prevent later syncs.
         if isinstance(error, EdgeRefused) and error.code != "cloudflare_error":
             raise
         log.warning("totals not read back", extra={"account": account.id, "why": type(error).__name__})
@@ -86,11 +86,11 @@ async def _remove_unknown(context: Context, access: Access, account: Account, da
 async def _read_back_totals(
     context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta
 ) -> None:
-    # Pushes received since the restore say nothing about the time before it.
+    # The pushes received since the restore do not show which totals from before the restore are missing.
     known_as_of = account.restored_as_of
     if known_as_of is None:
         known_as_of = await context.store.read(totals.pushed_as_of(account.id)) or 0
-    # Even a day that is known up to its last hour may lack its final part.
+    # Even if a day's last hour is stored, the day's final part may be missing.
     first_day = max(day_of(known_as_of - 1), day_of(context.clock()) - totals.OLDEST_DAYS)
     open_hours, open_days = await d1.query(
         access, database_id, stored_totals.open_statements(meta.closed_day, meta.as_of)
@@ -104,9 +104,10 @@ async def _read_back_totals(
         if not found.rows:
             break
         days += stored_totals.days_of(found.rows, visitors)
-    # A day that a cron run deleted while it was read may have only some targets here, so it does not count as complete.
+    # If a cron run deleted a day while it was being read, some of its targets may be missing here. The day then does
+    # not count as complete.
     kept_from = (await read_meta(access, database_id)).kept_from
-    # Oldest first: if this is interrupted, the stored totals are complete up to the newest stored day.
+    # Oldest first, so that after an interruption the stored totals are complete up to the newest stored day.
     for part in _build_parts(days, hours, meta, kept_from):
         await context.store.run(totals.ingest(account.id, [part], context.clock()))
 
@@ -114,7 +115,7 @@ async def _read_back_totals(
 def _build_parts(
     days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta, kept_from: int
 ) -> list[PushedPart]:
-    """Return one part per day, as the worker would push it. A part without rows states that nothing was counted."""
+    """Return one part per day, as the worker would push it. A part without rows means that nothing was counted."""
     of_day: dict[int, list[TargetCounts]] = defaultdict(list)
     for one in days:
         of_day[one.day].append(one)

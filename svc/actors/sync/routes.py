@@ -1,4 +1,4 @@
-"""Routes that send requests to the worker: created, retried and removed. Other workers' routes are never changed."""
+"""Creation and removal of the routes that send requests to the worker. Routes of other workers are never changed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A call whose response was lost may still take effect later, so the service searches for a missing route again after
-# this time.
+# A call may still take effect after its response was lost. The service therefore searches again for a missing route
+# after this time.
 _LATE_MS = 300_000
 
 
 async def make_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Remove unwanted routes and create pending ones. Retries after `route_retry_s`."""
+    """Remove unwanted routes and create pending ones. If any of these fail, retry after `route_retry_s`."""
     if account.state not in SERVING:
         return math.inf
     if trio.current_time() < timers.routes_at:
@@ -57,7 +57,7 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
 
 
 async def end_old_paths(context: Context, account: Account, timers: Timers) -> float:
-    """Retire a site's old paths when they expire: the worker stops counting them, and their routes are removed."""
+    """End a site's old paths when they expire: the worker stops counting them, and their routes are removed."""
     del timers
     until = await context.store.read(site_paths.next_path_end(account.id))
     if until is not None and context.clock() >= until:
@@ -69,8 +69,8 @@ async def end_old_paths(context: Context, account: Account, timers: Timers) -> f
 def _pending_work(account_id: str) -> Tx[tuple[list[ObsoleteRoute], list[Site], LinkHost | None]]:
     """Return the routes to remove, and the sites and the link host whose routes have to be created.
 
-    One transaction reads all three. A route that becomes unwanted later is removed by the next run, and no route is
-    created for a link host that was replaced.
+    One transaction reads all three, so that no route is created for a link host that has been replaced. A route that
+    becomes unwanted later is removed by the duty's next run.
     """
     unwanted = yield from unwanted_routes.of_account(account_id)
     unrouted = yield from sites.unrouted_sites(account_id)
@@ -80,7 +80,7 @@ def _pending_work(account_id: str) -> Tx[tuple[list[ObsoleteRoute], list[Site], 
 
 
 async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[ObsoleteRoute]) -> bool:
-    """Remove the routes. Return True if none needs another attempt."""
+    """Remove the routes. Return True if no route needs another attempt."""
     all_gone = True
     for route in unwanted:
         if route.again_at is not None and context.clock() < route.again_at:
@@ -108,8 +108,8 @@ async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[
 
 async def _create_link_host_route(context: Context, access: Access, account: Account, host: LinkHost) -> bool:
     """Create the link host's route. Return True if it is active."""
-    # Fail closed: above the daily request limit, visitors get Cloudflare's error page instead of a timeout from the
-    # dummy DNS record.
+    # Fail closed: once the daily request limit is reached, visitors get Cloudflare's error page. Otherwise their
+    # requests would go to the dummy DNS record and time out.
     wanted = _Wanted(host.host, link_pattern(host.host), fail_open=False)
     made = await _create_route(access, wanted, host.zone_id)
     await context.store.run(
@@ -121,9 +121,9 @@ async def _create_link_host_route(context: Context, access: Access, account: Acc
 
 
 async def _create_site_routes(context: Context, access: Access, unrouted: Sequence[Site], timers: Timers) -> bool:
-    """Create the routes of these sites and of their old paths. Return True if all are active.
+    """Create the routes of these sites and of their old paths. Return True if all routes are active.
 
-    If Cloudflare refuses a route because its zone is inactive, the zone's other sites are not tried.
+    If Cloudflare refuses a route because its zone is inactive, the routes of the zone's other sites are not tried.
     """
     all_active = True
     inactive: dict[str, _RouteResult] = {}
@@ -149,10 +149,10 @@ async def _create_site_routes(context: Context, access: Access, unrouted: Sequen
 
 
 def _check_soon(context: Context, site: Site, timers: Timers) -> None:
-    """Schedule a health check for a site with a route and warnings, because the warnings may be outdated.
+    """Schedule a health check for a site that has a route and warnings, because the warnings may be outdated.
 
-    A zone that was inactive has probably become active, so a check because of such a warning is due now. DNS records
-    are checked hourly.
+    If a warning says that the zone is inactive, the zone has probably become active, and the check is due immediately.
+    DNS records are checked hourly.
     """
     became_active = any(warning.code == "zone_not_active" for warning in site.warnings)
     wait_s = 0 if became_active else context.config.timing.health_every_s
@@ -160,12 +160,12 @@ def _check_soon(context: Context, site: Site, timers: Timers) -> None:
 
 
 async def _create_path_route(access: Access, site: Site, path: str) -> _RouteResult:
-    # Fail open: above the daily request limit, visitors still reach the website.
+    # Fail open: once the daily request limit is reached, visitors still reach the website.
     return await _create_route(access, _Wanted(site.host, site_pattern(site.host, path), fail_open=True), site.zone_id)
 
 
 async def recreate_route(access: Access, site: Site, path: str) -> None:
-    """Create a deleted route of one of the site's paths again.
+    """Create a route that was deleted again, for one of the site's paths.
 
     Raises EdgeRefused route_conflict, zone_not_active; EdgeUnavailable.
     """
@@ -196,7 +196,7 @@ class _RouteResult:
 
 
 async def _create_route(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
-    """Create a route. A refusal that concerns only this route does not affect other routes."""
+    """Create a route. A refusal that concerns only this route is returned, so that other routes are still created."""
     try:
         return await _create_in_current_zone(access, wanted, zone_id)
     except ZoneNotActive as error:
@@ -208,19 +208,19 @@ async def _create_route(access: Access, wanted: _Wanted, zone_id: str) -> _Route
 
 
 def _raise_account_wide(refusal: EdgeRefused) -> None:
-    """Raise a refusal that concerns the whole account, such as a missing permission or a refused token.
+    """Raise the refusal if it concerns the whole account, such as a missing permission or a refused token.
 
-    Other refusals concern only the route, such as the limit of 1,000 routes per zone or an inactive zone.
+    Other refusals concern only the route. Examples are the limit of 1,000 routes per zone and an inactive zone.
     """
     if refusal.code not in ("cloudflare_error", "zone_not_active"):
         raise refusal
 
 
 async def _create_in_current_zone(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
-    """Create the route in the zone of its host.
+    """Create the route in its host's current zone.
 
-    If a zone has left the account, every call on it is refused with an undocumented code. This concerns only the host,
-    not the account. If the zone comes back, it has another id.
+    If a zone has left the account, Cloudflare refuses every call for it with an undocumented code. This affects only
+    the host, not the account. If the zone is added to the account again, it gets another id.
     """
     try:
         return await _create_in_zone(access, wanted, zone_id)
@@ -237,7 +237,7 @@ async def _create_in_current_zone(access: Access, wanted: _Wanted, zone_id: str)
 
 
 async def _create_in_zone(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
-    """Create the route unless it exists. Searches for the route first, and again if a response was lost."""
+    """Create the route unless it exists. Search for the route first, and again if a response was lost."""
     pattern = wanted.pattern
     found = await _find(access, zone_id, pattern)
     if found is None:
@@ -265,9 +265,10 @@ async def _find(access: Access, zone_id: str, pattern: str) -> Route | None:
 
 
 async def remove(access: Access, unwanted: ObsoleteRoute) -> Literal["removed", "gone", "not_ours"]:
-    """Delete a route that is unchanged: the service's pattern and worker, with any id.
+    """Delete a route if it still has the service's pattern and worker. Its id may have changed.
 
-    Returns "not_ours" if the route was changed outside the service and stays, and "gone" if there is no such route.
+    Returns "not_ours" if the route was left in place because it was changed outside the service, or "gone" if there was
+    no such route.
     Raises EdgeRefused, EdgeUnavailable.
     """
     zone_id = unwanted.zone_id

@@ -1,11 +1,12 @@
-"""Migrations of a worker's database: bring its tables to the bundle's schema, but never to an older schema.
+"""Migrations of a worker's database: update its tables to the bundle's schema, but never to an older schema.
 
     number read ──► newer than the bundle's: refused, nothing changed
         │
         └──► one call per migration, which ends by storing the new number ──► up to date
 
-Cloudflare does not document whether a batch over the REST API is one transaction (in a worker's binding it is), and
-responses can be lost. All statements can therefore be repeated, and an existing column is not added again.
+Cloudflare does not document whether a batch sent through the REST API is one transaction, as it is in a worker's
+binding. Responses can also be lost. All statements can therefore be repeated, and an existing column is not added
+again.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _ADDS_COLUMN = re.compile(r"alter table (\w+) add column (\w+)")
 
 
 async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> None:
-    """Apply the bundle's migrations that the database lacks.
+    """Apply those of the bundle's migrations that the database lacks.
 
-    Raises EdgeRefused, EdgeUnavailable; Conflict schema_newer if the database has the schema of a newer bundle.
+    Raises EdgeRefused, EdgeUnavailable. Raises Conflict schema_newer if the database has the schema of a newer bundle.
     """
     number = await _read_number(access, database_id, bundle)
     if number > bundle.schema:
@@ -42,7 +43,7 @@ async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> Non
         try:
             await _apply(access, database_id, migration)
         except EdgeRefused:
-            # An earlier call whose response was lost may have taken effect, which makes this one fail.
+            # This call fails if an earlier call, whose response was lost, has already taken effect.
             if await _read_number(access, database_id, bundle) < after:
                 raise
 
@@ -53,7 +54,7 @@ def tables(bundle: WorkerBundle, number: int) -> set[str]:
 
 
 async def _read_number(access: Access, database_id: str, bundle: WorkerBundle) -> int:
-    """Return the number of the database's schema; 0 if the database is new or lacks tables of its schema."""
+    """Return the database's schema number, or 0 if the database is new or if any of its schema's tables are missing."""
     [found] = await d1.query(access, database_id, [(TABLES, [])])
     existing = {str(row["name"]) for row in found.rows}
     if "meta" not in existing:

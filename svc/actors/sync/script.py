@@ -1,4 +1,4 @@
-"""The worker's script: its upload, and the comparison of the script at Cloudflare with the last upload."""
+"""The worker's script: its upload, and the comparison between the script at Cloudflare and the last upload."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def build_upload(
 ) -> workers.Upload:
     """Return the upload of the worker with all of its bindings.
 
-    `install`: the id of the operation, returned in pushes to identify the running upload. `tag`: the ownership tag.
+    `install`: the operation's id. The worker includes it in its pushes, so that they identify the running upload.
+    `tag`: the ownership tag.
     """
     return workers.Upload(
         module=bundle.module,
@@ -54,9 +55,8 @@ def ownership_tag(account_id: str) -> str:
 async def upload_status(context: Context, access: Access, account: Account, script: Script) -> UploadStatus:
     """Compare `script`, which carries the ownership tag, with the recorded upload.
 
-    as_uploaded: the script is an upload of this service, even if the response was lost. newer: an operation uploaded it
-    that the store does not know, because the store was restored or lost commits. changed: it was changed outside the
-    service.
+    as_uploaded: the service uploaded this script, even if the response was lost. newer: an operation that is not in the
+    store uploaded it, because the store was restored or lost commits. changed: it was changed outside the service.
 
     Raises EdgeRefused, EdgeUnavailable.
     """
@@ -69,5 +69,5 @@ async def upload_status(context: Context, access: Access, account: Account, scri
 
 
 async def is_unknown(context: Context, operation_id: str) -> bool:
-    """Return True if this is the id of an operation that the store does not know."""
+    """Return True if this is the id of an operation that is not in the store."""
     return is_id("op", operation_id) and not await context.store.read(operations.exists(operation_id))

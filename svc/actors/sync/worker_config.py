@@ -31,7 +31,7 @@ async def versions(access: Access, database_id: str) -> dict[str, int]:
 async def write(access: Access, database_id: str, rows: Sequence[ConfigRow]) -> None:
     """Write the rows in order.
 
-    Raises EdgeRefused, EdgeUnavailable; in these cases, some rows may already be written.
+    Raises EdgeRefused, EdgeUnavailable. In both cases, some rows may already have been written.
     """
     for batch in config_rows.calls_of(rows):
         await d1.query(access, database_id, config_rows.write_statements(batch))

@@ -1,4 +1,4 @@
-"""/v1/accounts: connect edge accounts, install the worker, list zones, set the link host."""
+"""/v1/accounts: connect edge accounts, install the worker, list zones, and set the link host."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Accounts:
         return api.OneFullAccount(account=api.FullAccount.of_all(account, self._context.bundle.sha256, latest))
 
     async def change(self, write: Write[api.AccountChange]) -> StoredAnswer:
-        """Change the account's name, plan, or the number of days that its worker keeps."""
+        """Change the account's name, its plan, or the number of days for which its worker keeps breakdowns."""
         account = await visible_account(self._context.store, write.caller, write.id)
         wanted = write.body
         changed = accounts.change_account(
@@ -73,7 +73,7 @@ class Accounts:
         return await self._context.store.run(write.commit(self._one, about=account)(changed))
 
     async def zones(self, read: Read[NoQuery]) -> api.Zones:
-        """Return the zones of the edge account, read live."""
+        """Return the zones of the edge account, read from the edge platform during the request."""
         account = await visible_account(self._context.store, read.caller, read.id)
         found, truncated = await zones.list_zones(self._context, account)
         return api.Zones(
@@ -94,14 +94,14 @@ class Accounts:
         return await actor.install(account.id, write.commit(self._one, about=account), write.claim)
 
     async def disconnect(self, write: Write[NoBody]) -> StoredAnswer:
-        """Remove the worker and its resources, then the account; for a former account, return the earlier result."""
+        """Remove the worker and its resources, then the account. For a former account, return the earlier result."""
         account = await visible_or_former(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(api.Disconnected.from_model, about=account)
         return await actor.disconnect(write.caller.user.id, account.id, commit, write.claim)
 
     async def check(self, write: Write[NoBody]) -> StoredAnswer:
-        """Run a health check of the account at the edge platform, and repair what is safe to repair."""
+        """Run a health check of the account at the edge platform, and repair what can be repaired safely."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.check(account.id, write.commit(_findings, about=account, count=mended))
@@ -115,7 +115,7 @@ class Accounts:
 
         commit = write.commit(render, about=account)
         answer = await link_host.put(self._context, account.id, write.body.wish(), commit)
-        # Wake the actor even if nothing changed, so that it immediately retries a route that waited for the user.
+        # Wake the actor even if nothing changed, so that it immediately retries a route that was waiting for the user.
         self._supervisor.wake(account.edge_account_id)
         return answer
 

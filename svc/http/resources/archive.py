@@ -1,11 +1,11 @@
-"""A streaming ZIP writer: the archive is produced in chunks, without seeking. Blocking; run it in a thread."""
+"""A streaming ZIP writer, which produces the archive in chunks without seeking. It blocks, so run it in a thread."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-# For tables of numbers, this level takes half the time of the default level, and an eighth more space.
+# For tables of numbers, this level takes half as long as the default level, and the result is one eighth larger.
 _LEVEL = 3
 _READABLE = 0o644 << 16
 
@@ -20,9 +20,9 @@ class Archive:
         self._name = ""
 
     def add(self, name: str, data: bytes, *, large: bool = False) -> bytes:
-        """Append `data` to the file `name` and return the bytes of the archive made so far.
+        """Append `data` to the file `name`. Return the archive's bytes that were produced since the last call.
 
-        Files are written one after the other. `large`: the file may exceed 2 GB, which its header must declare.
+        Files are written one after another. `large`: the file may exceed 2 GB, which its header must declare.
         """
         if name != self._name:
             self._end()
@@ -51,7 +51,7 @@ class Archive:
         return data
 
     def write(self, data: bytes) -> int:
-        """Collect the bytes that `zipfile` makes."""
+        """Collect the bytes that `zipfile` produces."""
         self._made.append(bytes(data))
         return len(data)
 

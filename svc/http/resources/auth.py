@@ -1,11 +1,11 @@
-"""/auth: sign-up, confirmation, sign-in, password reset, and the page session.
+"""/auth: sign-up, confirmation, sign-in, password reset, and the sign-in session.
 
-No answer reveals whether an e-mail address is registered. The answers are identical, and so is the work before and
-after them: e-mails are prepared for every address, but sent only to users.
+No response reveals whether an e-mail address is registered. The responses are identical, and the work before and after
+them is the same: an e-mail is prepared for every address, but sent only to users.
 
-Attempts are counted before a body is read. Wrong passwords are also counted per address, from all networks together. A
-browser that has signed in before has a separate count, so that a stranger cannot lock a user out. Refresh and sign-out
-do not count as attempts, so other clients of the network cannot block a user who is signed in.
+Attempts are counted per network before the body is read. Wrong passwords are also counted per e-mail address, for all
+networks together. A browser that has signed in before has a separate count, so that a stranger cannot lock a user out.
+Refresh and sign-out do not count as attempts, so other clients in the same network cannot block a signed-in user.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# E-mails to one address per hour: enough for a user who cannot find the first e-mail, but too few to be a nuisance.
+# The maximum number of e-mails to one address per hour: enough for several tries, but too few to be a nuisance.
 _EMAILS_AN_HOUR = 5
 # A /24 or a /48 may contain several customers, but rarely more than this many sign in within the same minute.
 _NETWORKS_AROUND = 5
 # For this long, the previous refresh token still gets the newest pair, because several tabs may refresh at the same
-# time, or a client may retry after a lost answer. A later use means that the token was stolen or copied.
+# time, or a client may retry after a lost response. A later use means that the token was stolen or copied.
 _SAME_PAIR_S = 30
-# The minimum age of a pair before it is replaced. By then, no answer that sets the pair's cookie is still in transit;
-# such an answer could overwrite a newer cookie. Until then, the same pair is returned without a cookie.
+# The minimum age of a pair before it is replaced. Until then, the same pair is returned without a cookie. A response
+# that sets the pair's cookie may take this long to arrive, and would otherwise overwrite a newer cookie.
 _EXCHANGED_AFTER_S = 60
 _REFRESH_DAYS = 30  # the lifetime of a refresh cookie
 _LONGEST_BROWSER = 100
 
 
 class _NetworkLimit:
-    """A limit per minute for a client's own network, and five times that for the larger network around it."""
+    """A limit per minute for a client's own network, and five times that limit for the larger network around it."""
 
     def __init__(self, per_minute: int) -> None:
         self._own = SlidingLimit(per_minute)
@@ -112,9 +112,9 @@ class Auth:
     async def sign_up(self, form: Form[api.SignUp]) -> Ok:
         """Create a user, and send an e-mail with the link that confirms the address.
 
-        If the limit on e-mails to the address is reached, no user is created, because a sign-up without its link cannot
-        be confirmed. The passwords of earlier unconfirmed sign-ups then become void, because another person may open
-        their links.
+        If the limit on e-mails to the address is reached, no user is created, because the user could not confirm the
+        address without the e-mail's link. The passwords of earlier unconfirmed sign-ups are then invalidated, because
+        the links in their e-mails may be opened by someone who did not choose these passwords.
         """
         password_hash = await self._passwords.hash(form.body.password)
         if not self._may_send("confirm", form.body.email):
@@ -147,9 +147,9 @@ class Auth:
         return Ok()
 
     async def sign_in(self, form: Form[api.Credentials]) -> Response:
-        """Begin a page session: an access token in the body, a refresh token in a cookie.
+        """Begin a session: the response has an access token in its body and a refresh token in a cookie.
 
-        If the answer replaces a cookie, that cookie's session ends, because no client could continue it.
+        If the response replaces a refresh cookie, that cookie's session ends, because no client could continue it.
         """
         device = digest(self._cookies.get(form.request, DEVICE_COOKIE))
         user, stored, known = await self._store.read(_sign_in_facts(form.body.email, device))
@@ -186,14 +186,14 @@ class Auth:
         return response
 
     async def refresh(self, form: Form[NoBody]) -> Response:
-        """Return the next pair of tokens. If a pair was made for this token shortly before, return that pair again.
+        """Return the next pair of tokens. If a pair was recently created for this token, return that pair again.
 
-        If the refresh token was exchanged earlier than that, two clients hold it, so its session ends. The user has to
+        If the refresh token was exchanged earlier than that, two clients have it, so its session ends. The user has to
         sign in again, and a thief is signed out (RFC 9700, 4.14.2).
         """
         now, presented = self._clock(), self._cookies.get(form.request, REFRESH_COOKIE)
         family, known_as = digest(family_of(presented)), digest(presented)
-        while True:  # repeated if another request exchanges the same token in between
+        while True:  # repeat if another request exchanges the same token in the meantime
             found = await self._store.peek(sessions.session_of_family(family, now))
             if found is None:
                 self._unknown_refreshes.count(form.request.client, now)
@@ -228,13 +228,13 @@ class Auth:
         return response
 
     async def ask_reset(self, form: Form[api.Address]) -> Ok:
-        """Send an e-mail with a link to set a new password, if the address belongs to a user."""
+        """If the address belongs to a user, send an e-mail with a link to set a new password."""
         if self._may_send("reset", form.body.email):
             await self._store.run(self._requested("reset", form, instead_of=("reset",)))
         return Ok()
 
     async def reset(self, form: Form[api.Reset]) -> Response:
-        """Set a new password, end all sessions of the user, and remember this browser as one of the user's."""
+        """Set a new password, end all sessions of the user, and add this browser to the browsers known for the user."""
         password_hash = await self._passwords.hash(form.body.password)
         token, device = digest(form.body.token.get_secret_value()), new_secret("svd_")
         chosen = form.body.password.get_secret_value()
@@ -254,14 +254,14 @@ class Auth:
         return self._trail.with_events(end, "session.end", via, request.client, lambda ended: ended)
 
     def _may_send(self, purpose: users.MailPurpose, address: str) -> bool:
-        """Return True if the address may get another e-mail for this purpose in this hour, and count the e-mail.
+        """Count an e-mail for this purpose. Return True if it is within the address's limit per hour.
 
-        Each purpose has a separate limit, so that requests that send nothing do not use up password reset e-mails.
+        Each purpose has a separate limit. Requests that send no e-mail therefore cannot block password reset e-mails.
         """
         return self._emails.count(f"{purpose} {digest(address)}", self._clock()).allowed
 
     def _requested(self, kind: MailKind, form: Form[api.Address], *, instead_of: tuple[MailKind, ...]) -> Tx[None]:
-        """Queue an e-mail that was requested by address alone, in the language of the request."""
+        """Queue an e-mail to the address in the form, in the language of the request."""
         now, useless_at, language = self._clock(), self._mail_expires_at(), form.request.language
         return outbox.post_newest(kind, form.body.email, now, useless_at, instead_of=instead_of, language=language)
 
@@ -276,7 +276,7 @@ class Auth:
         self._tries.count(request.client, self._clock())
 
     def _browser(self, user_agent: str) -> str:
-        """Return the common name of the browser and operating system; for other programs, the first product name."""
+        """Return the names of the browser and operating system or, for other programs, the first product name."""
         agent = self._agent_of(user_agent)
         if agent.reason or agent.browser == agent.os == "Other":
             program = "".join(re.findall(r"[A-Za-z0-9 ._-]", user_agent.partition("/")[0]))
@@ -300,12 +300,12 @@ class Auth:
 
 
 def _own_event(user: User | None) -> list[tuple[int, None]]:
-    """Return the (user id, target) pair to log. The target is None for an event about the user."""
+    """Return the (user id, target) pairs to record. The target is None, because the event concerns the user."""
     return [] if user is None else [(user.id, None)]
 
 
 def _sign_in_facts(address: str, device: str) -> Tx[tuple[User | None, str | None, bool]]:
-    """Return the user with this address, the password hash, and whether the user has signed in from this browser."""
+    """Return the address's user and password hash, and True if the user has signed in from this browser before."""
     found = yield from users.find_user(address)
     user, stored = found if found is not None else (None, None)
     known = yield from devices.is_known_device(users.UNKNOWN_USER if user is None else user.id, device)
@@ -339,7 +339,7 @@ def _confirm(token: str, language: Language | None, now: int, useless_at: int) -
 def _reset_password(
     token: str, chosen: str, password_hash: str, device: str, language: Language | None, now: int
 ) -> Tx[User | None]:
-    """Set a new password and send a notice of the change. Return None for an invalid link.
+    """Set a new password, and notify the user of the change. Return the user, or None if the link is invalid.
 
     Raises Invalid if the password is too similar to the address; the link then remains valid.
     """

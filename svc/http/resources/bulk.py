@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.idempotency import StoredAnswer
 
-# Rows are parsed for this long before other requests get a turn, which is enough for about a hundred typical rows. A
-# fixed number of rows would not work, because one row with eleven long international hosts takes 20 ms.
+# Rows are parsed for this long before other requests get a turn. This is enough for about a hundred typical rows. A
+# fixed number of rows could block other requests, because one row with eleven long international hosts takes 20 ms.
 _TURN_S = 0.001
 
 
@@ -52,7 +52,7 @@ class Bulk:
 
 
 async def _parse_rows(values: Sequence[object]) -> list[WantedLink | ServiceError]:
-    """Return each parsed row or its error. Yields to other requests regularly."""
+    """Return each parsed row or its error. Let other requests run at regular intervals."""
     wanted: list[WantedLink | ServiceError] = []
     turn_ends_s = 0.0
     for value in values:

@@ -27,7 +27,7 @@ class Explain:
         endpoints.write(api.EXPLAIN, self.explain)
 
     async def explain(self, write: Write[api.AskedClick]) -> StoredAnswer:
-        """Return what the worker would do with this click."""
+        """Return the target to which the worker would redirect this click, and how it would count the click."""
         link, account = await visible_link(self._store, write.caller, write.id)
         if link.state == "deleted":
             raise NotFound(LINK_DELETED)

@@ -36,8 +36,8 @@ T = TypeVar("T")
 
 PER_HOUR = 10  # exports per user
 _CHUNK_BYTES = 65_536
-_ROWS = 2_000  # rows of totals per transaction: 20 ms of a reader's thread
-_GROUP = 20  # targets per statement: PostgreSQL sorts all their rows for each page
+_ROWS = 2_000  # rows of totals per transaction, which take 20 ms of a reader's thread
+_GROUP = 20  # targets per statement, because PostgreSQL sorts all their rows for each page
 # With this many sites and links, the totals of a century may exceed 2 GB, which needs the ZIP64 format.
 _LARGE_FROM = 150
 _ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -53,11 +53,11 @@ class Export:
         self._store = deps.context.store
         self._clock = deps.context.clock
         self._limit = SlidingLimit(PER_HOUR, window_s=3600)
-        self._one_thread = trio.CapacityLimiter(1)  # all exports share one thread, to use at most one core
+        self._one_thread = trio.CapacityLimiter(1)  # all exports share one thread, so that they use at most one core
         endpoints.read(api.EXPORT, self.export)
 
     async def export(self, read: Read[NoQuery]) -> Streamed:
-        """Return the file. Raises Forbidden scope_required; ServiceError rate_limited."""
+        """Return the ZIP file. Raises Forbidden scope_required; ServiceError rate_limited."""
         _require_all(read.caller)
         user, now = read.caller.user, self._clock()
         if read.request.method != "HEAD":
@@ -67,7 +67,7 @@ class Export:
                 raise ServiceError("rate_limited", text, retry_after_s=verdict.reset_s)
         own, targets = await self._store.read(
             _begin(user.id)
-        )  # read this first, because a failure here can still be answered as an error
+        )  # before the response begins, so that an unavailable store causes an error response
         contents = _Contents(self._store, user, now, own, targets >= _LARGE_FROM)
         name = f"svc-export-{day_text(day_of(now))}.zip"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -89,7 +89,7 @@ class Export:
 
 
 def _require_all(caller: Caller) -> None:
-    """Refuse callers that cannot see everything, because their export would only seem complete. Raises Forbidden."""
+    """Reject callers that cannot see everything, because their export would only seem complete. Raises Forbidden."""
     if not all(caller.has_any_scope(scope) for scope in _ALL_SCOPES):
         raise Forbidden("scope_required", details={"scopes": list(_ALL_SCOPES)})
     if caller.edge_accounts is not None:
@@ -104,7 +104,7 @@ def _begin(user_id: int) -> Tx[tuple[list[Account | FormerAccount], int]]:
 
 
 class _Part(NamedTuple):
-    """Some lines of a file; `render` produces them, in a thread."""
+    """Some lines of a file. `render` is called in a thread and returns these lines."""
 
     file: str
     render: Callable[[], str]
@@ -116,7 +116,7 @@ def _add(archive: Archive, part: _Part, large: bool) -> bytes:
 
 @dataclass(frozen=True)
 class _Contents:
-    """The contents of the file: objects created until `now`, and totals as they are when their page is read."""
+    """The contents of the ZIP file: objects created up to `now`, and totals as of the time when their page is read."""
 
     store: Store
     user: User
@@ -183,7 +183,7 @@ class _Contents:
                 yield _Part(file, partial(_rows_text, page, shown))
 
     async def _totals(self, file: str, columns: Sequence[str], edges: Mapping[str, str]) -> AsyncGenerator[_Part, None]:
-        """Yield the totals of all sites and links, one page of sites or links after the other."""
+        """Yield the totals of all sites and links, one page of sites or links at a time."""
         yield _Part(file, lambda: api.csv_lines([columns]))
         daily = columns is api.DAILY_COLUMNS
         read = days_page if daily else hours_page

@@ -1,8 +1,8 @@
 """Group commit of pushes: one transaction, one flush to disk and one set of statements for several pushes.
 
-A push is written immediately if no group is being written; otherwise it joins the next group. The task of one push
-writes its group. If that push's client disconnects before the commit, nothing is stored, and the task of another push
-writes the rest. Each push is therefore answered only once it is durable.
+A push is written immediately if no group is being written; otherwise, it joins the next group. The task of one push
+writes the whole group. If that push's client disconnects before the commit, nothing is stored, and the task of another
+push writes the other pushes of the group. A push gets its response only after it is durable.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
     from svc.worker.pushed import PushedPart
 
-# The size of a group: large enough to share the cost of a transaction, but small enough that other writers wait only
-# about 50 ms. A push with more rows than this is written alone.
+# The maximum size of a group. It is large enough to share the cost of a transaction, but small enough that other
+# writers wait only about 50 ms. A push with more than `MOST_ROWS` rows is written alone.
 MOST_PUSHES = 32
 MOST_ROWS = 5_000
 
 
 @dataclass(frozen=True)
 class ParsedPush:
-    """A parsed push: its account, the well-formed parts, the ids of the malformed ones, and the worker's state."""
+    """A parsed push: its account, the valid parts, the ids of the invalid parts, and the worker's status."""
 
     account_id: str
     parts: Sequence[PushedPart]
@@ -44,7 +44,7 @@ class ParsedPush:
 
     @property
     def rows(self) -> int:
-        """The number of rows that the push may store."""
+        """The maximum number of rows that the push can store."""
         return sum(len(part.days) + sum(len(hour.rows) for hour in part.hours) for part in self.parts)
 
 
@@ -69,7 +69,7 @@ class Intake:
     async def store(self, push: ParsedPush) -> Ingested:
         """Store a push.
 
-        Raises Unauthorized if the account was removed in the meantime; StoreUnavailable if nothing was stored.
+        Raises Unauthorized if the account has been removed; StoreUnavailable if nothing was stored.
         """
         mine = _Waiting(push)
         self._waiting.append(mine)
@@ -104,12 +104,12 @@ class Intake:
         try:
             await self._store_all(group)
         finally:
-            # After a cancellation, nothing was stored. The group's first client has disconnected, so requeue the other
-            # pushes.
+            # After a cancellation, nothing was stored. The client of the first push has disconnected, so requeue only
+            # the other pushes.
             undone = [each for each in group[1:] if each.result is None and not each.abandoned]
             self._waiting.extendleft(reversed(undone))
             self._wake_next()
-            # Let the next group begin to write before this group's tasks wake up and render their answers.
+            # Let the next group begin to write before this group's tasks wake up and render their responses.
             with trio.CancelScope(shield=True):
                 await trio.lowlevel.checkpoint()
             for each in group[1:]:
@@ -131,13 +131,13 @@ class Intake:
             stored = await self._store.run(_record([each.push for each in group]))
             self._metrics.observe(PUSH_GROUP, len(group))
         except StoreUnavailable as error:
-            for each in group:  # a separate exception for each, because raising one adds to its traceback
+            for each in group:  # a separate exception for each push, because raising an exception extends its traceback
                 each.result = outcome.Error(StoreUnavailable(error.message, retry_after_s=error.retry_after_s or 5))
         except Exception as error:  # noqa: BLE001  # raised again in the request of the push
             if len(group) == 1:
                 group[0].result = outcome.Error(error)
                 return
-            for each in group:  # retry one by one, so that one bad push does not fail the others
+            for each in group:  # retry one by one, so that one bad push does not make the others fail
                 await self._store_all([each])
         else:
             for each, ingested in zip(group, stored, strict=True):
@@ -145,7 +145,7 @@ class Intake:
 
 
 def _record(pushes: Sequence[ParsedPush]) -> Tx[list[Ingested | None]]:
-    """Store pushes; the result is None for a push whose account no longer exists."""
+    """Store pushes, and return a result for each: None if the push's account no longer exists."""
     now = max(push.report.at for push in pushes)
     numbers: dict[str, list[int]] = defaultdict(list)
     settled: dict[str, list[int]] = defaultdict(list)
@@ -154,7 +154,7 @@ def _record(pushes: Sequence[ParsedPush]) -> Tx[list[Ingested | None]]:
         settled_ids = [*push.wrong, *(part.id for part in push.parts if totals.is_settled(part, now))]
         numbers[push.account_id] += [*push.wrong, *(part.id for part in push.parts)]
         settled[push.account_id] += settled_ids
-        # The worker's queue length includes the parts that it sends, so subtract the parts that are settled now.
+        # The queue length that a worker reports includes the parts of the push, so subtract the parts settled now.
         reports.append((push.account_id, replace(push.report, queue=max(0, push.report.queue - len(settled_ids)))))
     parts = {
         account_id: (min(each), max(settled[account_id], default=None)) for account_id, each in numbers.items() if each

@@ -1,4 +1,4 @@
-"""/v1/keys: API keys. Only page sessions may use these endpoints."""
+"""/v1/keys: API keys. Only sign-in sessions may use these endpoints."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Keys:
         return api.KeyList(keys=tuple(api.Key.model_validate(key) for key in found))
 
     async def issue(self, write: Write[api.NewKey]) -> StoredAnswer:
-        """Issue a key. Only this answer contains the key's value; a repeated request gets key_already_issued."""
+        """Issue a key. Only this response contains the key's value; a repeated request gets key_already_issued."""
         user, body = write.caller.user, write.body
         value = api_key.new_api_key()
         key = Key(
@@ -67,7 +67,7 @@ class Keys:
         return await self._store.run(write.commit(api.Key.model_validate)(renamed))
 
     async def revoke(self, write: Write[NoBody]) -> StoredAnswer:
-        """Revoke a key; it stops working immediately."""
+        """Revoke a key. It stops working immediately."""
         return await self._store.run(write.commit(_ok)(_delete(write.caller.user.id, write.id)))
 
 

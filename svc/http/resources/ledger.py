@@ -1,4 +1,4 @@
-"""/v1/accounts/{account_id}/ledger: the count audit of one day."""
+"""/v1/accounts/{account_id}/ledger: the statement of counts for one day."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """The handler of the count audit."""
+    """The handler of the statement of counts."""
 
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._context = deps.context
@@ -36,7 +36,7 @@ class Ledger:
         endpoints.read(api.SHOW, self.show)
 
     async def show(self, read: Read[api.LedgerQuery]) -> api.OneLedger:
-        """Return one day of an account: the worker's numbers, read live, and the stored ones."""
+        """Return an account's numbers for one day: those in the worker's database, read now, and the stored numbers."""
         account = await visible_or_former(self._context.store, read.caller, read.id)
         today = day_of(self._context.clock())
         day = today if read.query.day is None else read.query.day

@@ -47,7 +47,7 @@ class Links:
         endpoints.read(api.QR_CODE, self.qr_code)
 
     async def list(self, read: Read[api.LinkQuery]) -> api.LinkList:
-        """Return the links of one account or of all, with seven days of clicks if the caller may read reports."""
+        """Return the links of one or all accounts, with seven days of clicks if the caller may read reports."""
         caller, query, today = read.caller, read.query, day_of(self._context.clock())
         which = LinkFilter(caller.user.id, query.account_id, caller.edge_accounts, query.contains, query.state)
         if query.order == "clicks":
@@ -90,7 +90,7 @@ class Links:
         return page, (ranking.name, end) if end < len(ranking) else None
 
     async def _ranking(self, which: LinkFilter, today: int) -> Ranking:
-        """Return the current order by clicks."""
+        """Return the current ranking by clicks. It is read only if no cached ranking is up to date."""
         as_of = await self._context.store.read(_depends_on(which, today))
         kept = self._rankings.current(which, as_of)
         if kept is not None:
@@ -160,7 +160,7 @@ def _around(
 
 
 def _depends_on(which: LinkFilter, today: int) -> Tx[Hashable]:
-    """Return all that the order by clicks depends on: the day, and each account's config version and last push."""
+    """Return a value that changes when the ranking may change: the day, and the accounts' versions and last pushes."""
     own = yield from accounts.list_accounts(which.user_id)
     return today, tuple((account.id, account.config_version, account.push and account.push.at) for account in own)
 

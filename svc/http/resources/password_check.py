@@ -1,7 +1,7 @@
-"""Password checks: at sign-in, and before actions for which a session is not enough.
+"""Password checks: at sign-in, and before actions that require more than a session.
 
 All wrong passwords are counted here. Each attempt is counted before the check, so that parallel attempts cannot exceed
-the limit; a correct password is not counted in the end.
+the limit. If the password is correct, the attempt is subtracted again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CONCURRENT_HASHES = 2
 
 
 class PasswordCheck:
-    """Checks and hashes passwords; limits wrong attempts and concurrent hashing."""
+    """Checks and hashes passwords. Limits the number of wrong attempts and of concurrent hashes."""
 
     def __init__(self, store: Store, clock: Clock, wrong_per_hour: int, trail: Trail) -> None:
         self._store = store
@@ -48,13 +48,13 @@ class PasswordCheck:
         """Check the password of a user who is signed in, and return its stored hash.
 
         The caller must verify in the transaction of its action that this is still the user's hash
-        (`users.still_has_password`). `client`: the address of the request, for the user's events.
-        Attempts count per user, separately from sign-in, so strangers who guess passwords there cannot lock out a user
-        who is signed in.
+        (`users.still_has_password`). `client`: the client's address, for the user's events.
+        Attempts are counted per user and separately from sign-in attempts. Strangers who guess passwords at sign-in
+        therefore cannot lock out a signed-in user.
         Raises Forbidden invalid_password; Unauthorized if the user was deleted; ServiceError rate_limited.
         """
         stored = await self._store.peek(users.password_hash_of(user.id))
-        if stored is None:  # deleted since the session was checked
+        if stored is None:  # the user was deleted after the session was checked
             raise Unauthorized
         if not await self.is_correct(f"user {user.id}", stored, password, user, via="session", client=client):
             raise Forbidden("invalid_password")
@@ -73,10 +73,11 @@ class PasswordCheck:
         """Return True if the password matches the stored hash.
 
         `counted_as`: the name under which attempts are counted. `stored`: the hash, or None if there is no hash; the
-        check takes the same time in both cases. `user`: the user with this hash, or None. `via`, `client`: the
-        credential and address of the attempt, for the user's events. At most two wrong attempts per hour become events:
-        the first attempt, and the attempt that reaches the limit. Guessing therefore cannot fill the store. Raises
-        ServiceError rate_limited.
+        check takes the same time in both cases. `user`: the user with this hash, or None. `via`, `client`: the actor
+        and address of the attempt, for the user's events.
+        At most two wrong attempts per hour are recorded as events: the first attempt, and the attempt that reaches the
+        limit. Guessing therefore cannot fill the store.
+        Raises ServiceError rate_limited.
         """
         verdict = admit(self._wrong, counted_as, self._clock())
         matches = await self._in_thread(verify_password, stored, password.get_secret_value())

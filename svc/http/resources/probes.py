@@ -55,7 +55,7 @@ class Probes:
         return Ok()
 
     async def ready(self, _: RequestInfo) -> Ok:
-        """Report the last known condition of the store, without a query. Raises StoreUnavailable."""
+        """Report the last known state of the store, without a query. Raises StoreUnavailable."""
         problem = self._store.condition.problem
         if problem is not None:
             raise StoreUnavailable(problem)
@@ -76,7 +76,7 @@ class Probes:
         )
 
     async def reference(self, request: RequestInfo) -> Response:
-        """Return the web application's reference page, or Markdown if the client prefers that or there are no pages."""
+        """Return the web application's reference page. Return Markdown if preferred, or if there are no pages."""
         wanted = parse_accept_header(request.accept, MIMEAccept).best_match(["text/html", api.MARKDOWN_TYPE])
         if self._web is None or wanted == api.MARKDOWN_TYPE:
             response = await self.reference_md(request)
@@ -93,7 +93,7 @@ class Probes:
         return self._made
 
 
-@lru_cache(maxsize=8)  # shared by all applications of a process with this URL
+@lru_cache(maxsize=8)  # shared by all applications with this URL in a process
 def _contract(base_url: str) -> _Contract:
     contract = document(base_url)
     return _Contract(

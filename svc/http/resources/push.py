@@ -42,7 +42,7 @@ class Push:
         endpoints.direct(api.PUSH, self.receive)
 
     async def receive(self, request: Incoming) -> api.PushAnswer:
-        """Store a push. A repeated push changes nothing. The body is read only after the worker's key was checked."""
+        """Store a push. A repeated push changes nothing. The body is read only after the worker's key is checked."""
         key = digest(bearer(request.header(b"authorization")))
         now = self._clock()
         account_id = await self._store.peek(worker_keys.account_of_worker_key(key, now))
@@ -97,6 +97,6 @@ def _worker_push(head: api.PushHead, now: int) -> WorkerPush:
 def _error_kind(head: api.PushHead) -> WorkerErrorKind | None:
     if head.error is None:
         return None
-    # Workers from before this field existed give the kind only as a prefix of the text.
+    # Old workers do not send this field. They send the kind only as a prefix of the text.
     kind = head.error_kind or head.error.partition(":")[0]
     return "push" if kind == "push" else "cron"

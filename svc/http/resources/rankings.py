@@ -1,9 +1,9 @@
 """Lists of links ordered by clicks, cached in memory while clients page through them.
 
-Clicks change with every push of a worker, but a client that pages through a list must see each link once. So a ranking
-is read as a whole, and all pages come from it. A ranking is reused for the same list until the list's data changes, so
-a list is ranked at most once per push. Rankings do not survive a restart. The service refuses the cursor of a lost
-ranking, and the client starts again.
+The numbers of clicks change with every push of a worker, but a client that pages through a list must see each link
+once. The service therefore reads a ranking as a whole, and takes all pages from it. A ranking is reused for the same
+list until the list's data changes, so a list is ranked at most once per push. Rankings do not survive a restart. The
+service rejects the cursor of a lost ranking, and the client has to start again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from svc.store.link_lists import LinkFilter
 
 _NAME_CHARS = 16
-# Limits per user, so that users do not evict each other's rankings, and in total (about 25 bytes per link).
+# The limit per user prevents users from evicting each other's rankings. A link takes about 25 bytes.
 _MOST_OF_A_USER = 8
 _MOST_LINKS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The ids of a list's links in order, as one string, because 100,000 separate strings would take much memory."""
+    """The ordered ids of a list's links. They are one string, because 100,000 strings would use much more memory."""
 
     name: str
     which: LinkFilter
@@ -60,12 +60,12 @@ class Rankings:
         return None
 
     def named(self, name: str, which: LinkFilter) -> Ranking | None:
-        """Return the cached ranking of this name if it belongs to this list."""
+        """Return the cached ranking with this name if it belongs to this list."""
         ranking = self._kept.get(name)
         return self._used(ranking) if ranking is not None and ranking.which == which else None
 
     def keep(self, which: LinkFilter, as_of: Hashable, link_ids: Sequence[str]) -> Ranking:
-        """Cache a new ranking; evict the least recently used ones."""
+        """Cache a new ranking, and evict the least recently used rankings if there are too many."""
         size = len(link_ids[0]) if link_ids else 0
         ranking = Ranking(random_base32(_NAME_CHARS), which, as_of, "".join(link_ids), size)
         self._kept[ranking.name] = ranking

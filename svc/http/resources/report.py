@@ -21,7 +21,7 @@ DAYS: dict[Period, int] = {"today": 1, "7d": 7, "30d": 30}
 
 @dataclass(frozen=True)
 class Span:
-    """The days of a report, both included; `today` is the last."""
+    """The days of a report, from `first_day` to `today`, inclusive."""
 
     period: Period
     first_day: int
@@ -37,8 +37,8 @@ class Span:
 class Stored:
     """The stored counts of a target: the days of the span, and today's hours.
 
-    `sent_until`: the time up to which the account's worker has pushed (epoch ms). `sent_days`: the days that it has
-    pushed completely. `hours_refused`: some of today's hours were refused.
+    `sent_until`: the time up to which the account's worker has pushed its counts (epoch ms). `sent_days`: the days that
+    it has pushed completely. `hours_refused`: the service rejected some of today's hours.
     """
 
     days: Mapping[int, Counts]
@@ -58,7 +58,7 @@ def span_of(period: Period, now: int) -> Span:
 
 
 def site_report(span: Span, stored: Stored, live: Live | None, unavailable: UnavailableReason | None) -> api.Report:
-    """Return a site's report, with totals only from the store and breakdowns from `live` (rules R2, R3)."""
+    """Return a site's report. All totals are from the store, and breakdowns are from `live` (rules R2, R3)."""
     days = {day: stored.days.get(day, Counts()) for day in span.days}
     if span.period == "today":
         points = _hourly(span.today, stored.hours, stored.sent_until)
@@ -76,10 +76,10 @@ def link_report(
     unavailable: UnavailableReason | None,
     created_on: int = 0,
 ) -> api.Report:
-    """Return a link's report, with final days from the store and other days from `live` if available (rules R4, R5).
+    """Return a link's report. Final days are from the store, and other days are from `live` if available (R4, R5).
 
-    A day without known counts has no point, because unknown is not zero. `created_on`: the number of the day before
-    which the link has no clicks.
+    A day with unknown counts has no point, because unknown is not zero. `created_on`: the day (day number) before which
+    the link cannot have clicks.
     """
     days: dict[int, Counts] = {}
     for day in span.days:
@@ -87,8 +87,7 @@ def link_report(
         if known is not None:
             days[day] = known
     if span.period == "today":
-        # The read takes a moment. If an hour began during the read, its clicks are in the totals, so the hour needs a
-        # point.
+        # If a new hour began while the counts were being read, its clicks are in the totals, so the hour needs a point.
         until = None if live is None else max([live.at, *(hour_at + 1 for hour_at in live.hours)])
         points = [] if live is None else _hourly(span.today, live.hours, until)
     else:
@@ -100,7 +99,7 @@ def link_report(
 def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReason | None) -> api.Report:
     """Return the report of a link whose account is disconnected and whose counts are all stored.
 
-    The last read before the disconnect included today's hours, even the hours that were not pushed yet (rule R7).
+    The last read before the disconnect included today's hours, even those not yet pushed (rule R7).
     """
     return site_report(span, replace(stored, hours_refused=False), None, unavailable)
 
@@ -127,7 +126,7 @@ def _report(
     as_of: int | None,
     days: Mapping[int, Counts],
     points: Sequence[Point],
-    incomplete: bool,  # positional: private to this module
+    incomplete: bool,  # positional, because only this module calls the function
     live: Live | None,
     unavailable: UnavailableReason | None,
 ) -> api.Report:

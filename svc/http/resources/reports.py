@@ -1,4 +1,4 @@
-"""…/report: the report of a site or a link."""
+"""…/report and …/first-view: the report of a site or link, and the first view of a site."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
     from svc.worker.counts import Live
 
-# The edge platform's clock may be this far behind, so a link's first click may fall on the day before its creation.
+# The edge platform's clock may be this far behind, so a link's first click may be on the day before its creation.
 _SLOWEST_CLOCK_MS = HOUR_MS
 
 
 class Reports:
-    """The handlers of the two reports."""
+    """The handlers of the two reports and of the first view."""
 
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._store = deps.context.store
@@ -49,7 +49,7 @@ class Reports:
         return api.OneReport(report=site_report(span, stored, live, unavailable))
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
-        """Return whether a site has had a view. The account's database is read until the worker has pushed a view."""
+        """Report if a site has had a view. The account's database is read until the worker has pushed a view."""
         site, account = await readable_site(self._store, read.caller, read.id)
         now, seen, bots = self._clock(), site.first_view_at is not None, False
         unavailable: UnavailableReason | None = None
@@ -68,8 +68,8 @@ class Reports:
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
         """Return a link's report. While the account is connected, today's clicks are read from its database.
 
-        Without breakdowns, only the days not yet stored are read. The query is then the same for all periods, so they
-        share its cached answer.
+        Without breakdowns, only the days that are not stored yet are read. The query is then the same for all periods,
+        so all periods share the cached result.
         """
         link, account = await readable_link(self._store, read.caller, read.id)
         span = span_of(read.query.period, self._clock())
@@ -90,7 +90,7 @@ class Reports:
     async def _live(
         self, user_id: int, account: Account | FormerAccount, target_id: str, first_day: int, last_day: int
     ) -> tuple[Live, None] | tuple[None, UnavailableReason]:
-        """Return the counts of the account's database, or the reason why they are unavailable."""
+        """Return the counts in the account's database, or the reason why they are unavailable."""
         if isinstance(account, FormerAccount):
             return None, "not_installed"
         found = await self._supervisor.live_reads.read(user_id, account, TargetDays(target_id, first_day, last_day))

@@ -1,4 +1,4 @@
-"""/v1/me/sessions and /v1/me/password: a user's page sessions and password. Only page sessions may use them."""
+"""/v1/me/sessions and /v1/me/password: a user's sessions and password. API keys may not use these endpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.store.idempotency import StoredAnswer
     from svc.store.tx import Tx
 
-# E-mails about a changed password to one user per hour. A user who changes it more often needs no further e-mails.
+# The maximum number of e-mails per hour that notify one user of a changed password. More would not help the user.
 _EMAILS_AN_HOUR = 5
 
 
@@ -62,7 +62,7 @@ class Sessions:
         return _signed_out(await self._store.run(write.commit(_ok)(sessions.end_sessions(write.caller.user.id))))
 
     async def end(self, write: Write[NoBody]) -> StoredAnswer:
-        """End one session. The user then has to sign in again in its browser."""
+        """End one session. In that session's browser, the user then has to sign in again."""
         answer = await self._store.run(write.commit(_ok)(_end(write.caller.user.id, write.id)))
         return _signed_out(answer) if write.id == write.caller.session_id else answer
 
@@ -90,7 +90,7 @@ def _end(user_id: int, session_id: str) -> Tx[None]:
 
 
 def _change_password(user_id: int, session_id: str, verified: str, new_hash: str) -> Tx[None]:
-    """Set the new hash. Raises Forbidden if the password was changed while the old one was being checked."""
+    """Set the new hash. Raises Forbidden if the password was changed while it was being checked."""
     if not (yield from users.still_has_password(user_id, verified)):
         raise Forbidden("invalid_password")
     yield from users.set_password_hash(user_id, new_hash)

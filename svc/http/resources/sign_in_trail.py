@@ -1,4 +1,4 @@
-"""Events of /auth, whose requests have no `Write` to log them."""
+"""The activity log's events for /auth. The requests of /auth have no `Write`, which records other requests' events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Trail:
-    """Logs events of requests without a credential. `client`: the client's address."""
+    """Records the events of requests without a credential. `client`: the client's address."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -33,7 +33,7 @@ class Trail:
         client: IpAddress | None,
         whose: Callable[[T], Iterable[tuple[int, str | None]]],
     ) -> Tx[T]:
-        """Return `tx` with its events. `whose` returns the (user id, target) pairs to log from the value of `tx`."""
+        """Return `tx` with its events. `whose` returns the (user id, target) pairs to record for the value of `tx`."""
         now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[T]:
@@ -45,7 +45,7 @@ class Trail:
         return with_event()
 
     def wrong_password(self, user: User | None, via: str, client: IpAddress | None, outcome: Code) -> Tx[None]:
-        """Log a wrong password for this user. With None (an unknown address), make a write that costs the same."""
+        """Record a wrong password for this user. If the user is None (unknown), make a write of the same cost."""
         now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[None]:

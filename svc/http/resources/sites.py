@@ -36,7 +36,7 @@ class Sites:
         endpoints.write(api.ROTATE, self.rotate)
 
     async def list(self, read: Read[api.SiteQuery]) -> api.SiteList:
-        """Return the sites of one account or of all, with seven days of views if the caller may read reports."""
+        """Return the sites of one or all accounts, with seven days of views if the caller may read reports."""
         query = read.query
         after = None if query.cursor is None else str(place_in(query.cursor, query.listing, (str,))[0])
         today = day_of(self._context.clock())
@@ -48,7 +48,7 @@ class Sites:
         return api.SiteList(sites=tuple(shown), next_cursor=last)
 
     async def add(self, write: Write[api.NewSite]) -> StoredAnswer:
-        """Add a site. The answer has its snippet, and the account's actor creates its route afterwards."""
+        """Add a site. The response contains its snippet. The account's actor creates its route afterwards."""
         account = await visible_account(self._context.store, write.caller, write.body.account_id)
 
         def render(site: Site) -> api.OneSite:
@@ -78,7 +78,7 @@ class Sites:
         return await site_requests.rotate(self._context, site, commit)
 
     async def _to_change(self, write: Write[Any]) -> tuple[Site, Commit[Site, StoredAnswer]]:
-        """Return the site to change, and the wrapper that stores the answer."""
+        """Return the site to change, and the wrapper that stores the response."""
         site, account = await readable_site(self._context.store, write.caller, write.id)
 
         def render(changed: Site) -> api.OneSite:
@@ -101,9 +101,9 @@ class Sites:
 def _page(
     caller: Caller, query: api.SiteQuery, after: str | None, today: int
 ) -> Tx[tuple[list[Site], dict[str, int], dict[str, tuple[int, ...]]]]:
-    """Return a page of the caller's sites after the id `after`, plus one site that shows whether more follow.
+    """Return a page of the caller's sites after the id `after`, plus the next site if there is one.
 
-    Also returns each account's synced version, and each site's views of seven days if the caller may read reports.
+    Also returns each account's synced version and, if the caller may read reports, each site's views of seven days.
     """
     found = yield from site_lists.list_sites(
         caller.user.id,

@@ -45,7 +45,7 @@ class Totals:
     async def _answer(self, read: Read[api.TotalsQuery], target: str, name: str) -> Streamed:
         query = read.query
         series = _Series(self._store, target, *self._days(query), query.by)
-        page = await series.page()  # before the answer begins, so that an unavailable store is answered with an error
+        page = await series.page()  # before the response begins, so that an unavailable store causes an error response
         headers = {"Vary": "Accept"}
         if accepted(read.request.accept, JSON_TYPE, api.CSV_TYPE) == JSON_TYPE:
             return Streamed(_json(series, page), JSON_TYPE, headers)
@@ -55,7 +55,7 @@ class Totals:
     def _days(self, query: api.TotalsQuery) -> tuple[int, int]:
         """Return the first and the last requested day. Raises Invalid."""
         earliest = FIRST_DAY
-        if query.by == "hour":  # on the day before, some hours may already be deleted
+        if query.by == "hour":  # some hours of the previous day may already be deleted
             earliest = day_of(self._clock() - self._hours_kept_ms) + 1
         first = earliest if query.from_ is None else query.from_
         last = LAST_DAY if query.to is None else query.to
@@ -86,13 +86,13 @@ class _Series:
 
 
 async def _json(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, None]:
-    """Yield the answer as JSON, one chunk per page."""
+    """Yield the response as JSON, one chunk per page."""
     unit_ms = DAY_MS if series.by == "day" else 1
     before = b'{"totals":['
     while True:
         last = page[-1] if len(page) == PAGE else None
         chunk = before + b",".join(_point(row, unit_ms) for row in page)
-        page = ()  # free it: it is ten times as large as the chunk, and a slow client may take minutes
+        page = ()  # free the page: it is ten times as large as the chunk, and a slow client may take minutes
         if last is None:
             yield chunk + b"]}"
             return
@@ -112,7 +112,7 @@ def _point(row: Row, unit_ms: int) -> bytes:
 
 
 async def _csv(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, None]:
-    """Yield the answer as CSV (RFC 4180). Numbers and times need no quotes and cannot be taken for formulas."""
+    """Yield the response as CSV (RFC 4180). Numbers and times need no quotes, and cannot be mistaken for formulas."""
     before = "day,views,bots,visitors,imported\r\n" if series.by == "day" else "at,views,bots,visitors\r\n"
     while True:
         last = page[-1] if len(page) == PAGE else None

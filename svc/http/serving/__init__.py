@@ -9,8 +9,8 @@ gate          the checks before a handler, in order, and the response after it
 request_parts the parts of a request, read and checked for the gate; `bodies` parses bodies
 requests      the argument that a handler receives
 credentials   authentication and rate limits; `origin` and `cookies` for browsers, `visible` for object access
-idempotency   answers stored under their Idempotency-Key
-answers       answers as bytes and as the framework's responses
+idempotency   responses stored under their Idempotency-Key
+answers       responses as bytes and as the framework's objects
 web           the files of the web application and the documentation
-deps          the dependencies that main passes in
+deps          the dependencies that `main` provides
 """

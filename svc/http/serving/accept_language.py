@@ -1,4 +1,4 @@
-"""The language that a request asks for in Accept-Language (RFC 9110, 12.5.4). No I/O."""
+"""The language that the header Accept-Language prefers (RFC 9110, 12.5.4). No I/O."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _RANGE = re.compile(
 
 
 def preferred_language(header: str) -> Language | None:
-    """Return the supported language with the highest weight. If several have it, the first one in the header wins.
+    """Return the supported language with the highest weight. If the weights are equal, the first in the header wins.
 
-    Regions do not matter: `de-AT` asks for German. Invalid ranges are ignored. Returns None if the header contains
-    no supported language. Programs without a preference send `*`.
+    Regions do not matter: `de-AT` means German. Invalid ranges are ignored. Returns None if the header contains no
+    supported language, for example if it is `*`, which programs without a preference send.
     """
     if len(header) > _LONGEST:
-        header = header[:_LONGEST].rpartition(",")[0]  # without the range that the cut may have shortened
+        header = header[:_LONGEST].rpartition(",")[0]  # drop the last range, which may be incomplete
     return _preferred(header)
 
 

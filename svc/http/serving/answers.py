@@ -1,4 +1,4 @@
-"""Answers to requests: as bytes to store, and as responses of the framework."""
+"""Responses to requests: as bytes to store, and as response objects of the framework."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Streamed:
-    """An answer that is produced in chunks while it is sent, as fast as the client reads.
+    """A response that is produced in chunks while it is sent, as fast as the client reads.
 
     The framework's response timeout does not apply. The server's timeout applies to each chunk. `chunks` must not hold
     a transaction, a lock or a nursery across a yield.
@@ -41,34 +41,34 @@ class Streamed:
 class StreamAborted(Exception):
     """A stream failed after part of it was sent, and the failure was logged.
 
-    The connection must not end as if the answer were complete.
+    The connection must not end as if the response were complete.
     """
 
 
 def stored(answer: Answer, status: int) -> StoredAnswer:
-    """Render an answer as bytes, to be stored and sent."""
+    """Return the response with the object as bytes, to be stored and sent."""
     return StoredAnswer(status, answer.to_bytes(), JSON_TYPE, {})
 
 
 def refusal(error: ServiceError) -> StoredAnswer:
-    """Render an error as the bytes of its answer."""
+    """Return the response for an error, to be stored and sent."""
     return StoredAnswer(error.status, to_json(error.body()), JSON_TYPE, {})
 
 
 def response_of(answer: StoredAnswer) -> Response:
-    """Turn a stored answer into the framework's response."""
+    """Turn a stored response into the framework's response object."""
     return Response(answer.body, answer.status, headers=answer.headers, content_type=answer.content_type)
 
 
 def to_response(answer: Answer | Response, status: int = 200) -> Response:
-    """Turn the return value of a handler into the framework's response."""
+    """Turn the return value of a handler into the framework's response object."""
     if isinstance(answer, Response):
         return answer
     return Response(answer.to_bytes(), status, content_type=JSON_TYPE)
 
 
 def stream_response(answer: Streamed, status: int, *, head_only: bool) -> Response:
-    """Turn a stream into the framework's response. `head_only`: no body, for HEAD."""
+    """Turn a stream into the framework's response object. `head_only`: omit the body, for HEAD."""
     body = b"" if head_only else _logged_chunks(answer.chunks)
     response = Response(body, status, headers=dict(answer.headers), content_type=answer.content_type)
     response.headers.pop("Content-Length", None)  # set for HEAD, but the length of a stream is unknown
@@ -77,7 +77,7 @@ def stream_response(answer: Streamed, status: int, *, head_only: bool) -> Respon
 
 
 def accepted(accept: str, *media_types: str) -> str:
-    """Return the media type that the client prefers, or on a tie or without a match, the first of `media_types`.
+    """Return the media type that the client prefers. On a tie or without a match, return the first of `media_types`.
 
     `accept`: the Accept header.
     """

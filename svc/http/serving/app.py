@@ -1,4 +1,4 @@
-"""The framework's application: its handlers, and the responses to errors."""
+"""The framework's application: the handlers of all resources, and the responses to errors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# From the headers to the end of the body; 1 MiB takes about 1 s on a slow connection.
+# The time from the headers to the end of the body. Sending 1 MiB takes about 1 s on a slow connection.
 _BODY_TIMEOUT_S = 10
 _SENDING_TIMEOUT_S = 30
 
@@ -104,7 +104,7 @@ def _record() -> RequestRecord:
 
 
 async def _finish(response: Response) -> Response:
-    """Add the headers that every response carries, including errors."""
+    """Add the headers that all responses have, including error responses."""
     response.headers["X-Request-Id"] = g.request_id
     for name, value in {**DEFAULT_HEADERS, **g.headers}.items():
         response.headers.setdefault(name, value)
@@ -122,7 +122,7 @@ async def _refused(error: ServiceError) -> Response:
 
 
 async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
-    """Answer an unknown path: with a page if the client accepts HTML, otherwise with the JSON error."""
+    """Respond to an unknown path with a page if the client accepts HTML, otherwise with the JSON error."""
     del error
     wanted = {kind for kind, weight in request.accept_mimetypes if weight}
     if web is None or request.method not in METHODS or "text/html" not in wanted:
@@ -134,7 +134,7 @@ async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
 
 
 async def _refused_by_framework(error: HTTPException) -> Response:
-    """Answer the framework's own errors (wrong method, body too large) in the API's error format."""
+    """Respond to the framework's own errors (wrong method, body too large) in the API's error format."""
     match error.code:
         case 405:
             refused: ServiceError = ServiceError("method_not_allowed")
@@ -150,7 +150,7 @@ async def _refused_by_framework(error: HTTPException) -> Response:
 
 
 async def _failed(error: Exception) -> Response:
-    """Answer an unexpected exception; log the traceback under the request id that the client receives."""
+    """Respond to an unexpected exception, and log the traceback with the request id that the client receives."""
     log.error(
         "request failed",
         exc_info=error,

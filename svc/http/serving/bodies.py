@@ -1,4 +1,4 @@
-"""Request bodies: parsed without delaying other requests, and digested for an Idempotency-Key."""
+"""Parsing of request bodies without delaying other requests, and their digests for an Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ B = TypeVar("B", bound=Body)
 
 
 class Bodies:
-    """Parses request bodies; large ones in a thread."""
+    """Parses request bodies. Large bodies are parsed in a thread."""
 
     def __init__(self, passwords: PasswordCheck) -> None:
         self._passwords = passwords
-        self._large = trio.CapacityLimiter(1)  # one large body at a time: threads share one interpreter
+        self._large = trio.CapacityLimiter(1)  # one large body at a time, because threads share one interpreter
 
     async def without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
         """Return `read(raw)`. A large body is read in a thread, so that other requests do not wait."""
@@ -39,7 +39,7 @@ class Bodies:
         return await self.without_delay(partial(parse_body, model), raw)
 
     async def parse_and_digest(self, model: type[B], raw: bytes, name: str) -> tuple[B, str]:
-        """Parse and digest a body. If the body contains a password, use a slow hash.
+        """Return the parsed body and its digest. If the body contains a password, the digest is a slow hash.
 
         `name`: identifies the request in the slow hash. Raises Invalid.
         """

@@ -14,29 +14,31 @@ if TYPE_CHECKING:
 
 DEVICE_COOKIE = "svc_device"
 
-# Sent with the answer that ends a browser's session, because the back/forward cache still holds the user's pages.
+# Sent with the response that ends a browser's session, because the back/forward cache still holds the user's pages.
 SIGNED_OUT = {"Clear-Site-Data": '"cache"'}
 
 
 class Cookies:
-    """Reads and sets the cookies. They are HttpOnly, and browsers send them with same-site requests only.
+    """Reads and sets the cookies. They are HttpOnly, and browsers send them only with same-site requests.
 
-    Over https, each name begins with `__Host-`, so that no other host, not even a sibling subdomain, can set the cookie
+    Over https, each name begins with `__Host-`. No other host, not even a sibling subdomain, can then set the cookie
     and sign a user in as someone else. The prefix requires the path `/`. Over http, browsers reject the prefix, so
-    names have no prefix. The path is then /auth, because other programs may listen on other ports of the host.
+    names have no prefix. The path is then /auth, because browsers also send the cookies to programs on other ports of
+    the host.
     """
 
     def __init__(self, base_url: str) -> None:
         self._https = base_url.startswith("https:")
         self._names = {name: cookie_name(name, base_url) for name in (REFRESH_COOKIE, DEVICE_COOKIE)}
-        # Not the framework's parser: it parses the whole header, and other applications of the host may set long ones.
+        # Patterns, because the framework's parser reads all cookies, and other applications on the host may set long
+        # ones.
         self._patterns = {
             name: re.compile(rf"(?:^|; ?){shown}=([A-Za-z0-9_-]{{1,200}})(?:;|$)")
             for name, shown in self._names.items()
         }
 
     def get(self, request: RequestInfo, name: str) -> str:
-        """Return the cookie's value, "" if the request has no such cookie."""
+        """Return the cookie's value, or "" if the request does not have this cookie."""
         found = self._patterns[name].search(request.cookies)
         return found[1] if found else ""
 

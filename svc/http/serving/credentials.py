@@ -1,4 +1,4 @@
-"""Authentication by page session or API key: scopes, allowed addresses and rate limits."""
+"""Authentication by sign-in session or API key: scopes, allowed addresses and rate limits."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from svc.model import Key, User
     from svc.store.tx import Store
 
-# The most proxies between a client and the service. A longer X-Forwarded-For header is not genuine.
+# The maximum number of proxies between a client and the service. A longer X-Forwarded-For header is not genuine.
 _MOST_HOPS = 16
 
-# The rate limit of all page sessions of a user together, as a multiple of an API key's. A page sends several requests
-# in parallel. A person stays far below the limit, and a script cannot fill the disk.
+# The combined rate limit of a user's sign-in sessions, as a multiple of an API key's limit. It is higher because a page
+# sends several requests in parallel. A person stays far below the limit, and a script cannot fill the disk.
 _SESSION_SHARE = 5
 
 # The prefix length before the IPv4 address in ::ffff:0:0/96.
@@ -39,10 +39,10 @@ IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True)
 class Caller:
-    """The authenticated user and credential. `key` is None for a page session, which has all scopes.
+    """The authenticated user and credential. `key` is None for a sign-in session, which has all scopes.
 
-    `session_id`: the id of the page session. It is None for an API key, and for a session that the user's deletion
-    ended.
+    `session_id`: the id of the sign-in session. It is None for an API key, and for a session that ended because its
+    user is being deleted.
     """
 
     user: User
@@ -51,7 +51,7 @@ class Caller:
 
     @property
     def edge_accounts(self) -> tuple[str, ...] | None:
-        """The edge accounts that the credential is limited to; None means no limit."""
+        """The edge accounts to which the credential is limited; None means no limit."""
         return None if self.key is None else self.key.allow_accounts
 
     def can_see(self, edge_account_id: str) -> bool:
@@ -74,15 +74,15 @@ class Credentials:
         self._trusted = [network_of(text) for text in config.http.trusted_proxies]
 
     def client(self, peer: str | None, forwarded: Sequence[str]) -> IpAddress | None:
-        """Return the client's address as seen by the trusted proxies of the settings; see `client_address`."""
+        """Return the client's address as seen by the configured trusted proxies; see `client_address`."""
         return client_address(peer, forwarded, self._trusted)
 
     async def caller(
         self, authorization: str | None, client: IpAddress | None, *, leaving: bool = False
     ) -> tuple[Caller, dict[str, str]]:
-        """Return the caller, and the RateLimit headers for the answer.
+        """Return the caller, and the RateLimit headers for the response.
 
-        `leaving`: accept the session that requested its user's deletion as well, while the deletion runs.
+        `leaving`: while a user is being deleted, also accept the session that requested the deletion.
         Raises Unauthorized; RateLimited, which carries the same headers.
         """
         token = bearer(authorization)
@@ -115,7 +115,7 @@ class Credentials:
         return Caller(user, key), headers
 
     async def check_not_revoked(self, caller: Caller) -> None:
-        """Check that the caller's API key has not been revoked since. Raises Unauthorized; StoreUnavailable."""
+        """Check that the caller's API key is not revoked now. Raises Unauthorized; StoreUnavailable."""
         if caller.key is not None:
             await self._store.peek(keys.check_not_revoked(caller.key.id))
 
@@ -148,7 +148,7 @@ def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> N
 
 
 def has_full_access(caller: Caller) -> bool:
-    """Return True if the caller may see all data of its user: a page session, or a key with all scopes and accounts."""
+    """Return True if the caller may see all data of its user: a session, or a key with all scopes and accounts."""
     return caller.edge_accounts is None and all(caller.has_any_scope(scope) for scope in get_args(Scope))
 
 
@@ -176,8 +176,8 @@ def client_address(
 ) -> IpAddress | None:
     """Return the client's address: the peer or, behind trusted proxies, the last untrusted hop in X-Forwarded-For.
 
-    The header is trusted only from the right, as far as trusted proxies wrote it. Returns None if the address is
-    unknown, because the peer is a Unix socket or a trusted proxy added a value that is not an address.
+    The header is read from the right, only as far as trusted proxies wrote it. Returns None if the address is unknown,
+    because the peer is a Unix socket or a trusted proxy added a value that is not an address.
     """
     address = _address(peer)
     last = ",".join(forwarded[-_MOST_HOPS:]).rsplit(",", _MOST_HOPS)
@@ -188,10 +188,10 @@ def client_address(
 
 
 def networks_of(client: IpAddress | None) -> tuple[str, str]:
-    """Return the networks whose attempts are counted together: the client's own, and the larger one around it.
+    """Return the networks for which attempts are counted: the client's own network, and the larger one around it.
 
-    Internet providers give a customer an IPv6 /64, often a /56 or a /48. With IPv4, a customer gets one address,
-    sometimes a few from a /24. All clients without a known address count as one network.
+    Internet providers give each customer at least an IPv6 /64, often a /56 or a /48. With IPv4, a customer gets one
+    address, or sometimes several from a /24. All clients without a known address count as one network.
     """
     if client is None:
         return "none", "none"
@@ -207,7 +207,7 @@ def address_allowed(client: IpAddress | None, allow_ips: Sequence[str] | None) -
 
 
 def network_of(text: str) -> IpNetwork:
-    """Parse an address or a network from the settings or a key. An IPv4-mapped IPv6 network becomes IPv4."""
+    """Parse an address or a network of a setting or a key. An IPv4-mapped IPv6 network becomes IPv4."""
     network = ipaddress.ip_network(text, strict=False)
     if network.version == 4 or network.prefixlen < _MAPPED_BITS:
         return network

@@ -1,4 +1,4 @@
-"""The dependencies that main passes to the HTTP package."""
+"""The dependencies that `main` passes to the HTTP package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registration of handlers for the endpoints that svc/api declares; `gate` checks their requests."""
+"""Registration of handlers for the endpoints that svc/api declares. `gate` checks requests before it calls them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Endpoints:
         self._add(endpoint, serve)
 
     def write(self, endpoint: Endpoint[B, Any], handler: Callable[[Write[B]], Awaitable[StoredAnswer]]) -> None:
-        """Register the handler of a write request. It runs once per Idempotency-Key if the endpoint stores answers."""
+        """Register the handler of a write request. It runs once per Idempotency-Key if the response is stored."""
         model = _model_of(endpoint)
 
         async def serve(**path: str) -> Response:
@@ -78,9 +78,9 @@ class Endpoints:
         self._add(endpoint, serve)
 
     def direct(self, endpoint: Endpoint[Any, Any], handler: Handler) -> None:
-        """Register the handler of a frequent request that bypasses the framework. It checks caller and body itself.
+        """Register the handler of a frequent request that bypasses the framework. It checks the caller and body itself.
 
-        The framework knows the path only to reject other methods. The path contains no id.
+        The framework also has a route for the path, only to reject other methods. The path must not contain an id.
         """
         self.directly[endpoint.method, endpoint.path] = handler
 

@@ -1,6 +1,6 @@
 """The layer in front of the framework: metrics, the access log, and requests that bypass the framework.
 
-Requests bypass the framework if they are frequent, ask for a file of the web application, or have a path that the
+Requests bypass the framework if they are frequent, request a file of the web application, or have a path that the
 framework cannot handle.
 """
 
@@ -48,8 +48,9 @@ DEFAULT_HEADERS = {
 class RequestRecord:
     """The measurements of a request for the metrics and the log.
 
-    `answered`: the status of the answer; None if no answer was begun. `route`: the template of the path. `status`: the
-    class of the status, or "gone" or "broken". `code`: the error code. `received`, `sent`: the bytes of the bodies.
+    `answered`: the status of the response; None if no response was begun. `route`: the template of the path. `status`:
+    the class of the status; "gone" if there is no response, "broken" if the response was not completed. `code`: the
+    error code. `received`, `sent`: the sizes of the bodies in bytes.
     """
 
     request_id: str
@@ -77,7 +78,7 @@ class Front:
         self._framework = framework
         self._directly = directly
         self._web = web
-        self._config = config  # the framework's; its limits apply here too
+        self._config = config  # the framework's configuration, because its limits apply here, too
         self._metrics = metrics
         self._logs = logs  # write an access log
         self._in_flight = 0
@@ -144,7 +145,7 @@ class Front:
             record.route = file.route
             await _serve_file(file, scope, send_recorded, record)
             return
-        # The framework needs the host only for features that we do not use, and fails if the host is malformed.
+        # The framework fails if the host is malformed, and needs the host only for features that we do not use.
         headers = [(name, b"svc" if name == b"host" else value) for name, value in scope["headers"]]
         try:
             await self._framework(
@@ -162,7 +163,7 @@ class Front:
 
 
 def _log_request(method: str, record: RequestRecord, took_s: float) -> None:
-    """Log a request, but not its client address, path and query, which may contain personal data."""
+    """Log a request without its client address, path or query, because these may contain personal data."""
     fields = {"method": method if method in KNOWN_METHODS else OTHER, "route": record.route, "status": record.answered}
     if record.status in ("gone", "broken"):
         fields["ended"] = record.status
@@ -172,7 +173,7 @@ def _log_request(method: str, record: RequestRecord, took_s: float) -> None:
 
 
 async def _serve_directly(handler: Handler, request: Incoming, send: Any, record: RequestRecord) -> None:
-    """Call the handler and send its answer. Errors get the same answers as from the framework's handlers in `app`."""
+    """Call the handler and send its response. Errors get the same responses as from the error handlers in `app`."""
     try:
         answer = stored(await handler(request), HTTPStatus.OK)
     except ClientDisconnected:
@@ -201,7 +202,7 @@ async def _serve_file(file: File, scope: Any, send: Any, record: RequestRecord) 
 def path_of(path: str, raw_path: bytes) -> str | None:
     """Return the decoded path of a request target; None if no resource can have this path.
 
-    A target may also be an absolute URL (RFC 9112, 3.2.2). Paths with a NUL are refused, because PostgreSQL cannot
+    A target can also be an absolute URL (RFC 9112, 3.2.2). Paths with a NUL are rejected, because PostgreSQL cannot
     store NUL.
     """
     if not path.startswith("/"):

@@ -1,9 +1,10 @@
 """The checks before a handler, in order, and the response after it. The endpoint's declaration (svc/api) defines both.
 
-    credential ─► scopes ─► Idempotency-Key ─► query ─► path id ─► body ─► earlier answer ─► handler ─► answer
+    credential ─► scopes ─► Idempotency-Key ─► query ─► path id ─► body ─► earlier response ─► handler ─► response
 
-In this order, a caller learns nothing about objects that its credential may not see, and no body is read without a
-valid credential. A handler gets the request's data as an argument (`requests`) and never reads the framework's request.
+This order ensures that a caller learns nothing about objects that its credential may not see, and that no body is read
+without a valid credential. A handler gets the request's data as an argument (`requests`) and never reads the
+framework's request.
 """
 
 from __future__ import annotations
@@ -73,15 +74,15 @@ class Gate:
         handler: Callable[[Write[B]], Awaitable[StoredAnswer]],
         path: Mapping[str, str],
     ) -> Response:
-        """Serve a write request. The handler runs once per Idempotency-Key if the endpoint stores answers."""
+        """Serve a write request. The handler runs once per Idempotency-Key if the endpoint stores responses."""
         info = request_info(self._credentials)
         caller = await self._caller(endpoint, info)
         key = idempotency_key(required=caller.key is not None)
         query_of(endpoint)
         object_id = path_id(endpoint, path)
         raw = await raw_body(model.most_bytes)
-        await self._credentials.check_not_revoked(caller)  # the body may have taken a while
-        if key is None or endpoint.leaving:  # the stored answers are deleted with the user
+        await self._credentials.check_not_revoked(caller)  # the key may have been revoked in the meantime
+        if key is None or endpoint.leaving:  # stored responses are deleted with the user
             body, claim = await self._bodies.parse(model, raw), None
         else:
             body, digest = await self._bodies.parse_and_digest(model, raw, f"{caller.user.id} {key}")
@@ -98,8 +99,8 @@ class Gate:
     ) -> Response:
         """Serve a form of /auth.
 
-        Requests from pages of other origins are refused. Browsers never send those as JSON without a preflight, so even
-        an empty body must be declared as JSON.
+        Requests from pages of other origins are rejected. Even an empty body must be declared as JSON, because browsers
+        send JSON to another origin only after a preflight request.
         """
         headers = request.headers
         if is_cross_origin(headers.getlist("Sec-Fetch-Site"), headers.getlist("Origin"), self._origin):
@@ -135,7 +136,7 @@ class Gate:
         return caller
 
     async def _while_valid(self, caller: Caller, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """Yield the chunks until the caller's key is revoked, as a slow client may read for hours.
+        """Yield the chunks until the caller's key is revoked, because a slow client may read for hours.
 
         Raises Unauthorized.
         """

@@ -1,12 +1,12 @@
-"""Idempotency-Key: a repeated request gets the first answer again, and the effect happens only once (rules G1 to G5).
+"""Idempotency-Key: a repeated request gets the first response again, and the effect happens only once (rules G1 to G5).
 
-The answer is stored in the same transaction as the effect, so neither exists without the other. An error is stored only
-if the request had an effect before it failed. Otherwise a repeat with the same key runs again, so that a client can
-follow the remedy and retry. Transient errors are never stored.
+The response is stored in the same transaction as the effect, so neither exists without the other. An error is stored
+only if the request had an effect before it failed. Otherwise, a repeated request with the same key is processed again,
+so that a client can follow the remedy and retry. Transient errors are never stored.
 
-A request waits while another request with the same key runs. If their bodies differ, the second request is refused. If
-a client disconnects, work that an actor has begun continues. When the client repeats the request, it gets the stored
-answer, because every transaction checks for a stored answer before its effect.
+A request waits while another request with the same key is running. If their bodies differ, the second request is
+rejected. If a client disconnects, work that an actor has begun continues. When the client repeats the request, it gets
+the stored response, because every transaction checks for a stored response before its effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REPLAYED = {"Idempotent-Replayed": "true"}
-# How long a key and its answer are kept.
+# A key and its response are kept this long.
 _KEPT_MS = DAY_MS
 
 
@@ -46,20 +46,20 @@ class _Running:
 
 
 class Idempotency:
-    """Runs requests once per Idempotency-Key; owns the set of those in progress."""
+    """Runs each request once per Idempotency-Key, and tracks the requests that are in progress."""
 
     def __init__(self, store: Store, clock: Clock, most_bytes: int) -> None:
-        """Initialize; `most_bytes` limits the total size of a user's large stored answers."""
+        """Initialize. `most_bytes`: the maximum total size of a user's large stored responses."""
         self._store = store
         self._clock = clock
         self._most_bytes = most_bytes
         self._running: dict[tuple[int, str, str, str], _Running] = {}
 
     async def once(self, claim: Claim | None, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
-        """Run `work` once for this claim and return its answer, or return the answer that an earlier request got.
+        """Run `work` once for this claim and return its response, or return the response to an earlier request.
 
         `work` must wrap its transaction with `committed`. If `claim` is None, nothing is stored.
-        Raises what `work` raises; Conflict idempotency_conflict.
+        Raises the errors of `work`; Conflict idempotency_conflict.
         """
         if claim is None:
             return await work()
@@ -81,13 +81,14 @@ class Idempotency:
     async def _first(self, claim: Claim, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
         try:
             return await work()
-        except AlreadyAnswered:  # an identical request was committed first; its client had disconnected
+        except AlreadyAnswered:  # an identical request, whose client had disconnected, was committed first
             return await self._settled(claim, None)
         except ServiceError as error:
             if error.had_effect:
                 return await self._settled(claim, error)
             if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-                # The first attempt, whose client had disconnected, may have caused this error through its effect.
+                # The error may be a result of the first attempt's effect, if the client disconnected during that
+                # attempt.
                 earlier = await self._store.peek(recall(claim, self._clock()))
                 if earlier is not None:
                     return _replayed(earlier)
@@ -100,11 +101,11 @@ class Idempotency:
         replay: StoredAnswer | None,
         event: Callable[[T, int], Event] | None = None,
     ) -> Callable[[Tx[T]], Tx[StoredAnswer]]:
-        """Return a wrapper that commits the effect, its event and its answer in one transaction.
+        """Return a wrapper that commits the effect, its event and its response in one transaction.
 
-        If an identical request committed first, the transaction returns that answer and drops the effect.
-        `replay`: the answer to a repeated request, if it differs from the first answer. `event`: makes the user's event
-        from the effect's value and the time (epoch ms); None means no event.
+        If an identical request was committed first, the transaction returns its response and drops the effect.
+        `replay`: the response to a repeated request, if it differs from the first response.
+        `event`: creates the user's event from the effect's value and the time (epoch ms); None means no event.
         """
 
         def with_event(effect: Tx[T]) -> Tx[T]:
@@ -128,9 +129,9 @@ class Idempotency:
         return transaction
 
     async def _settled(self, claim: Claim, error: ServiceError | None) -> StoredAnswer:
-        """Return the answer stored for the claim. If there is none, store `error` as the answer and raise it.
+        """Return the response stored for the claim. If there is none, store `error` as the response and raise it.
 
-        Raises `error`; AlreadyAnswered if the stored answer has expired since.
+        Raises `error`; AlreadyAnswered if the stored response has expired in the meantime.
         """
         answer = await self._store.run(self._settle(claim, error))
         if answer is not None:
@@ -138,16 +139,16 @@ class Idempotency:
         raise error or AlreadyAnswered(retry_after_s=1)
 
     def _settle(self, claim: Claim, error: ServiceError | None) -> Tx[StoredAnswer | None]:
-        """Return the stored answer, or store the error as the answer."""
+        """Return the stored response. If there is none, store the error as the response and return None."""
         earlier = yield from recall(claim, self._clock())
         if earlier is None and error is not None:
             yield from self._keep(claim, refusal(error))
         return earlier
 
     def _keep(self, claim: Claim, answer: StoredAnswer) -> Tx[None]:
-        """Store an answer.
+        """Store a response.
 
-        Raises ServiceError rate_limited if the user's stored answers are too large. The error rolls the effect back.
+        Raises ServiceError rate_limited if the user's stored responses are too large. The error rolls back the effect.
         """
         now = self._clock()
         yield from check_storage_limit(claim.user_id, len(answer.body), self._most_bytes, now)

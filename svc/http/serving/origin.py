@@ -22,8 +22,9 @@ def origin_of(url: str) -> str:
 def is_cross_origin(fetch_site: Sequence[str], origin: Sequence[str], own_origin: str) -> bool:
     """Return True if Sec-Fetch-Site, or else Origin, shows that a page of another origin sent the request.
 
-    A sibling subdomain is another origin. `fetch_site`, `origin`: all values of these headers. Programs send neither
-    header. Browsers from before 2020 do not send them from our own pages either.
+    A sibling subdomain is another origin. `fetch_site`, `origin`: all values of these headers. A request without these
+    headers is not considered cross-origin. It comes from a program, or from our own pages in a browser from before
+    2020.
     """
     if fetch_site:
         return any(value.strip() not in ("same-origin", "none") for value in fetch_site)

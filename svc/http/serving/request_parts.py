@@ -1,4 +1,4 @@
-"""The parts of the framework's request that `gate` checks, and the data that it passes to the handler."""
+"""The parts of the framework's request that `gate` checks, and the request data that it passes to the handler."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Q = TypeVar("Q", bound=Query)
 
 _LONGEST_KEY = 200
-# In characters. A cursor has at most 200 characters and an id has 25. The limit on request heads would allow 16,000.
+# In characters. A cursor has at most 200 characters, and an id has 25. The limit on request heads would allow 16,000.
 _LONGEST_QUERY = 1_000
 
 
@@ -47,7 +47,7 @@ def request_info(credentials: Credentials) -> RequestInfo:
 def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
     """Return the id in the path, or "" if there is none.
 
-    Raises NotFound for a malformed id, before the store sees it.
+    Raises NotFound if the id is malformed, so that the store is not queried for it.
     """
     name = endpoint.id_name
     if name is None:
@@ -88,7 +88,7 @@ def query_of(endpoint: Endpoint[Any, Q]) -> Q:
 async def raw_body(most_bytes: int | None = None) -> bytes:
     """Read the request's body of up to `most_bytes` (None: `[http] max_body_bytes`).
 
-    Raises what `read_body` raises; HTTPException if the body is larger than `[http] max_body_bytes`.
+    Raises the errors of `read_body`; HTTPException if the body is larger than `[http] max_body_bytes`.
     """
     return await read_body(
         request.body,

@@ -67,7 +67,7 @@ class Form(Generic[B]):
 class Write(Generic[B]):
     """A write request: its caller, the object's id ("" if the path has none), and the body.
 
-    `claim`: identifies repeats of the request. If it is None, a repeat runs again.
+    `claim`: identifies repeats of the request. If it is None, a repeated request is processed again.
     """
 
     caller: Caller
@@ -87,13 +87,15 @@ class Write(Generic[B]):
         target: str | None = None,
         count: Callable[[T], int] | None = None,
     ) -> Callable[[Tx[T]], Tx[StoredAnswer]]:
-        """Return a wrapper that commits the answer (rules G1 to G5) and the event (rule X12) with the effect.
+        """Return a wrapper that commits the response (rules G1 to G5) and the event (rule X12) with the effect.
 
-        `render` makes the answer from the transaction's value. It must be pure and quick, because it runs inside the
-        transaction, on the engine's thread and possibly with the write lock held. `replay`: the answer to a repeated
-        request, if it differs. `about`: the event's account; by default the value's account or, if it has none, only
-        the user. `target`: the object's id; by default the id in the path, or else the value's id. `count`: the number
-        of changes, if not 1.
+        `render` creates the response from the transaction's value. It must be pure and fast, because it runs inside the
+        transaction, on the engine's thread, and possibly while the write lock is held.
+        `replay`: the response to a repeated request, if it differs.
+        `about`: the event's account. By default, this is the value's account; if the value has none, the event concerns
+        only the user.
+        `target`: the object's id; by default the id in the path, or else the value's id.
+        `count`: the number of changes, if not 1.
         Raises ValueError if the endpoint's action needs an account and none is given.
         """
         action = self._endpoint.action

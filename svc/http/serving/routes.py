@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def name_of(endpoint: Endpoint[Any, Any]) -> str:
-    """Return the framework's name of the endpoint, "METHOD /path"; metrics and logs use the path."""
+    """Return the endpoint's name in the framework, "METHOD /path". Metrics and logs use the path in it."""
     return f"{endpoint.method} {endpoint.path}"
 
 
@@ -23,9 +23,9 @@ def name_of(endpoint: Endpoint[Any, Any]) -> str:
 def routes() -> QuartMap:
     """Return the routes, cached because building them takes 12 ms.
 
-    OPTIONS gets 405, like every method without a route.
+    OPTIONS has no route, so it gets 405 like any other method without a route.
     """
-    # With `merge_slashes` the framework would send a redirect with an HTML page.
+    # With `merge_slashes`, the framework would send a redirect with an HTML page.
     found = QuartMap(strict_slashes=True, merge_slashes=False, converters={"id": _Id})
     for endpoint in ENDPOINTS:
         path = endpoint.path.replace("{", "<id:").replace("}", ">")
@@ -41,6 +41,6 @@ def _fixed_segments() -> set[str]:
 
 
 class _Id(BaseConverter):
-    """The id in a path. A fixed segment does not match, so the methods of an object are not allowed on its path."""
+    """The id in a path. A fixed segment such as `bulk` is not an id, so the methods for an id are not allowed there."""
 
     regex = rf"(?!(?:{'|'.join(sorted(_fixed_segments()))})\Z)[^/]+"

@@ -1,9 +1,9 @@
 """The HTTP/1.1 server: our own accept loop, with hypercorn's protocol on each connection.
 
-Hypercorn's own loop runs all connections in one nursery, so an exception in one of them ends the server. Nor can it
-switch off HTTP/2 and WebSockets, which this API does not use. Here an exception ends only its connection, requests to
-change the protocol are removed before hypercorn sees them, every wait has a deadline, and a short answer is sent in one
-packet.
+Hypercorn's own loop runs all connections in one nursery, so an exception in one connection ends the server. It also
+cannot switch off HTTP/2 and WebSockets, which this API does not use. In this server, an exception ends only its own
+connection. Upgrade headers are removed before hypercorn sees them, every wait has a deadline, and a short response is
+sent in one packet.
 
     listener ──► one of `connections` slots ──► Connection: reads, one request at a time ──► the application
 """
@@ -45,19 +45,19 @@ log = logging.getLogger(__name__)
 
 # Timeout between two requests, and from the start of a connection to the end of its first request head.
 KEEP_ALIVE_S = 15.0
-# During shutdown, an idle connection stays open this long. The answer to a request that arrives in this time has
-# `Connection: close`.
+# During shutdown, an idle connection stays open this long. The response to a request that arrives in this time has the
+# header `Connection: close`.
 LAST_REQUEST_S = 0.5
-# Timeout for sending one chunk of an answer.
+# Timeout for sending one chunk of a response.
 SEND_S = 30.0
-# If the server answers before it has received the complete request, it then reads and discards input for this long, up
-# to this many bytes. Closing immediately would send a reset, and the client could lose the answer.
+# If the server responds before it has received the complete request, it then reads and discards input for this long, up
+# to this many bytes. Closing immediately would send a reset, and the client could lose the response.
 LINGER_S = 2.0
 LINGER_BYTES = 8 * 1_048_576
 # The size of one read. h11 limits incomplete heads to 16 KiB, so no head is longer than 32 KiB.
 _READ_BYTES = 16_384
 _HEAD_FIELDS = 100
-# Every chunk costs about 50 µs, even a small one. A body may have this many chunks, plus one for each 256 bytes.
+# Every chunk costs about 50 µs, even if it is small. A body may have this many chunks, plus one per 256 bytes.
 _FREE_CHUNKS = 64
 _BYTES_A_CHUNK = 256
 # The number of empty lines that are ignored before a request line. RFC 9112 (2.2) recommends ignoring at least one;
@@ -72,7 +72,7 @@ _OWN_FILES = 128
 class Http1(h11.Connection):
     """A slightly stricter h11 connection that hides protocol upgrades from hypercorn. No I/O.
 
-    Upgrade headers are ignored, which RFC 9110 (7.8) permits. The head of an answer is held back until the next data,
+    Upgrade headers are ignored, which RFC 9110 (7.8) permits. The head of a response is held back until the next data,
     so that both are sent in one packet. A few empty lines before a request line are ignored (RFC 9112, 2.2), as is all
     input after the last request on a connection (RFC 9112, 9.6).
     """
@@ -84,13 +84,13 @@ class Http1(h11.Connection):
         self._body_bytes = 0
         self._empty_lines = 0  # since the last request
         self.wants_body = True  # False for HEAD
-        self.has_length = True  # the answer has a Content-Length, so the client notices a truncated body
-        self.ends = False  # send `Connection: close` with the next answer
+        self.has_length = True  # the response has a Content-Length, so the client can detect a truncated body
+        self.ends = False  # send `Connection: close` with the next response
 
     def next_event(self) -> Any:
-        """Override h11's method.
+        """Return h11's next event, after the additional checks.
 
-        Raises h11.RemoteProtocolError, whose `error_status_hint` is the status of the answer.
+        Raises h11.RemoteProtocolError. Its `error_status_hint` is the status of the response.
         """
         if self.their_state is h11.MUST_CLOSE:
             self._receive_buffer.maybe_extract_at_most(len(self._receive_buffer))
@@ -111,7 +111,7 @@ class Http1(h11.Connection):
         return event
 
     def _skip_empty_lines(self) -> bool:
-        """Drop empty lines before a request line. Return False if the data ends within a CRLF and more is needed."""
+        """Drop empty lines before a request line. Return False if the data ends within a CRLF."""
         while self._empty_lines < _EMPTY_LINES:
             start = bytes(self._receive_buffer)[:2]
             if start == b"\r":
@@ -123,13 +123,13 @@ class Http1(h11.Connection):
         return True
 
     def send(self, event: Any) -> Any:
-        """Override h11's method: return b"" for the head of an answer, and send the head with the next event."""
+        """Return the bytes to send for an event. The head of a response is held back until the next event."""
         if not isinstance(event, h11.Response):
             data = super().send(event)
             if isinstance(event, (h11.Data, h11.EndOfMessage)):
                 data, self._head = self._head + data, b""
             return data
-        ends = self.ends or self.their_state is h11.SEND_BODY  # the latter: answered before the request was complete
+        ends = self.ends or self.their_state is h11.SEND_BODY  # the latter: the request is incomplete
         if ends and not any(name == b"connection" for name, _ in event.headers):
             event = h11.Response(
                 status_code=event.status_code, headers=[*event.headers.raw_items(), (b"connection", b"close")]
@@ -140,17 +140,17 @@ class Http1(h11.Connection):
 
     @property
     def has_complete_request(self) -> bool:
-        """True if a request was received completely and its answer was not yet sent completely."""
+        """True if a request was received completely, and its response has not been sent completely."""
         return self.their_state in (h11.DONE, h11.MUST_CLOSE)
 
     @property
     def is_half_sent(self) -> bool:
-        """True if a part of an answer was sent, but not its end."""
+        """True if part of a response was sent, but not its end."""
         return self.our_state is h11.SEND_BODY and not self._head
 
 
 def _without_upgrade(request: h11.Request) -> h11.Request:
-    """Return the request without its Upgrade header. Raises h11.RemoteProtocolError for a request to refuse."""
+    """Return the request without its Upgrade header. Raises h11.RemoteProtocolError if the request is not allowed."""
     names = {name for name, _ in request.headers}
     if request.http_version not in (b"1.0", b"1.1"):
         raise h11.RemoteProtocolError("only HTTP/1.1 is supported", error_status_hint=505)
@@ -171,7 +171,7 @@ def _without_upgrade(request: h11.Request) -> h11.Request:
 
 
 class Protocol(H11Protocol):
-    """Hypercorn's protocol with our `Http1`. Answers to protocol errors have the API's error format."""
+    """Hypercorn's protocol with our `Http1`. Responses to protocol errors use the API's error format."""
 
     connection: Http1
 
@@ -218,13 +218,13 @@ class Connection:
         self._reading = trio.CancelScope()
         self._idle = True  # between two requests, or before the first
         self._stopping = False  # the service is stopping
-        self._half_closed = False  # the client has shut down its sending side and waits for the answer
-        # When the wait for the client began (no request, an incomplete request, or an unread answer); None if not
-        # waiting.
+        self._half_closed = False  # the client has shut down its sending side and is waiting for the response
+        # The time at which the server began to wait for the client, which has not sent a complete request or not read
+        # the response. None if the server is not waiting for the client.
         self.waits_since: float | None = trio.current_time()
-        self._answered = False  # an answer that ends the connection was sent
+        self._answered = False  # a response that ends the connection was sent
         self._broken = False
-        self._partly_sent = False  # a part of a chunk may have been sent
+        self._partly_sent = False  # part of a chunk may have been sent
         self._http: Http1 | None = None
 
     async def run(self) -> None:
@@ -232,7 +232,7 @@ class Connection:
         try:
             async with TaskGroup() as group:
                 await self._serve(group)
-                # The client has its answer or has disconnected, so remaining tasks are pointless.
+                # The client has its response or has disconnected, so the remaining tasks are pointless.
                 group._nursery.cancel_scope.cancel()  # type: ignore[union-attr]  # the group has no other way to end it
             if self._answered and not self._broken:
                 await self._linger()
@@ -242,17 +242,17 @@ class Connection:
             self._stream.socket.close()
 
     def _must_reset(self) -> bool:
-        """Return True if a truncated answer was sent that would appear complete after a normal close.
+        """Return True if a truncated response was sent that would appear complete after a normal close.
 
-        In HTTP/1.0, which some proxies use for upstream requests, an answer without a length ends with the connection.
+        In HTTP/1.0, which some proxies use for upstream requests, a response without a length ends with the connection.
         """
         return self._http is not None and not self._http.has_length and (self._partly_sent or self._http.is_half_sent)
 
     def end(self) -> None:
-        """Close the connection after the current answer, or after `LAST_REQUEST_S` if it is idle.
+        """Close the connection after the current response, or after `LAST_REQUEST_S` if it is idle.
 
-        A request that is in transit, or unread in the socket, is still answered, because a reader that has data when
-        its deadline passes reads the data first.
+        A request that is in transit, or unread in the socket, still gets a response: if there is data when the reader's
+        deadline passes, the reader reads the data first.
         """
         self._stopping = True
         if self._http is not None:
@@ -261,7 +261,7 @@ class Connection:
             self._reading.deadline = min(self._reading.deadline, trio.current_time() + LAST_REQUEST_S)
 
     def give_up_slot(self) -> None:
-        """Close the connection, because another client needs its slot."""
+        """Close the connection to free its slot for another client."""
         self._reading.cancel()
 
     @property
@@ -295,18 +295,18 @@ class Connection:
                 if not data:
                     if self._idle or not protocol.connection.has_complete_request:
                         return
-                    # TCP does not show whether the client has stopped reading as well. If it has, sending the answer
+                    # TCP does not show whether the client has also stopped reading. If it has, sending the response
                     # fails.
                     self._half_closed = protocol.connection.ends = True
                     await trio.sleep_forever()
                 await protocol.handle(RawData(bytes(data)))
                 if not self._idle and protocol.connection.their_state is not h11.SEND_BODY:
-                    self.waits_since = None  # the request is complete, so the application has to answer
+                    self.waits_since = None  # the request is complete, so the application has to respond
                 elif self.waits_since is None:
                     self.waits_since = trio.current_time()
 
     async def _handle_event(self, event: Event) -> None:
-        """Handle an event of the protocol: data for the client, a change between idle and busy, or the end."""
+        """Handle an event of the protocol: data to send, the start or end of a request, or a closed connection."""
         if isinstance(event, RawData):
             if event.data and not self._broken:
                 await self._send(event.data)
@@ -336,7 +336,7 @@ class Connection:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 pass
             finally:
-                if not sent:  # the answer is truncated, so nothing more can be sent
+                if not sent:  # the response is truncated, so nothing more can be sent
                     self._broken = True
                     self._reading.cancel()
 
@@ -355,7 +355,7 @@ class Connection:
 
 
 class _LimitedListener(trio.abc.Listener[trio.SocketStream]):
-    """A listener that accepts only while a slot is free. Further connections wait in the kernel's accept queue."""
+    """A listener that accepts only while a slot is free. Other connections wait in the kernel's accept queue."""
 
     def __init__(self, listener: trio.abc.Listener[trio.SocketStream], slots: trio.Semaphore) -> None:
         self._listener = listener
@@ -384,10 +384,11 @@ async def serve(
 ) -> None:
     """Serve `app` on `listeners`, with at most `connections` open connections, until `until` returns.
 
-    When the last slot is taken, the connection that has waited longest for its client is closed. At the end, no more
-    connections are accepted, connections close after their answers, and running requests have `graceful_s` seconds to
-    finish. Connections that are not accepted yet stay in the kernel's accept queue. If another process holds the socket
-    open, the next process accepts these connections. `metrics`: None discards the metrics.
+    When the last slot is taken, the connection that has waited longest for its client is closed. After `until` returns,
+    no more connections are accepted. Connections close after their current response, and running requests have
+    `graceful_s` seconds to finish. Connections that have not been accepted stay in the kernel's accept queue. If
+    another process holds the socket open, the next process accepts these connections. `metrics`: None discards the
+    metrics.
     """
     context = WorkerContext(None)
     slots = trio.Semaphore(min(connections, _files_for_clients()))
@@ -429,7 +430,7 @@ async def serve(
 
 
 def _files_for_clients() -> int:
-    """Raise the limit on open files to its maximum. Return how many connections it allows beside our own files."""
+    """Raise the limit on open files to its maximum. Return the number of connections that it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         with suppress(ValueError, OSError):  # not permitted on every system

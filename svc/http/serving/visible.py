@@ -1,4 +1,4 @@
-"""Access control: a caller sees its user's objects; a limited API key sees only its accounts' (rules C3, C4)."""
+"""Access control: callers see only objects of their user and, with a limited key, of its accounts (rules C3, C4)."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ async def readable_link(store: Store, caller: Caller, link_id: str) -> tuple[Lin
 
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
-    """Return the caller's link and its connected account, to change the link. Raises NotFound."""
+    """Return the caller's link and its account. Raises NotFound, also if the account is disconnected."""
     link, account = await store.peek(_link_and_account(caller.user.id, link_id))
     return link, require_visible(caller, account)
 
 
 def require_visible(caller: Caller, account: A | None) -> A:
-    """Return `account` if the caller may see it. Raises NotFound if not, or if `account` is None."""
+    """Return `account` if the caller may see it. Raises NotFound otherwise, or if `account` is None."""
     if account is None or not caller.can_see(account.edge_account_id):
         raise NotFound
     add_log_context(account=account.id)

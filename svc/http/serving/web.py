@@ -1,9 +1,9 @@
 """The web application and the documentation, kept in memory and served without the framework.
 
-The application is one HTML shell for all its pages, and assets. The documentation at /help is one file per page, as
-HTML and as Markdown. `make build` makes the files (svc/web). Serving these files needs neither the store nor a
-credential; the application requests its data from the API. If a page and an endpoint of the API have the same path, the
-API serves that path.
+The application consists of assets and of one HTML shell, which serves all its pages. The documentation at /help has an
+HTML file and a Markdown file for each page. `make build` creates the files (svc/web). Serving these files needs neither
+the store nor a credential; the application requests its data from the API. If a page and an endpoint of the API have
+the same path, the API serves that path.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _REVALIDATE = "no-cache"
 _ONE_DAY = "public, max-age=86400"
 _IMMUTABLE = "public, max-age=31536000, immutable"  # the file name contains a digest of the content
 _HTML = "text/html; charset=utf-8"
-# The best encoding first, each with its file suffix. The build omits files that compression does not shorten enough.
+# The best encoding first, each with its file suffix. The build omits compressed files that save too little.
 _ENCODINGS = {"br": ".br", "gzip": ".gz"}
 _BODY_HEADERS = (b"content-type", b"content-length", b"content-encoding")
 _ROBOTS = b"User-agent: *\nDisallow: /\n"
@@ -67,7 +67,7 @@ class File:
     forms: Mapping[str, tuple[Headers, bytes]]
 
     def answer(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
-        """Return status, headers and body for a request with these headers."""
+        """Return the status, headers and body of the response to a request with these headers."""
         asked = {name.lower(): value for name, value in request_headers}
         form = next((name for name in _accepted(asked.get(b"accept-encoding", b"")) if name in self.forms), "")
         headers, body = self.forms[form]
@@ -97,13 +97,13 @@ class Web:
         return found
 
     def page(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
-        """Return status, headers and body of the shell, for a page whose path an endpoint of the API shares."""
+        """Return the status, headers and body of the shell, for a page that shares its path with an endpoint."""
         return self._shell.answer(request_headers)
 
     def missing(self, path: str, request_headers: Headers) -> tuple[Headers, bytes]:
-        """Return headers and body for an unknown path.
+        """Return the headers and body of the response for an unknown path.
 
-        Below /help, this is a page of the documentation. Elsewhere it is the shell, which then shows "not found".
+        Below /help, the body is a page of the documentation. Elsewhere, it is the shell, which then shows "not found".
         """
         asked = [(name, value) for name, value in request_headers if name.lower() == b"accept-encoding"]
         _, headers, body = (self._no_help if path.startswith("/help/") else self._shell).answer(asked)
@@ -163,7 +163,10 @@ def _file_from_bodies(route: str, content_type: str, headers: Mapping[str, str],
 
 @lru_cache(maxsize=64)
 def _accepted(header: bytes) -> tuple[str, ...]:
-    """Return the encodings that an Accept-Encoding header allows, best first (RFC 9110, 12.5.3); q only excludes."""
+    """Return the encodings that an Accept-Encoding header allows, best first (RFC 9110, 12.5.3).
+
+    A weight of 0 excludes an encoding. Other weights are ignored.
+    """
     allowed = set()
     for part in header.decode("latin-1").lower().split(","):
         name, _, weight = part.partition(";")

@@ -1,6 +1,6 @@
-"""Columns in which other products mark restricted links, such as banned, expired or password-protected ones. Pure.
+"""Read the columns in which other products mark restricted links, such as expired or password-protected ones. No I/O.
 
-Short links of this service have no restrictions, so an imported link works for all visitors at any time.
+This service's short links have no restrictions, so an imported link works for all visitors at any time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# The values of `--include` and their descriptions. A row with several restrictions is counted under the first of them.
+# The values of `--include`, with descriptions. A row with several restrictions is counted under the first of them.
 RESTRICTIONS = {
     "banned": "banned or marked as unsafe",
     "deleted": "deleted",
@@ -24,8 +24,8 @@ RESTRICTIONS = {
     "password": "password-protected",
 }
 
-# Column names in lower case, letters and digits only. A flag is set unless its value is in UNSET, because many products
-# store the time of the change instead of "true".
+# Column names in lower case, reduced to letters and digits. Many products store the time of the change instead of
+# "true", so a flag is set unless its value is in UNSET.
 FLAGS = {
     "banned": ("banned", "isbanned", "bannedat", "unsafe", "isunsafe"),
     "deleted": ("deleted", "isdeleted", "deletedat", "trashed", "trashedat"),
@@ -35,7 +35,7 @@ FLAGS = {
     "password": ("password", "passwordhash", "haspassword", "passwordprotected", "passwordenabledat"),
 }
 ACTIVE = ("active", "isactive", "enabled", "isenabled")
-# Kutt's `expire_in` contains a point in time, despite its name.
+# Despite its name, Kutt's `expire_in` contains a point in time.
 ENDS = (
     "expirein",
     "expiresat",
@@ -68,14 +68,14 @@ _NOTHING = {"", "null", r"\n", "none", "undefined", "never", "0000-00-00", "0000
 FALSE = {"0", "f", "false", "n", "no", "off", "falsch", "nein"}
 UNSET = _NOTHING | FALSE
 _EPOCH = re.compile(r"[0-9]{1,14}")
-LAST_EPOCH_S = 100_000_000_000  # a larger number is in milliseconds
+LAST_EPOCH_S = 100_000_000_000  # larger numbers are in milliseconds
 
 
 class Restricted(NamedTuple):
-    """The restrictions of a link.
+    """A link's restrictions.
 
-    `expires`: the link has an expiry date in the future. `unreadable`: the restriction, column and value of a date that
-    cannot be parsed.
+    `expires`: True if the link has an expiry date in the future. `unreadable`: the restriction, column and value of a
+    date that cannot be parsed.
     """
 
     kinds: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class _Unreadable(ValueError):
 
 
 class Restrictions:
-    """The columns of a table with restrictions of its links. `columns` has their names."""
+    """The columns of a table that contain link restrictions. `columns` has their names."""
 
     def __init__(self, names: Sequence[str], plain: Sequence[str], now: int) -> None:
         self._now = now
@@ -118,7 +118,7 @@ class Restrictions:
         self.columns = tuple(names[place].strip() for place in places)
 
     def read(self, fields: Sequence[str]) -> Restricted:
-        """Return the restrictions of the link in a row with these fields."""
+        """Return the restrictions of the link in a row with these fields. Unreadable dates do not raise an error."""
         found = {STATE_WORDS.get(fields[place].lower(), "") for place in self._states}
         unreadable = None
         for place, kind, restricts in self._checks:
@@ -148,7 +148,7 @@ def _is_false(text: str) -> bool:
 
 
 def _moment(text: str) -> int | None:
-    """Parse a time and return it in epoch ms, or None if the field is unset. The default zone is UTC.
+    """Parse a time and return it in epoch ms, or None if the field is unset. A time without a time zone is in UTC.
 
     Raises _Unreadable.
     """

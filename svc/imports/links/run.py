@@ -1,4 +1,4 @@
-"""Import a table of links into one account, or run a dry run."""
+"""Import a table of links into one account, or perform a dry run."""
 
 from __future__ import annotations
 
@@ -31,18 +31,21 @@ BATCH = 1_000
 
 
 class NoAccount(ValueError):
-    """No account, or more than one, matches the options. The message says what to do."""
+    """The options match no account, or more than one. The message says what to do."""
 
 
 @dataclass
 class Report:
-    """The number of rows by result of the import or dry run. The staging has each rejected row and the reason.
+    """The number of rows for each result of the import or dry run.
 
-    `skipped`: rows in an export of this service that are deleted links, or links of another Cloudflare account.
-    `restricted`: rows by restriction that are skipped because another product restricted their links. `included`:
-    restricted rows that are imported because of `--include`. `expiring`: rows that are imported without their expiry
-    date. `stopped`: why the import stopped at a batch, which was not written. `unprocessed`: the number of unprocessed
-    rows.
+    `created`: rows whose links are created. `existing`: rows whose links exist already.
+    `skipped`: rows in this service's exports that contain deleted links or another Cloudflare account's links.
+    `restricted`: by restriction, rows that are skipped because another product restricted the link.
+    `included`: by restriction, restricted rows that are imported because of `--include`.
+    `expiring`: rows that are imported without their expiry date.
+    `refused`: rejected rows. The staging stores each of them with the reason.
+    `stopped`: the reason why the import stopped at a batch, or "". That batch was not written.
+    `unprocessed`: rows from that batch on.
     """
 
     rows: int = 0
@@ -93,13 +96,13 @@ async def import_links(
 ) -> Report:
     """Create the missing links in batches of one transaction each. Without `apply`, roll back each transaction.
 
-    All rows are read into the empty `staging` before the first batch. `limit`: maximum number of links per user.
-    `https`: change http destinations to https. `export_account_id`: the Cloudflare account whose links are imported if
-    the export has several; None for the same account. `include`: restrictions of another product that are ignored.
+    All rows are read into the empty `staging` before the first batch. `limit`: the maximum number of links per user.
+    `https`: change http destinations to https. `export_account_id`: if the export has several Cloudflare accounts, the
+    account whose links are imported; None means `account` itself. `include`: other products' restrictions to ignore.
 
-    The import stops at a batch that fails as a whole, because it would exceed the limit, the account or its link host
-    was removed, or the store is unavailable. Links that exist with the same destination and rules are not changed, so
-    an import can be repeated.
+    The import stops if a whole batch fails, which happens if it would exceed the limit, if the account or its link host
+    was removed, or if the store is unavailable. Links that exist with the same destination and rules are not changed,
+    so an import can be repeated.
     """
     report = Report()
     edge_account_id = export_account_id or account.edge_account_id
@@ -174,7 +177,7 @@ def _wanted(row: Staged) -> WantedLink:
 
 
 def _rules(text: str | None) -> object:
-    """Parse the rules as in a request body. Raises Invalid."""
+    """Parse a row's rules from JSON. Raises Invalid."""
     try:
         return from_json(text) if text else []
     except ValueError:
@@ -182,7 +185,7 @@ def _rules(text: str | None) -> object:
 
 
 def restriction_lines(report: Report) -> list[str]:
-    """Return lines of text about the links that another product restricted."""
+    """Return lines of text about the links that are restricted in the other product."""
     lines = [f"{_rows(count)} skipped: {_by_product(kind)}" for kind, count in _ordered(report.restricted)]
     if report.restricted:
         kinds = ",".join(kind for kind, _ in _ordered(report.restricted))
@@ -226,7 +229,10 @@ async def _batch(
 def _add(
     account: Account, batch: Sequence[Staged], wanted: Sequence[WantedLink], limit: int, now: int, *, apply: bool
 ) -> Tx[list[str | None]]:
-    """Return for each link None if it was created, "" if it exists, or the error. Raises _RolledBack unless `apply`."""
+    """Create the missing links. Return for each link None if it was created, "" if it exists, or the error.
+
+    Without `apply`, raises _RolledBack with these results.
+    """
     existing = yield from links.links_of_codes(account.id, [row.code for row in batch])
     conflicts = [_conflict(row, link, existing.get(row.code)) for row, link in zip(batch, wanted, strict=True)]
     missing = [link for link, why in zip(wanted, conflicts, strict=True) if why is None]
@@ -246,12 +252,12 @@ def _add(
 
 
 def _conflict(row: Staged, wanted: WantedLink, link: Link | None) -> str | None:
-    """Return why a link cannot be created: "" if it exists, an error, or None if it can."""
+    """Return the reason why a link cannot be created ("" if it exists already), or None if it can be created."""
     if link is None:
         return None
     if link.url != wanted.url:
         return "the account has another link with this code"
-    # Other products' files have no rules, so keep rules that the user has added to the link.
+    # Other products' files have no rules, so keep any rules that the user has added to the link.
     return "" if row.rules is None or link.rules == wanted.rules else "the account has this link with other rules"
 
 

@@ -1,7 +1,7 @@
-"""Store the rows of an import in a temporary database on disk before they are written.
+"""Store the rows of an import in a temporary database on disk.
 
-The whole file is read before the first link is created, so that a damaged file creates none. A file may have a million
-rows, too many to keep in memory.
+The whole file is read before the first link is created, so that no links are created from a damaged file. A file may
+have a million rows, which are too many to keep in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CODE_SHOWN = 100
 
 
 class Staged(NamedTuple):
-    """A row with a valid link. `rules`: as in the file; None if the file has no such column."""
+    """A row with a valid link. `rules`: the JSON text in the file, or None if the file has no column for rules."""
 
     line: int
     code: str
@@ -26,20 +26,20 @@ class Staged(NamedTuple):
 
 
 class Staging:
-    """Rows to import, one per code, and rejected rows with the reason."""
+    """Stores the rows to import, one per code, and the rejected rows with their reasons."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
 
     def add(self, row: Staged) -> Staged | None:
-        """Store a row and return None, or return the stored row with the same code."""
+        """Store a row and return None. If a row with the same code is stored already, return that row instead."""
         added = self._database.execute("insert into staged values (?, ?, ?, ?) on conflict (code) do nothing", row)
         if added.rowcount == 1:
             return None
         return Staged(*self._database.execute("select * from staged where code = ?", (row.code,)).fetchone())
 
     def batches(self, size: int) -> Iterator[list[Staged]]:
-        """Iterate over the stored rows in order of lines, up to `size` at a time."""
+        """Iterate over the stored rows in the order of their lines, up to `size` rows at a time."""
         last = 0
         while found := self._database.execute(
             "select * from staged where line > ? order by line limit ?", (last, size)
@@ -49,22 +49,22 @@ class Staging:
             yield batch
 
     def count_from(self, line: int) -> int:
-        """Count the stored rows that start in this line or later."""
+        """Return the number of stored rows that start on this line or later."""
         [count] = self._database.execute("select count(*) from staged where line >= ?", (line,)).fetchone()
         return int(count)
 
     def refuse(self, line: int, code: str, reason: str) -> None:
-        """Record why a row is not imported."""
+        """Record a row that is not imported, and the reason."""
         self._database.execute("insert into refused values (?, ?, ?)", (line, code[:_CODE_SHOWN], reason))
 
     def refused(self) -> Iterator[tuple[int, str, str]]:
-        """Iterate over line, code and reason of the rejected rows, in order of lines."""
+        """Iterate over the rejected rows in the order of their lines. Yield line, code and reason."""
         yield from self._database.execute("select line, code, reason from refused order by line")
 
 
 @contextmanager
 def staging() -> Iterator[Staging]:
-    """Open an empty staging database in a temporary file, which is deleted at the end."""
+    """Open an empty staging database in a temporary file. It is deleted at the end of the block."""
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         database.executescript(
             "create table staged (line integer primary key, code text not null unique, url text not null, rules text);"

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-# Column names in lower case, letters and digits only. If several columns match, the first name in this list wins. The
-# web application uses these names and those of restrictions.py; see svc/web/wire.py.
+# Column names in lower case, reduced to letters and digits. If several columns match, the first name in this list is
+# used. The web application uses these names and those in restrictions.py; see svc/web/wire.py.
 ADDRESSES = ("longurl", "destinationurl", "destination", "originalurl", "targeturl", "target", "url")
 CODES = (
     "code",
@@ -57,10 +57,10 @@ _CHUNK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the file. `line` is the line where it starts, from 1. A missing code or URL is "".
+    """A row of the file. `line` is the number of the line on which it starts. A missing code or URL is "".
 
-    `rules`: a JSON list, or None if the file has no such column. `edge_account_id` and `deleted` come from exports of
-    this service, `restricted` from exports of other products. `fault`: why the row cannot be used, or "".
+    `rules`: a JSON list, or None if the file has no column for rules. Only this service's exports set `edge_account_id`
+    and `deleted`. Only other products' exports set `restricted`. `fault`: the reason why the row cannot be used, or "".
     """
 
     line: int
@@ -75,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The names of the columns, and the rows, which can be iterated once. Iterating raises NotReadable.
+    """The names of the columns, and the rows, which can be iterated only once. Iterating can raise NotReadable.
 
     `restrictions`: the columns in which another product marks restricted links.
     """
@@ -88,7 +88,7 @@ class Table:
 
 @contextmanager
 def open_seekable(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file so that it is seekable. A pipe is first copied to a temporary file. Raises OSError."""
+    """Open a file as a seekable file. A pipe is first copied to a temporary file. Raises OSError."""
     with ExitStack() as stack:
         file: IO[bytes] = stack.enter_context(path.open("rb"))
         if not file.seekable():
@@ -99,10 +99,10 @@ def open_seekable(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_table(file: IO[bytes], now: int) -> Table:
-    """Read the links of an export. Rows are read while `rows` is iterated.
+    """Read the header of an export of links. The rows are read only when `rows` is iterated.
 
-    `file` must be seekable. `now`: the time in epoch ms by which links are considered expired. Raises NotReadable if
-    the file is not text or CSV, or has no columns for codes and destinations.
+    `file` must be seekable. `now`: the current time in epoch ms, which determines the links that have expired. Raises
+    NotReadable if the file is not text or CSV, or has no columns for codes and destinations.
     """
     encoding = _encoding(file)
     with _text(file, encoding) as text:
@@ -117,7 +117,7 @@ def read_table(file: IO[bytes], now: int) -> Table:
         try:
             names = next(csv_reader(io.StringIO(start[sep.end() if sep else 0 :], newline=""), delimiter), [])
         except csv.Error as error:
-            # A quoted name followed by the actual delimiter is an error for all other delimiters.
+            # With any other delimiter, a quoted name that is followed by the actual delimiter is an error.
             first_error = first_error or error
             continue
         plain = [_plain(name) for name in names]
@@ -125,7 +125,7 @@ def read_table(file: IO[bytes], now: int) -> Table:
         if columns is None:
             best = max(best, names, key=len)
             continue
-        # Exports of this service mark deleted links by their state and have no other restrictions.
+        # This service's exports have a column for the state, which marks deleted links, and no other restrictions.
         restrictions = Restrictions(names, [""] * len(plain) if columns.state is not None else plain, now)
         restricting = restrictions.columns if columns.state is None else (names[columns.state].strip(),)
         by = [names[place].strip() for place in (columns.code, columns.short) if place is not None]
@@ -137,7 +137,7 @@ def read_table(file: IO[bytes], now: int) -> Table:
 
 
 def _unknown_columns(names: Sequence[str]) -> str:
-    """Return the error for a first line without known columns, with what to do."""
+    """Return the error message for a first line that has no known columns, including how to fix it."""
     named = ", ".join(name.strip()[:40] for name in names[:20]) or "none"
     if any(_ADDRESS.match(name.strip()) for name in names):
         return (
@@ -152,7 +152,7 @@ def _unknown_columns(names: Sequence[str]) -> str:
 
 
 class _Columns(NamedTuple):
-    """The positions of the columns. `code` or `short` may be None; only exports of this service have the last three."""
+    """The positions of the columns. `code` or `short` may be None. Only this service's exports have the last three."""
 
     code: int | None
     short: int | None
@@ -212,7 +212,10 @@ def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrict
 
 
 def _invalid_csv(line: int, error: csv.Error) -> NotReadable:
-    """Return the error with the line where the row starts. A missing quotation mark is detected many lines later."""
+    """Return the error with the number of the row's first line.
+
+    This is the useful number, because a missing quotation mark is detected only many lines later.
+    """
     return NotReadable(f"the row that starts in line {line} is not valid CSV: {error}")
 
 
@@ -240,7 +243,7 @@ def _code_from_url(short_address: str) -> str:
 
 
 def _encoding(file: IO[bytes]) -> str:
-    """Detect the encoding of the whole file: by its byte order mark, otherwise UTF-8 or Windows-1252.
+    """Return the encoding shown by the first bytes, or else UTF-8 or Windows-1252, if it fits the whole file.
 
     Raises NotReadable if the file is not text.
     """
@@ -277,7 +280,7 @@ def _line_of_nul(file: IO[bytes]) -> int:
 
 @contextmanager
 def _text(file: IO[bytes], encoding: str) -> Iterator[io.TextIOWrapper]:
-    """Read the file from its start as text, with unchanged line breaks. The file stays open."""
+    """Open the file as text from its start, with unchanged line breaks. `file` stays open after the block."""
     file.seek(0)
     text = io.TextIOWrapper(cast("io.BufferedReader", file), encoding, newline="")
     try:

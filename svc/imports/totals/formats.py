@@ -1,7 +1,7 @@
-"""The export formats of other products. A file is recognized by its columns and added to a tally.
+"""Read export files of other products and of this service. The columns of a file show its format.
 
-docs/use/import-totals.md lists the product versions whose source code was used, and how their counts differ from this
-service's counts.
+This is based on the products' source code. docs/use/import-totals.md lists the versions, and explains how the products'
+counts differ from those of this service.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from svc.imports.totals.tally import Tally
 
 _NAME = re.compile(r"[!-~]{1,253}")
-_NOT_VIEWS = {"2", "5"}  # event types of Umami: custom events and performance measurements
+_NOT_VIEWS = {"2", "5"}  # Umami's event types for custom events and performance measurements
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Information for the operator: how the file was read, and `notes` on how the product counts."""
+    """Information for the operator about how a file was read. `notes` explain how the product counts."""
 
     product: str
     columns: tuple[str, ...]
@@ -40,10 +40,10 @@ class Reading:
 
 
 def read_totals(source: Source, tally: Tally, website: str | None = None) -> Reading:
-    """Add the content of an export to the tally.
+    """Add an export's totals to the tally.
 
-    `website`: the id of the website to read if an export of Umami has several. Raises NotReadable if the format is
-    unknown, the file is damaged, or its rows are not days.
+    `website`: the id of the website to read if an Umami export has several websites. Raises NotReadable if the format
+    is unknown, the file is damaged, or its rows are not days.
     """
     hits = source.find(begin="hit_stats", end=".jsonl")
     if hits is not None:
@@ -72,7 +72,10 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
 
 
 def _table_in(source: Source) -> str:
-    """Return the name of the file in a ZIP archive that has the days, or the only part of another file."""
+    """Return the name of the file with the daily totals in a ZIP archive, or of the only file.
+
+    Raises NotReadable if a ZIP archive has no known file.
+    """
     for begin, end in (
         ("daily_totals", ".csv"),
         ("imported_visitors", ".csv"),
@@ -105,7 +108,8 @@ def _own(table: Table, tally: Tally) -> Reading:
                 raise Wrong("kind is neither `site` nor `link`")
             if not all(_NAME.fullmatch(one) for one in (name, target or "-", edge_account_id or "-")):
                 raise Wrong("name, target or edge_account_id is not valid")
-            # A leading apostrophe keeps spreadsheets from evaluating the name as a formula. Names have no apostrophes.
+            # The export adds an apostrophe to some names, so that spreadsheets do not evaluate them as formulas. Names
+            # themselves have no apostrophes.
             of = Name(kind, name.removeprefix("'"), edge_account_id)
             counts = Counts(
                 read_count("views", views), read_count("bots", bots, 0), read_count("visitors", visitors, 0)
@@ -149,7 +153,7 @@ def _add_days(table: Table, tally: Tally, day: str, views: str, visitors: str, b
 
 
 def _goatcounter(table: Table, version: str, tally: Tally) -> Reading:
-    """Read a table with one row per hit. Version 1 includes hits of bots."""
+    """Read a table with one row per hit. Version 1 includes hits by bots."""
     if version not in {"1", "2"}:
         raise NotReadable(f"version {version} of GoatCounter's export is not supported, only versions 1 and 2")
     for line, [at, session, bot, event] in table.rows("date", "session", "bot", "event"):
@@ -177,7 +181,7 @@ def _goatcounter(table: Table, version: str, tally: Tally) -> Reading:
 
 
 def _goatcounter_json(source: Source, hits: str, tally: Tally) -> Reading:
-    """Read counts by hour and page."""
+    """Read an export with counts by hour and page."""
     events = set()
     paths = source.find(begin="paths", end=".jsonl")
     if paths is not None:
@@ -208,7 +212,7 @@ def _goatcounter_json(source: Source, hits: str, tally: Tally) -> Reading:
 
 
 def _objects(lines: Lines) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Iterate over the JSON objects of a file that has one object per line. Raises NotReadable."""
+    """Iterate over a file that has one JSON object per line. Yield line numbers and objects. Raises NotReadable."""
     for line in lines:
         lines.next_row()
         if line.isspace():
@@ -233,7 +237,10 @@ def _plausible(table: Table, tally: Tally) -> Reading:
 
 
 def _plausible_dashboard(table: Table, tally: Tally) -> Reading:
-    """Read an export of the dashboard. Its rows are days, weeks or months, depending on the graph, without gaps."""
+    """Read an export of the dashboard.
+
+    Depending on the graph, its rows are days, weeks or months, without gaps. Raises NotReadable if they are not days.
+    """
     found = _add_days(table, tally, "date", "pageviews", "visitors")
     days = [day for _, day in found]
     if len(days) < 2 or any(later - day != 1 for day, later in pairwise(days)):
@@ -251,7 +258,7 @@ _SITES_ZONE = "days in the site's time zone in Plausible are read as UTC days"
 
 
 def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
-    """Read a table with one row per event: Umami Cloud's export, or the table `website_event` (v1: `pageview`)."""
+    """Read a table with one row per event: Umami Cloud's export, or the `website_event` table (in v1, `pageview`)."""
     websites: set[str] = set()
     for line, [of_website, at, session, kind] in table.rows("website_id", "created_at", "session_id", "event_type"):
         if website is not None and of_website.lower() != website.lower():
@@ -274,7 +281,7 @@ def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
 
 
 def _umami_json(text: str, tally: Tally) -> Reading:
-    """Read a response of `GET /api/websites/…/pageviews?unit=day`: points of views and sessions."""
+    """Read a response to `GET /api/websites/…/pageviews?unit=day`, which has data points for views and for sessions."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
@@ -292,7 +299,7 @@ def _umami_json(text: str, tally: Tally) -> Reading:
 
 
 def _umami_points(points: object) -> dict[int, int]:
-    """Return the number of each day. Raises NotReadable if the points are not valid, or not days."""
+    """Return the count for each day. Raises NotReadable if a data point is not valid or not a day."""
     found: dict[int, int] = {}
     for point in points if isinstance(points, list) else []:
         try:

@@ -1,4 +1,4 @@
-"""Import daily totals into the sites and links of a user, or run a dry run."""
+"""Import daily totals into a user's sites and links, or perform a dry run."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ if TYPE_CHECKING:
 
 
 class NoTarget(ValueError):
-    """No site or link, or more than one, matches the options. The message says what to do."""
+    """The options match no site or link, or more than one. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """The result of the import or dry run for one target. `views`: the sum over the days that are added."""
+    """The result of the import or dry run for one target. `views`: the total views of the days that are added."""
 
     target: Target
     compared: Compared
     views: int = 0
-    joined: int = 1  # number of targets in the file with this name
-    elsewhere: int = 0  # days of earlier targets with this name, which this service stores under those targets
+    joined: int = 1  # the number of targets in the file that have this name
+    elsewhere: int = 0  # the number of days that this service already stores under earlier targets with this name
 
 
 @dataclass
 class Report:
-    """The result for a file: the number of days that are added, and of days that exist with other numbers.
+    """The result for a file.
 
-    `missing`: names without a site or link, and their number of days. `stopped`: the target at which the import
-    stopped, and why.
+    `added`: the number of days that are added. `changed`: the number of days that exist with other numbers. `missing`:
+    names in the file that have no site or link, with their numbers of days. `stopped`: the target at which the import
+    stopped, and the reason.
     """
 
     added: int = 0
@@ -62,20 +63,19 @@ async def import_totals(
     done: Callable[[Done], None],
     replace: bool = False,
 ) -> Report:
-    """Add the days of each target in one transaction per target. Without `apply`, only compare them.
+    """Add each target's days, in one transaction per target. Without `apply`, only compare them.
 
-    `done` is called after each target, since all results together may be too large to return.
-
-    `account_id`, `email`: the account or user of the targets. `named`: the target of the days if the file does not name
-    it. `now`: the time in epoch ms. `replace`: overwrite imported numbers that differ from the file. Raises NoTarget;
-    StoreUnavailable, but only before the first target. Later, it stops the import.
+    `account_id`, `email`: the account or user of the targets. `named`: the target, if the file does not name it. `now`:
+    the time in epoch ms. `done`: called after each target, because all results together may be too large to return.
+    `replace`: overwrite imported numbers that differ from the file. Raises NoTarget, and StoreUnavailable if the store
+    fails before the first target. If it fails later, the import stops.
     """
     if account_id is None and email is None:
         raise NoTarget("select the user with --user, or the account with --account")
     accounts = {one.id: one.edge_account_id for one in await store.read(accounts_meant(account_id, email))}
     if not accounts:
         raise NoTarget("no such account")
-    meant = {}  # find all targets before the first one is written
+    meant = {}  # all targets are found before the first one is written
     for of_file in tally.names():
         if (of_file is None) == (named is None):
             raise NoTarget(
@@ -95,7 +95,7 @@ async def import_totals(
         tx = _import(target, days_of, replace=replace, apply=apply, now=now)
         try:
             one = await (store.run(tx) if apply else store.read(tx))
-        except NotFound:  # its account was disconnected in the meantime
+        except NotFound:  # the target's account was disconnected in the meantime
             report.missing.append((cast("Name", of_file or named), sum(len(days) for days in days_of.values())))
         except StoreUnavailable as error:
             report.stopped = f"{target.name} ({target.kind}): {error.message}"
@@ -108,7 +108,10 @@ async def import_totals(
 
 
 def _target(accounts: Mapping[str, str], name: Name, *, in_file: bool) -> Tx[Target | None]:
-    """Find the target with a name in these accounts (id: Cloudflare account id); None if it is only in the file."""
+    """Find the target with a name in these accounts, or return None if the name comes from the file and has no target.
+
+    `accounts`: the Cloudflare account id by account id. Raises NoTarget.
+    """
     those = [one for one, edge in accounts.items() if name.edge_account_id in {"", edge}]
     targets = yield from targets_named(those, name.kind, name.name)
     if len(targets) > 1:
@@ -122,9 +125,9 @@ def _target(accounts: Mapping[str, str], name: Name, *, in_file: bool) -> Tx[Tar
 def _import(
     target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, replace: bool, apply: bool, now: int
 ) -> Tx[Done]:
-    """Import the days of all targets in the file with this name.
+    """Import the days of all targets in the file that have this target's name.
 
-    Days of another target that this service knows are skipped, because they are already stored under that target.
+    Days of other targets that this service knows are skipped, because they are already stored under those targets.
     """
     known = yield from known_targets([one for one in days_of if one not in {"", target.id}])
     days: dict[int, Counts] = {}
@@ -146,7 +149,7 @@ def _import(
 
 
 def result_lines(done: Done, *, apply: bool, replace: bool) -> Sequence[str]:
-    """Return lines of text about a target: the number of days that are added, skipped or replaced."""
+    """Return lines of text about a target, with the numbers of days that are added, skipped or replaced."""
     target, found = done.target, done.compared
     added = f"{_count(len(found.added), 'day')} {'imported' if apply else 'to import'}"
     if found.added:

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Limit for files that are read into memory, in characters. Ten thousand days have 1 MB.
+# The maximum size, in characters, of a file that is read into memory. Ten thousand days take 1 MB.
 MOST_AT_ONCE = 1 << 23
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
-# OSErrors caused by the content: of bzip2 without errno, and of seeking to a negative offset in a ZIP.
+# The errno of OSErrors that the content causes: bzip2 sets none, and EINVAL comes from a negative offset in a ZIP.
 _CONTENT_ERRNOS = (None, errno.EINVAL)
 
 
 class Source:
-    """An export. `names` has the files of a ZIP archive, or "" for any other file."""
+    """An export file. `names` has the names of the files in a ZIP archive, or only "" for any other file."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -61,7 +61,7 @@ class Source:
 
     @contextmanager
     def lines(self, name: str) -> Iterator[Lines]:
-        """Open a file of `names` as lines. Raises NotReadable while they are read if a row is too long."""
+        """Open one of the files in `names` as lines. While they are read, raises NotReadable if a row is too long."""
         with self._text(name) as text:
             try:
                 yield Lines(text)
@@ -69,7 +69,7 @@ class Source:
                 raise NotReadable(str(error)) from None
 
     def read_text(self, name: str) -> str:
-        """Read the text of a file of `names`.
+        """Return the text of one of the files in `names`.
 
         Raises NotReadable if the file has more than `MOST_AT_ONCE` characters.
         """
@@ -80,13 +80,16 @@ class Source:
         return found
 
     def first_character(self, name: str) -> str:
-        """Return the first non-space character of a file of `names`, or "" if the first 64 characters are spaces."""
+        """Return the first non-space character of one of the files in `names`.
+
+        Returns "" if the file is empty or its first 64 characters are spaces.
+        """
         with self._text(name) as text:
             return text.read(64).lstrip()[:1]
 
     @contextmanager
     def _text(self, name: str) -> Iterator[io.TextIOWrapper]:
-        """Open a file of `names` as text. Invalid bytes become U+FFFD, which is not part of any number."""
+        """Open one of the files in `names` as text. Invalid bytes become U+FFFD, which no number contains."""
         with ExitStack() as stack:
             self._file.seek(0)
             raw: IO[bytes] = self._file
@@ -97,14 +100,14 @@ class Source:
             buffered = io.BufferedReader(cast("io.RawIOBase", raw), 1 << 16)
             encoding = detect_encoding(buffered.peek(4)[:4]) or "utf-8"
             text = io.TextIOWrapper(buffered, encoding, errors="replace", newline="")
-            stack.callback(buffered.detach)  # runs after the one for the text; `file` stays open for the next part
+            stack.callback(buffered.detach)  # runs after `text.detach`; `file` stays open for the next read
             stack.callback(text.detach)
             yield text
 
 
 @contextmanager
 def open_source(path: Path) -> Iterator[Source]:
-    """Open an export. Raises NotReadable, now and while it is read; OSError."""
+    """Open an export file. Raises OSError and NotReadable, both on opening and while the file is read."""
     with path.open("rb") as file:
         try:
             yield Source(file)

@@ -1,4 +1,4 @@
-"""Read tables: detect the delimiter, select columns, and parse days and numbers."""
+"""Read CSV tables: detect the delimiter, select columns, and parse days and numbers."""
 
 from __future__ import annotations
 
@@ -24,19 +24,22 @@ _NOTHING = {"", r"\N"}  # fields that mean a missing number
 
 
 class Wrong(ValueError):
-    """A line is not valid. The message says why."""
+    """A line is not valid. The message gives the reason."""
 
 
 @dataclass
 class Table:
-    """A table whose columns are selected by name, in lower case with `_` instead of spaces."""
+    """A table. Its columns are selected by their names in lower case, with `_` instead of spaces."""
 
     lines: Lines
     names: Sequence[str]
     delimiter: str
 
     def rows(self, *columns: str) -> Iterator[tuple[int, list[str]]]:
-        """Iterate over the rows: the line of its start, and the given columns ("" if missing). Raises NotReadable."""
+        """Iterate over the rows. Yield the number of each row's first line and the fields of the given columns.
+
+        A missing field is "". Raises NotReadable.
+        """
         places = [self.names.index(column) if column in self.names else -1 for column in columns]
         reader = csv_reader(self.lines, self.delimiter)
         while True:
@@ -53,7 +56,7 @@ class Table:
 
 
 def read_header(lines: Lines) -> Table:
-    """Read the first lines of a table: the delimiter and the column names. Raises NotReadable."""
+    """Read the header of a table, and detect its delimiter and column names. Raises NotReadable."""
     first = next(lines, "")
     sep = SEP.match(first)
     if sep is not None:  # a line that sets the delimiter for spreadsheets
@@ -83,7 +86,7 @@ def read_day(text: str) -> int:
 
 
 def read_day_of_moment(text: str) -> int:
-    """Parse a time and return the number of its UTC day. The default zone is UTC. Raises Wrong."""
+    """Parse a time and return the number of its UTC day. A time without a time zone is in UTC. Raises Wrong."""
     try:
         if not _DAY.fullmatch(text[:10]) or text[10:11] not in {"T", " "}:
             raise ValueError
@@ -96,7 +99,7 @@ def read_day_of_moment(text: str) -> int:
 
 
 def read_count(column: str, text: str, missing: int | None = None) -> int:
-    """Parse a count. Return `missing` for an empty field, if set. Raises Wrong."""
+    """Parse a count. An empty field yields `missing`, if given. Raises Wrong."""
     if missing is not None and text in _NOTHING:
         return missing
     if _COUNT.fullmatch(text) and int(text) <= LARGEST:

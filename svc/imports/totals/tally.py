@@ -1,7 +1,7 @@
-"""The totals of an export by target and day.
+"""An export's totals by target and day.
 
-They are stored in a temporary database on disk, since the sessions in an export of page views, or the days of all
-targets of a service, may be too large for memory.
+They are stored in a temporary database on disk. The sessions in an export of page views, or the days of all of a
+service's targets, may need too much memory.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from svc.model import Counts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Above any real daily total, and small enough that sums stay exact in every client.
+# Above any real daily total, but small enough that sums stay exact in every client.
 LARGEST = 10**12
 _SHOWN = 100
-# Visits to buffer in memory, and the total length of their session ids.
+# The maximum number of visits to buffer in memory, and the maximum total length of their session ids.
 _BATCH = 10_000
 _BATCH_CHARACTERS = 1 << 21
 
 
 class Name(NamedTuple):
-    """The name of a target: its kind (`site` or `link`), its host or code, and the Cloudflare account id if given."""
+    """A target's name: its kind (`site` or `link`), its host or code, and its Cloudflare account id, if given."""
 
     kind: str
     name: str
@@ -35,21 +35,21 @@ class Name(NamedTuple):
 
 
 class Refused:
-    """The number of invalid lines, and the first hundred with the reason."""
+    """The number of invalid lines, and the line numbers and reasons of the first hundred."""
 
     def __init__(self) -> None:
         self.first: list[tuple[int, str]] = []
         self.count = 0
 
     def add(self, line: int, reason: str) -> None:
-        """Record an invalid line. Line 0 means that no line is known."""
+        """Record an invalid line. Line 0 means that the line number is unknown."""
         self.count += 1
         if len(self.first) < _SHOWN:
             self.first.append((line, reason))
 
 
 class Tally:
-    """Collects rows of daily totals, or page views to count. `today` is the last valid day."""
+    """Collects daily totals, or counts page views by day. `today` is the last valid day."""
 
     def __init__(self, database: sqlite3.Connection, today: int) -> None:
         self._database = database
@@ -71,7 +71,7 @@ class Tally:
         return False
 
     def add_day(self, line: int, day: int, counts: Counts, name: Name | None = None, target: str = "") -> None:
-        """Add the totals of a target for a day. If two rows differ, the first one is used."""
+        """Add a target's totals for a day. If two rows for a day differ, the second row is recorded as invalid."""
         if not self.is_day(line, day):
             return
         key = (name.edge_account_id, name.kind, name.name, target, day) if name else ("", "", "", target, day)
@@ -93,7 +93,7 @@ class Tally:
             self.refused.add(line, f"line {first} has the same day with other numbers")
 
     def add_view(self, day: int, session: str) -> None:
-        """Count a page view. Without a session, it does not count as a visitor."""
+        """Count a page view, and its session as a visitor. A view without a session does not count as a visitor."""
         self._views[day] += 1
         if session:
             self._visits.add((day, session))
@@ -106,23 +106,26 @@ class Tally:
         self._views[day] += views
 
     def add_bot(self, day: int) -> None:
-        """Count a hit of a bot."""
+        """Count a hit by a bot."""
         self._bots[day] += 1
 
     def count_views(self) -> None:
-        """Turn the counted views and hits into daily totals."""
+        """Add the counted views and hits as daily totals."""
         self._keep_visits()
         visitors = dict(self._database.execute("select day, count(*) from visit group by day"))
         for day in sorted({*self._views, *self._bots}):
             self.add_day(0, day, Counts(self._views[day], self._bots[day], visitors.get(day, 0)))
 
     def names(self) -> list[Name | None]:
-        """Return the names in the file, with None for rows without a name."""
+        """Return the distinct names in the file. If there are rows without a name, the list includes None."""
         rows = self._database.execute("select distinct kind, name, edge_account_id from day order by 3, 1, 2")
         return [Name(*row) if row[0] else None for row in rows]
 
     def targets(self) -> Iterator[tuple[Name | None, dict[str, dict[int, Counts]]]]:
-        """Iterate over the names in the file, with each target's days. Rows without a name have the name None."""
+        """Iterate over the names in the file. Yield each name with the days of its targets, by target id.
+
+        Rows without a name have the name None.
+        """
         rows = self._database.execute(
             "select edge_account_id, kind, name, target, day, views, bots, visitors from day"
             " order by edge_account_id, kind, name, target, day"
@@ -141,7 +144,7 @@ class Tally:
 
 @contextmanager
 def tally(today: int) -> Iterator[Tally]:
-    """Open an empty tally on disk, which is deleted at the end."""
+    """Open an empty tally on disk. It is deleted at the end of the block."""
     with closing(sqlite3.connect("", isolation_level=None)) as database:  # no name: a temporary file
         database.executescript(
             "create table day (edge_account_id, kind, name, target, day, views, bots, visitors, line,"

@@ -1,6 +1,6 @@
 """Notify listeners of committed changes. The supervisor wakes the accounts' actors, and the outbox checks for e-mails.
 
-Only listeners in this process are notified, which is enough because one service serves a store.
+Only listeners in this process are notified. This is enough, because only one service can use a store.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Changes:
 
     @contextmanager
     def subscribe(self, listener: Callable[[str], None]) -> Iterator[None]:
-        """Call `listener` with the edge account id of every change until the block ends. It must not raise."""
+        """Call `listener` with the Cloudflare account id of every change until the block ends. It must not raise."""
         self._listeners.append(listener)
         try:
             yield
@@ -34,7 +34,7 @@ class Changes:
 
     @contextmanager
     def on_email_posted(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call `listener` whenever an e-mail was queued, until the block ends. It must not raise."""
+        """Call `listener` after each commit that queues an e-mail, until the block ends. It must not raise."""
         self._mail_listeners.append(listener)
         try:
             yield

@@ -23,7 +23,7 @@ _WRITE_EVERY_S = 30.0
 
 
 class Condition:
-    """The health of one store. The engines' threads write it, so every change takes a lock."""
+    """The health of one store. Several threads change it, so every change acquires a lock."""
 
     def __init__(self) -> None:
         self.replaced = trio.Event()
@@ -35,7 +35,7 @@ class Condition:
 
     @property
     def problem(self) -> str | None:
-        """The reason that the store cannot be used, for people; None while it works."""
+        """The reason why the store cannot be used, as a sentence for people; None while the store works."""
         return self._problem
 
     @property
@@ -60,8 +60,8 @@ class Condition:
     def written(self, since: float) -> None:
         """Record that a check which began at `since` (monotonic seconds) wrote to the store.
 
-        The store works again unless something failed since then. Only checks count: other transactions may not have
-        written anything.
+        The store then counts as working, unless something has failed since then. Only checks call this, because other
+        transactions may not have written anything.
         """
         with self._lock:
             if self._failed_at > since:

@@ -25,7 +25,7 @@ _WORK = ".restoring"
 def copy(config: StoreConfig, target: Path) -> None:
     """Copy a consistent snapshot of the store into the new file `target`. A service may be running.
 
-    Raises ConfigError if there is no store, a newer program made it, or it cannot be copied.
+    Raises ConfigError if there is no store, if a newer program created it, or if it cannot be copied.
     """
     if config.engine == "sqlite":
         sqlite_file.copy(config.path, target)
@@ -50,7 +50,7 @@ def copy_alone(config: StoreConfig, target: Path) -> None:
 
 @contextmanager
 def replacement_folder(config: StoreConfig) -> Iterator[Path]:
-    """Yield an empty folder for the file that `put` takes. A SQLite store is locked until the block ends.
+    """Yield an empty folder for the file that `put` expects. A SQLite store is locked until the block ends.
 
     Raises ConfigError if a service is running or the folder cannot be created.
     """
@@ -74,7 +74,7 @@ def replacement_folder(config: StoreConfig) -> Iterator[Path]:
 
 
 def store_exists(config: StoreConfig) -> bool:
-    """Return True if there is a store or remaining files of one. Raises ConfigError if that cannot be determined."""
+    """Return True if there is a store or part of one. Raises ConfigError if this cannot be determined."""
     if config.engine == "sqlite":
         return sqlite_place.store_exists(config.path)
     from svc.store.engines import postgres_place
@@ -85,9 +85,9 @@ def store_exists(config: StoreConfig) -> bool:
 def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str | None:
     """Replace the store with the file `source`, which must be in the folder that `replacement_folder` yields.
 
-    If the process is killed at any time, either the old store or the new one remains. The old store is moved to a name
-    that contains `stamp`. Returns its new location as text for a message; None if there was no store. Raises
-    ConfigError if there is a store and `replace` is False, or if the store cannot be replaced.
+    If the process is killed at any time, either the old store or the new store remains. The old store is moved to a
+    name that contains `stamp`. Returns the old store's new location as text for a message; None if there was no store.
+    Raises ConfigError if there is a store and `replace` is False, or if the store cannot be replaced.
     """
     if config.engine == "postgres":
         from svc.store.engines import postgres_place
@@ -105,9 +105,9 @@ def put(config: StoreConfig, source: Path, stamp: str, *, replace: bool) -> str 
 
 
 def transfer(source: StoreConfig, target: StoreConfig) -> dict[str, int]:
-    """Copy a store to a place without a store. Returns the number of rows by table.
+    """Copy a store to a location where there is no store yet. Returns the number of rows by table.
 
-    Raises ConfigError if a service is running on either store, the target exists already, or either store cannot be
+    Raises ConfigError if a service is using either store, if the target already exists, or if either store cannot be
     used.
     """
     with replacement_folder(target) as folder:

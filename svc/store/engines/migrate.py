@@ -1,7 +1,7 @@
 """Schema migrations: numbered SQL files, applied in order, each in one transaction.
 
-The service refuses a store whose schema is newer than the program's. Never edit a committed file, because stores that
-have applied it would lack the change. Add a new file instead.
+The service refuses a store if its schema is newer than the program's. Never edit a committed file, because stores that
+have already applied the file would not get the change. Add a new file instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WORDS: dict[Engine, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Migration:
-    """One migration of the schema."""
+    """One migration: its number, its name, and its statements in one engine's SQL dialect."""
 
     number: int
     name: str
@@ -47,7 +47,7 @@ class Migration:
 
 
 def migrations(engine: Engine, folder: Path = FOLDER) -> list[Migration]:
-    """Return all migrations in order, in the SQL dialect of the engine."""
+    """Return all migrations in order, in the engine's SQL dialect."""
     found = []
     for path in sorted(folder.glob("*.sql")):
         number, _, name = path.stem.partition("-")
@@ -58,8 +58,8 @@ def migrations(engine: Engine, folder: Path = FOLDER) -> list[Migration]:
 def pending(known: list[Migration], version: int, store: Path | None = None) -> list[Migration]:
     """Return the migrations after `version`.
 
-    Raises ConfigError if the store is newer than this program. The message names the copy that was made before the
-    migration, if there is one beside `store`.
+    Raises ConfigError if the store is newer than this program. If the copy that was made before the migration is beside
+    `store`, the message names it.
     """
     newest = known[-1].number
     if version > newest:
@@ -73,7 +73,7 @@ def pending(known: list[Migration], version: int, store: Path | None = None) -> 
 
 
 class NotReady(ConfigError):
-    """There is no store yet, or it has an older schema. The next start of the service fixes this."""
+    """There is no store yet, or it has an older schema. The service creates or migrates the store at its next start."""
 
 
 def require_current_schema(known: list[Migration], version: int, *, may_create: bool) -> None:

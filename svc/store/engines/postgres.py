@@ -1,24 +1,24 @@
 """The PostgreSQL engine: asyncpg on a uvloop event loop in its own thread. Each transaction crosses to the loop once.
 
 The loop's thread runs the whole transaction, so cancellation is all or nothing: asyncio cancels asyncpg, which stops
-the statement on the server, rolls back and returns the connection to the pool. Once the commit is sent, it is too late
-to cancel: the engine waits for the commit and returns its result, as on SQLite.
+the statement on the server, rolls back and returns the connection to the pool. Once the commit has been sent, it is too
+late to cancel. The engine then waits for the commit and returns its result, as on SQLite.
 
-Isolation is read committed. A transaction is a generator, which cannot run twice, so the engine retries nothing.
-Transactions that must not overlap leave the decision to a single statement, or first lock the row that they share
-(user, then account, then other rows in key order). A transaction that still loses a conflict raises StoreUnavailable.
+The isolation level is read committed. A transaction is a generator, which cannot run twice, so the engine never retries
+it. Transactions that must not overlap leave the decision to a single statement, or first lock the row that they share
+(user, then account, then other rows in key order). If a transaction still loses a conflict, it raises StoreUnavailable.
 
-Only one service may use a store. Each connection of a service holds a shared advisory lock for its whole lifetime. To
-start, a service takes the lock exclusively for a moment, which fails while another service has a connection, and
-increments the store's epoch. It uses a new connection only if the epoch has not changed since. So only the service
-that started last can write, without an additional query in each transaction. After a restart of the server, the next
-connection takes the lock again, or shows that another service has taken the store.
+Only one service may use a store. Each of the service's connections holds a shared advisory lock for as long as it is
+open. At startup, a service acquires the lock exclusively for a moment, which fails while another service has a
+connection, and increments the store's epoch. Later, it uses a new connection only if the epoch has not changed. Only
+the service that started last can therefore write, without an additional query in each transaction. After the server
+restarts, the next connection either acquires the lock again or shows that another service has taken over the store.
 
-A server that hangs, or that the network no longer reaches, does not close its connections. A check every second
-detects this. The check has its own connection, so long statements and a full pool cannot delay it. While the last
-check is unanswered, transactions are refused immediately. After the second unanswered check in a row, all connections
-are closed: running transactions end as if the server had been killed, and the first transactions after the server's
-return do not use connections that the server has dropped.
+A server that hangs or has become unreachable does not close its connections. A check every second detects this. The
+check has its own connection, so long statements and a full pool cannot delay it. While the last check is unanswered,
+transactions are refused immediately. After the second unanswered check in a row, all connections are closed. Running
+transactions then end as if the server had been killed. When the server is available again, transactions do not use
+connections that it has dropped.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ _LOCK_TRIES = 10
 _LOCK_WAIT_S = 0.2
 # The longest wait for a free connection.
 ACQUIRE_S = 10.0
-# TCP limits after which the server drops the connection, and so the locks, of a machine that disappeared: ten seconds
-# instead of hours. The first three apply to an idle connection, the last to one with unacknowledged data. Unix sockets
-# ignore them. The client's end of the connection has the same limits.
+# TCP limits after which the server drops the connection to a machine that disappeared, and with it the machine's locks.
+# They amount to ten seconds instead of hours. The first three apply to an idle connection, the last to a connection
+# with unacknowledged data. Unix sockets ignore them. The client's end of the connection has the same limits.
 _KEEPALIVE_IDLE_S = 4
 _KEEPALIVE_INTERVAL_S = 2
 _KEEPALIVE_COUNT = 3
@@ -90,21 +90,22 @@ SETTINGS = {
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
 }
-# Settings for work on the whole store. It may take long, but it waits for a lock only until the locks of a machine
-# that disappeared are dropped.
+# Settings for work on the whole store, which may take long. Its lock timeout is long enough for the locks of a machine
+# that disappeared to be dropped.
 _SETTINGS_ALONE = {
     **_SESSION,
     "lock_timeout": "30s",
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
 }
-# The client's limit on a statement. It is longer than the server's own limits, so a server that exceeds it cannot be
-# reached. This is for commands; a service notices sooner, through its checks.
+# The client's limit on a statement. It is longer than the server's own limits, so if it is exceeded, the server cannot
+# be reached. This is for commands; a service detects this sooner through its checks.
 _ANSWER_S = 40.0
-# Unanswered checks in a row after which the connections are closed, about five seconds after the server's last answer.
-# A single unanswered check may only mean that the server was busy for a moment, so running transactions continue.
+# After this many unanswered checks in a row, the connections are closed. This is about five seconds after the server's
+# last response. After a single unanswered check, running transactions continue, because the server may only have been
+# busy for a moment.
 _UNANSWERED_CHECKS = 2
-# How long closing waits for connections in use before it terminates them.
+# At shutdown, connections that are still in use after this time are terminated.
 _CLOSE_S = 5.0
 # Conflicts with other transactions, and timeouts: a retry may succeed.
 _CONFLICTS = (
@@ -135,7 +136,7 @@ class Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg has no ty
         _limit_silence(transport.get_extra_info("socket"))
 
     def get_reset_query(self) -> str:
-        """No query: a reset ends a transaction, but keeps the session, which holds the store's lock."""
+        """Return no query, so that a reset ends a transaction but keeps the session, which holds the store's lock."""
         return ""
 
 
@@ -158,10 +159,10 @@ class _Pools:
     """The connections of a store. Use it on the loop's thread only."""
 
     requests: Pool
-    checks: Pool  # of one connection
+    checks: Pool  # has only one connection
 
     async def close(self) -> None:
-        """Close all connections: each once it is released, all after `_CLOSE_S`."""
+        """Close each connection once it is released. After `_CLOSE_S`, close all remaining connections."""
         try:
             async with asyncio.timeout(_CLOSE_S):
                 await self.requests.close()
@@ -195,7 +196,7 @@ class PostgresStore:
     def __init__(self, loop_thread: LoopThread, pools: _Pools, metrics: Metrics) -> None:
         self.condition = Condition()
         self._metrics = metrics
-        self._waiting = 0  # for a connection
+        self._waiting = 0  # transactions that are waiting for a connection
         metrics.at_scrape(self._show_load)
         self.changes = Changes()
         self._loop_thread = loop_thread
@@ -207,7 +208,7 @@ class PostgresStore:
         changes: set[str] = set()
         try:
             return await self._cross(lambda crossing: self._write(tx, crossing, changes))
-        finally:  # even after a commit without an answer, which may have succeeded
+        finally:  # also after a commit without a response, because it may have succeeded
             self.changes.notify(changes)
 
     async def read(self, tx: Tx[T]) -> T:
@@ -215,7 +216,7 @@ class PostgresStore:
         return await self._cross(lambda crossing: self._read(tx, crossing))
 
     async def peek(self, tx: Tx[T]) -> T:
-        """Run reading statements without a transaction, which saves three messages to the server compared to `read`."""
+        """Run read-only statements without a transaction, which sends three messages fewer than `read`."""
         return await self._cross(lambda crossing: self._peek(tx, crossing))
 
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
@@ -223,7 +224,7 @@ class PostgresStore:
         await self._cross(lambda crossing: self._check(tx, crossing, writes))
 
     async def size_bytes(self) -> int:
-        """Return the size of the whole database, including tables of other programs."""
+        """Return the size of the whole database, including other programs' tables."""
         return await self.peek(_size())
 
     async def _cross(self, work: Callable[[_Crossing], Coroutine[Any, Any, T]]) -> T:
@@ -238,7 +239,7 @@ class PostgresStore:
         named: set[str] = set()
         async with self._connection(crossing) as connection, connection.transaction():
             value = await _drive(connection, tx, named)
-            # If several services ever share a database, call pg_notify here: it takes effect with the commit.
+            # If several services ever share a store, call pg_notify here: it takes effect with the commit.
             crossing.committing = True
             changes |= named
             return value
@@ -297,7 +298,7 @@ class PostgresStore:
     def _record_failed_check(self, error: BaseException | None, is_late: bool) -> None:
         """Decide whether to refuse transactions, based on why a check failed."""
         if isinstance(error, asyncpg.PostgresError) and not isinstance(error, asyncpg.PostgresConnectionError):
-            self._unanswered_checks = 0  # an error is an answer
+            self._unanswered_checks = 0  # the server has responded, although with an error
             return
         # A closed or refused connection makes each transaction fail without delay, so there is nothing to refuse.
         if self._unanswered_checks or is_late or isinstance(error, TimeoutError):
@@ -339,7 +340,7 @@ class PostgresStore:
 
     @contextmanager
     def _failures(self, connection: Any, crossing: _Crossing) -> Iterator[None]:
-        """Raise StoreUnavailable for failures that the transaction did not cause."""
+        """Raise StoreUnavailable for a failure in the block that the transaction did not cause."""
         try:
             yield
         except _CONFLICTS as error:
@@ -386,7 +387,7 @@ def _is_lost(connection: Any) -> bool:
 
 
 def _terminate(connection: Any) -> None:
-    """Close a connection whose server does not answer. A rollback or a release would wait for the server again."""
+    """Close a connection to a server that does not respond. A rollback or a release would wait for the server again."""
     with contextlib.suppress(*DRIVER_ERRORS):  # the pool has already dropped a broken connection
         connection.terminate()
 
@@ -407,10 +408,10 @@ async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
 
 
 async def _end_transaction(connection: Any) -> None:
-    """Make a connection usable for the next transaction after one that failed or was cancelled.
+    """Make a connection usable for the next transaction after a transaction has failed or was cancelled.
 
-    If a cancellation hits BEGIN, the transaction stays open, and asyncpg would nest the next transaction in it, which
-    would then end without a commit. If a cancellation hits ROLLBACK, asyncpg considers the transaction ended.
+    If BEGIN is cancelled, the transaction stays open. asyncpg would then nest the next transaction in it, and that
+    transaction would end without a commit. If ROLLBACK is cancelled, asyncpg considers the transaction ended.
     """
     if connection.is_closed():
         return
@@ -428,8 +429,8 @@ async def _end_transaction(connection: Any) -> None:
 async def _end_statement(connection: Any) -> None:
     """End an interrupted statement.
 
-    asyncpg sends a statement in two parts. A cancellation between them, or a parameter that cannot be encoded, leaves
-    the server in the statement's implicit transaction without asyncpg's knowledge. The next transaction on the
+    asyncpg sends a statement in two parts. After a cancellation between them, or if a parameter cannot be encoded, the
+    server is still in the statement's implicit transaction, but asyncpg does not know this. The next transaction on the
     connection would fail.
     """
     with contextlib.suppress(*DRIVER_ERRORS):  # the pool drops a broken connection
@@ -454,7 +455,7 @@ async def _execute(connection: Any, statement: Statement) -> list[Row]:
 async def _execute_many(connection: Any, statement: Statement) -> None:
     """Run a statement once for each tuple of parameters.
 
-    The rows of an insert are sent as one statement with an array per column, which takes the server half the time.
+    The rows of an insert are sent as one statement with an array per column. This halves the server's time.
     """
     types = tuple(_ARRAYS.get(type(value)) for value in statement.runs[0])
     text = _with_arrays(statement.text, types)
@@ -483,7 +484,7 @@ def _not_cancelled() -> None:
 
 
 class LoopThread:
-    """An asyncio loop in a thread that Trio tasks can run coroutines on."""
+    """An asyncio loop in its own thread, on which Trio tasks can run coroutines."""
 
     def __init__(self) -> None:
         self._loop = uvloop.new_event_loop()
@@ -548,9 +549,9 @@ async def open_postgres(
 ) -> AsyncIterator[PostgresStore]:
     """Open the store in the database at `url`, and create or migrate it as described in `store.open_store`.
 
-    `copies`: the folder for the copy that is made before a migration; with None, no copy is made. `known`: the
-    migrations, by default this program's. Raises Served, NotReady, or ConfigError if the store cannot be reached or
-    copied, or a newer program made it.
+    `copies`: the folder for the copy that is made before a migration; if it is None, no copy is made. `known`: the
+    migrations, by default this program's. Raises Served or NotReady. Raises ConfigError if the store cannot be reached
+    or copied, or if a newer program created it.
     """
     known = known or migrations("postgres")
     loop_thread = LoopThread()
@@ -578,7 +579,7 @@ _LOCKED = (
 
 
 def refused(what: str, error: Exception) -> ConfigError:
-    """Return the ConfigError for a driver error: the store cannot be `what` ("opened", "used")."""
+    """Return the ConfigError for a driver error. `what`: the participle in "cannot be opened" or "cannot be used"."""
     if isinstance(error, asyncpg.LockNotAvailableError):
         return ConfigError(_LOCKED)
     # Do not show the URL, which may contain a password.
@@ -596,7 +597,7 @@ async def _open(
     epoch = await _prepare(url, serving, as_is, copies, known)
 
     async def hold(connection: asyncpg.Connection) -> None:
-        """Take the store's lock on this connection. Raises _Replaced if another service has taken over."""
+        """Acquire the store's lock on this connection. Raises _Replaced if another service has taken over."""
         await connection.fetchval(
             "select pg_advisory_lock_shared($1, hashtext(current_schema()))", _SERVING_LOCK, timeout=ACQUIRE_S
         )
@@ -618,9 +619,9 @@ async def _open(
 
 
 async def _prepare(url: str, serving: bool, as_is: bool, copies: Path | None, known: list[Migration]) -> int:
-    """Migrate the schema and, for a service, take the store. Returns the store's epoch.
+    """Migrate the schema and, for a service, increment the store's epoch. Returns the epoch.
 
-    Either all of this happens or nothing. If two services start at the same time, one waits for the other here.
+    This is atomic. If two services start at the same time, one waits here for the other.
     """
     connection = await connect_alone(url)
     try:
@@ -660,7 +661,7 @@ async def lock_migrations(connection: asyncpg.Connection) -> None:
 
 
 async def lock_alone(connection: asyncpg.Connection) -> None:
-    """Take the store's lock exclusively until the end of the transaction. Raises Served if another service holds it."""
+    """Lock the store exclusively until the end of the transaction. Raises Served if another service holds the lock."""
     for _ in range(_LOCK_TRIES):
         if await try_lock_alone(connection):
             return
@@ -669,14 +670,14 @@ async def lock_alone(connection: asyncpg.Connection) -> None:
 
 
 async def try_lock_alone(connection: asyncpg.Connection) -> bool:
-    """Take the store's lock exclusively until the end of the transaction. Returns False if it is held."""
+    """Lock the store exclusively until the end of the transaction. Returns False if another process holds the lock."""
     return bool(
         await connection.fetchval("select pg_try_advisory_xact_lock($1, hashtext(current_schema()))", _SERVING_LOCK)
     )
 
 
 async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, known: list[Migration]) -> None:
-    """Copy a store that is about to be migrated into `folder`. Raises ConfigError if it cannot be copied."""
+    """Copy the store into `folder` if it is about to be migrated. Raises ConfigError if it cannot be copied."""
     version = await schema_version(connection)
     names = await connection.fetchrow("select current_database() as database, current_schema() as schema")
     store = folder / f"{names['database']}-{names['schema']}"
@@ -699,7 +700,7 @@ async def _copy_before(url: str, connection: asyncpg.Connection, folder: Path, k
 
 
 def _temporary_file(target: Path) -> Path:
-    """Return the path of the temporary file for `target`. Creates its folder and deletes an older file."""
+    """Return the path of the temporary file for `target`. Create its folder and delete any earlier temporary file."""
     part = target.with_name(f"{target.name}.part")
     part.parent.mkdir(parents=True, exist_ok=True)
     part.unlink(missing_ok=True)

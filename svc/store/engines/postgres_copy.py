@@ -1,8 +1,8 @@
 """Copy all rows of a PostgreSQL store to a SQLite file, the format of backups, and back.
 
-`pg_dump` is not suitable. It refuses servers that are newer than itself, its files can be inspected only with a server,
-and they can be restored only to PostgreSQL. All columns are text, 64-bit integers or bytes, so the conversion loses
-nothing.
+`pg_dump` is not suitable. It refuses servers that are newer than itself, and its files can be inspected only with a
+server and restored only to PostgreSQL. The conversion to SQLite is lossless, because all columns are text, 64-bit
+integers or bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def copy_to_file(connection: asyncpg.Connection, target: Path) -> None:
 
 
 async def fill(connection: asyncpg.Connection, source: Path) -> None:
-    """Replace all rows of the store with those of the file `source`, which must have the same schema."""
+    """Replace all rows in the store with the rows from the file `source`, which must have the same schema."""
     with opened(source) as file:
         ordered = tables(file)
         for table in reversed(ordered):  # migrations may have inserted rows

@@ -68,7 +68,7 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
                 expected = sqlite_file.row_counts(file)
             await migrate(connection, [step for step in migrations("postgres") if step.number <= schema])
             await postgres_copy.fill(connection, source)
-            # A service of the old store that reconnects late must not mistake the new store for its own.
+            # If a service of the old store reconnects late, it must not mistake the new store for its own.
             await connection.execute(
                 "update serving set epoch = 1 + case when epoch > $1 then epoch else $1 end", int(epoch)
             )
@@ -80,7 +80,10 @@ def put(url: str, source: Path, stamp: str, *, replace: bool) -> str | None:
 
 
 async def _move_aside(connection: Any, version: int, stamp: str) -> str:
-    """Move the store's tables into a separate schema. If a newer program made the store, move all tables."""
+    """Move the store's tables into a separate schema, and return its name.
+
+    If a newer program created the store, this moves all tables, because the names of the store's tables are not known.
+    """
     known = migrations("postgres")
     names = {"schema_version"} | {
         statement.split()[2] for step in known for statement in step.statements if statement.startswith("create table ")

@@ -1,7 +1,7 @@
 """Poll whether a PostgreSQL store is free, on one connection, without changing anything.
 
-Polling avoids the server's lock queue: a session that waits there for the exclusive lock blocks all later requests, so
-the running service could not open new connections.
+Polling avoids the server's lock queue. A session that is waiting there for the exclusive lock blocks all later lock
+requests, so the running service could not open new connections.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from svc.store.engines.migrate import Migration
 
-# A service that lost its connections, for example in a restart of the server, reconnects within this time, because it
-# checks the store every second. Without this delay, the service and the standby would race for the store at each
-# restart of the server.
+# A service checks the store every second. If it loses its connections, for example because the server restarts, it
+# reconnects within this time. Without this delay, the service and the standby would race for the store each time the
+# server restarts.
 _QUIET_S = 2.0
 _ANSWER_S = 5.0
 
@@ -51,8 +51,8 @@ class _Poll:
     async def is_free(self) -> bool:
         """Return True if the store has been free for `_QUIET_S`, or since the first poll.
 
-        Raises Away if the server cannot be reached or is a replica; ConfigError if a newer program made the store, or
-        for another error that waiting does not fix.
+        Raises Away if the server cannot be reached or is a replica. Raises ConfigError if a newer program created the
+        store, or for another error that waiting does not fix.
         """
         try:
             free = await self._try_lock()
@@ -85,7 +85,7 @@ class _Poll:
 
 
 def _is_temporary(error: Exception) -> bool:
-    """Return True if the error may pass because it comes from the server's state. A wrong password does not pass."""
+    """Return True if the error comes from the server's state and may be temporary, unlike a wrong password."""
     passing = (asyncpg.PostgresConnectionError, *SERVER_FAILURES)
     return isinstance(error, passing) or not isinstance(error, asyncpg.PostgresError)
 

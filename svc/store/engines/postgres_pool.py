@@ -1,8 +1,8 @@
-"""A pool of PostgreSQL connections that costs each transaction only a list access.
+"""A pool of PostgreSQL connections with very little overhead for each transaction.
 
-The driver's own pool starts two timers and a task for each use of a connection, and resets its session, which costs as
-much CPU as a statement. No transaction of the store changes its session (`postgres.SETTINGS`), so a connection can be
-used again as it is.
+For each use of a connection, the driver's own pool starts two timers and a task and resets the session. This costs as
+much CPU time as a statement. The store's transactions never change session settings (`postgres.SETTINGS`), so a
+connection can be reused without a reset.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Pool:
     """At most `size` connections, opened when needed and kept until they break. Use it on the loop's thread only.
 
-    `open_connection` gets a function that it calls with the new connection as soon as there is one, so that `cut` can
-    close a connection that is still being prepared.
+    `open_connection` gets a function, and must call it with the new connection as soon as the connection is open. `cut`
+    can then close a connection that is still being prepared.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Pool:
                 self._limits.discard(limit)
 
     def release(self, connection: Connection) -> None:
-        """Make a connection available to others. Closes it if it is broken or still in a transaction."""
+        """Make a connection available to other tasks. Closes it if it is broken or still in a transaction."""
         if not connection.is_closed() and connection.is_in_transaction():
             connection.terminate()
         if connection.is_closed():
@@ -67,7 +67,7 @@ class Pool:
             self._idle.append(connection)
 
     def cut(self) -> None:
-        """Close all connections without waiting for the server, and end all waits for one with TimeoutError."""
+        """Close all connections without waiting for the server. Tasks that are waiting for one get a TimeoutError."""
         for limit in self._limits:
             limit.reschedule(asyncio.get_running_loop().time())
         self._limits.clear()
@@ -119,7 +119,7 @@ class Pool:
         self._give(None)
 
     async def _wait(self) -> Connection | None:
-        """Wait in turn for a connection. Returns None if the caller may open one now."""
+        """Wait in turn for a connection. Returns None if the caller may open a new connection now."""
         waiter: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:
@@ -139,7 +139,7 @@ class Pool:
         return connection
 
     def _give(self, connection: Connection | None) -> bool:
-        """End the longest wait. Returns False if no task is waiting."""
+        """Give the connection to the task that has waited longest. Returns False if no task is waiting."""
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():

@@ -1,4 +1,4 @@
-"""Temporary reasons why a store cannot be opened. A standby waits until they are over."""
+"""Temporary reasons why a store cannot be opened. A standby waits until they no longer apply."""
 
 from __future__ import annotations
 

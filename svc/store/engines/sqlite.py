@@ -1,8 +1,8 @@
 """The SQLite engine: one writer thread with group commit, and reader threads with separate connections.
 
 The writer takes all waiting transactions, runs each in a SAVEPOINT of one SQL transaction, and commits once. The
-transactions therefore share a disk flush (synchronous=FULL), and a transaction that fails undoes only its own changes.
-No caller gets its result before that commit.
+transactions therefore share a disk flush (synchronous=FULL). If a transaction fails, only its own changes are rolled
+back. No caller gets its result before the commit.
 
 Failures of the store (a full disk, a file that another program keeps locked) raise StoreUnavailable, and the writer
 continues with the next transaction.
@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The most transactions in one commit: enough to share the flush, few enough that the first waits about 10 ms.
+# The maximum number of transactions in one commit. This is enough to share the flush, but few enough that the first
+# transaction waits only about 10 ms.
 _GROUP = 200
 _READERS = 4
 # How long to wait while another process (a command, a backup) holds the file's write lock.
@@ -83,7 +84,7 @@ _STORE_FAILURES = {
 }
 # Reader connections are always read-only, because a transaction that writes there is a bug.
 _READER_FAILURES = {code: text for code, text in _STORE_FAILURES.items() if code != sqlite3.SQLITE_READONLY}
-# To SQLite, "$1" is a parameter with the name "1". A tuple would bind by order of appearance.
+# For SQLite, "$1" is a parameter with the name "1". A tuple would be bound in the order in which parameters appear.
 _NAMES = tuple(str(number) for number in range(1, 1_101))  # enough for most statements
 
 
@@ -92,9 +93,9 @@ class _FileReplacedError(Exception):
 
 
 class _Job:
-    """A transaction in a thread's queue. Either the thread or a cancellation claims it, never both.
+    """A transaction in a thread's queue. Either the thread or a cancellation claims it, but never both.
 
-    The queues are unbounded, but a task waits for each job, so the callers bound their length.
+    The queues have no limit, but a task is waiting for each job, so the number of tasks bounds their length.
     """
 
     __slots__ = ("_claimed", "asked_at", "changes", "result", "task", "token", "tx")
@@ -160,8 +161,8 @@ class SqliteStore:
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction on the writer thread.
 
-        If the caller is cancelled before the writer takes the transaction, nothing is done. Afterwards the transaction
-        finishes and its result is returned.
+        If the caller is cancelled before the writer takes the transaction, nothing is done. Once the writer has taken
+        the transaction, it finishes and its result is returned.
         """
         if self._is_replaced:
             await trio.lowlevel.checkpoint()
@@ -178,9 +179,9 @@ class SqliteStore:
         return value
 
     async def peek(self, tx: Tx[T]) -> T:
-        """Run a reading transaction on this thread.
+        """Run a read-only transaction on the caller's thread.
 
-        It takes about 20 µs here, and ten times as long in another thread.
+        This takes about 20 µs. It would take ten times as long on another thread.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._closed:
@@ -362,7 +363,7 @@ def _undo(connection: sqlite3.Connection) -> None:
 
 
 def _answer(jobs: list[_Job]) -> None:
-    """Wake the tasks that wait for these jobs, with a single call into Trio."""
+    """Wake the tasks that are waiting for these jobs, with a single call into Trio."""
     with contextlib.suppress(trio.RunFinishedError):  # no task is waiting any more
         jobs[0].token.run_sync_soon(_wake, jobs)
 
@@ -405,8 +406,8 @@ def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
 def _execute_many(connection: sqlite3.Connection, text: str, runs: list[Any]) -> None:
     """Run a statement for each of `runs`. Inserts are combined into multi-row statements.
 
-    Each statement releases the GIL and takes it again, which takes up to 5 ms while the Trio thread is busy. Row by
-    row, a transaction would spend most of its time waiting for the GIL.
+    Each statement releases the GIL and acquires it again. While the Trio thread is busy, this takes up to 5 ms. With
+    one statement per row, a transaction would spend most of its time waiting for the GIL.
     """
     first = 0
     for rows in _ROWS_AT_ONCE:
@@ -594,7 +595,7 @@ def change(connection: sqlite3.Connection, tx: Tx[T]) -> T:
 
 
 def _copy(path: Path, target: Path) -> None:
-    """Copy the database consistently. The target appears complete or not at all."""
+    """Copy a snapshot of the database. The target is created only when the copy is complete."""
     partial = target.with_name(f"{target.name}.part")
     partial.unlink(missing_ok=True)
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT, 0o600))

@@ -1,4 +1,4 @@
-"""A whole store in one SQLite file, the format of backups of both engines."""
+"""A whole store in one SQLite file. Backups of both engines have this format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Tx
 
-# The most problems of a damaged file that are shown.
+# The maximum number of problems that are shown for a damaged file.
 _MOST_PROBLEMS = 3
 
 
@@ -41,8 +41,8 @@ class Contents:
 def copy(path: Path, target: Path) -> None:
     """Copy a snapshot of the SQLite store at `path` into the new file `target` (mode 0600).
 
-    A service may be running, because the copy and the service do not wait for each other. The copy contains no remains
-    of deleted rows. Raises ConfigError if there is no store or it cannot be copied.
+    A service may be running: the copy and the service do not wait for each other. The copy does not contain any data of
+    deleted rows. Raises ConfigError if there is no store or if it cannot be copied.
     """
     try:
         _create(target)
@@ -93,7 +93,7 @@ def change_file(path: Path, tx: Tx[object]) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, schema: int) -> Iterator[sqlite3.Connection]:
-    """Yield a new file with empty tables of this schema, for the caller to fill. It is synced when the block ends."""
+    """Yield a new file with this schema's tables, which the caller fills. It is flushed to disk when the block ends."""
     _create(path)
     with contextlib.closing(_opened(path, "rw")) as file:
         file.execute("pragma journal_mode = off")  # an incomplete file is discarded
@@ -121,7 +121,7 @@ def row_counts(file: sqlite3.Connection) -> dict[str, int]:
 
 
 def tables(file: sqlite3.Connection) -> list[str]:
-    """Return the tables of a store, each after the tables that it references."""
+    """Return the names of a store's tables. Each table comes after the tables that it references."""
     refers = {
         name: {str(row[2]) for row in file.execute(f'pragma foreign_key_list("{name}")')}
         for name in sorted(columns_by_table(file))
@@ -141,7 +141,7 @@ def insert(file: sqlite3.Connection, table: str, names: list[str], rows: list[tu
 
 
 def counters(file: sqlite3.Connection) -> dict[str, int]:
-    """Return the last id by table, for the tables with autoincrement."""
+    """Return the last assigned id of each table that has an autoincrement column."""
     found = file.execute(
         "select name, coalesce((select seq from sqlite_sequence s where s.name = t.name), 0) from sqlite_master t"
         " where type = 'table' and sql like '%autoincrement%'"
@@ -150,7 +150,7 @@ def counters(file: sqlite3.Connection) -> dict[str, int]:
 
 
 def set_counter(file: sqlite3.Connection, table: str, last: int) -> None:
-    """Continue the table's ids after `last`."""
+    """Set the last assigned id of a table, so that its next row gets a higher id."""
     file.execute("delete from sqlite_sequence where name = ?", (table,))
     file.execute("insert into sqlite_sequence (name, seq) values (?, ?)", (table, last))
 

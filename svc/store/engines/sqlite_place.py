@@ -1,8 +1,8 @@
-"""The files of a SQLite store: the service's lock file, and the replacement of the store by another one.
+"""The files of a SQLite store: the service's lock file, and the replacement of one store by another.
 
-A restore takes effect with one rename, which puts the new store beside the old one. If the restore is interrupted after
-the rename, the next process that opens the store finishes it. So if the process is killed at any time, either the old
-store or the new one remains.
+A restore takes effect with one rename, which puts the new store beside the old store. If the restore is interrupted
+after the rename, the next process that opens the store finishes it. Even if the process is killed, either the old store
+or the new store therefore remains.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _ASIDE = ".before-restore-"
 
 @contextlib.contextmanager
 def lock(path: Path) -> Iterator[None]:
-    """Hold the lock that only one service can hold, because two services would both act for every account.
+    """Hold the store's lock. Only one service can hold it, because two services would both act for every account.
 
-    The kernel releases the lock however the process ends. The lock is on a separate file, because closing the database
-    file would release SQLite's own locks. Raises Served if it is held; Away if the file cannot be opened; ConfigError
-    if the store can never be locked.
+    The kernel releases the lock when the process ends, even after a crash. The lock is on a separate file, because
+    closing the database file would release SQLite's own locks. Raises Served if another process holds the lock, Away if
+    the file cannot be opened, or ConfigError if the store can never be locked.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def lock(path: Path) -> Iterator[None]:
 
 
 def is_free(path: Path) -> bool:
-    """Return True if the store's lock is free at this moment. Raises Away and ConfigError like `lock`."""
+    """Return True if no process holds the store's lock at this moment. Raises Away and ConfigError, like `lock`."""
     try:
         with lock(path):
             return True
@@ -63,7 +63,7 @@ def is_free(path: Path) -> bool:
 
 
 def store_exists(path: Path) -> bool:
-    """Return True if there is a store or remaining files of one."""
+    """Return True if any of the store's files exists."""
     return any(beside(path, each).exists() for each in _FILES)
 
 
@@ -93,7 +93,7 @@ def is_unfinished(path: Path) -> bool:
 
 
 def finish(path: Path) -> None:
-    """Finish an interrupted restore, if there is one. The caller holds the lock. Can be interrupted and repeated."""
+    """Finish an interrupted restore, if there is one. The caller holds the lock. This can be repeated."""
     for ready in _ready(path):
         aside = beside(path, _ASIDE + ready.name.removeprefix(path.name + _READY))
         for ending in _FILES:

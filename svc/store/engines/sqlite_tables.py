@@ -1,4 +1,4 @@
-"""The tables of a SQLite database: run migrations, and compare the tables with those of a schema version."""
+"""The tables of a SQLite database: run migrations, and compare the tables with a schema version."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def columns_of_schema(version: int) -> Mapping[str, frozenset[str]]:
 
 
 def check_tables(version: int, found: Mapping[str, Collection[str]]) -> None:
-    """Compare the columns of a store's tables with those of its schema version. Other tables are ignored.
+    """Check that the store's tables have the columns of its schema version. Other tables are ignored.
 
-    Raises ConfigError if they differ, because an unreleased version of the program made the store.
+    Raises ConfigError if they differ. In that case, an unreleased version of the program created the store.
     """
     different = []
     for table, columns in sorted(columns_of_schema(version).items()):

@@ -1,6 +1,6 @@
 """Check the service's store every second, with a read or a small write.
 
-An outage is therefore detected even without requests, and it ends only when a write has reached the disk.
+An outage is therefore detected even if there are no requests. It ends only when a write has reached the disk.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# From the start of one check to the start of the next.
+# The time from the start of one check to the start of the next check.
 _CHECK_EVERY_S = 1.0
-# A store that takes longer than this for the smallest statement counts as unavailable.
+# If the store takes longer than this for a check, it counts as unavailable.
 ANSWER_S = 2.0
 
 
 async def watch(store: Store, service: trio.CancelScope) -> None:
-    """Keep the store's condition up to date, until another service takes over the store. Then cancel `service`."""
+    """Keep the store's condition up to date until another service takes over the store, then cancel `service`."""
     condition = store.condition
     while not condition.replaced.is_set():
         next_at = trio.current_time() + _CHECK_EVERY_S
@@ -57,7 +57,7 @@ async def _check(store: Store) -> None:
 
 
 async def _report_silence(store: Store) -> None:
-    """Report a slow check as a failure before it ends, because it may never end on a disk that hangs."""
+    """Report a slow check as a failure before it ends, because it may never end if the disk hangs."""
     await trio.sleep(ANSWER_S)
     store.condition.failed(StoreUnavailable())
 

@@ -31,7 +31,7 @@ class Page:
 
     @property
     def folder(self) -> str:
-        """The folder of docs/ with this page; "" for docs/README.md."""
+        """The folder of docs/ that contains this page; "" for docs/README.md."""
         return posixpath.dirname(self.source)
 
 
@@ -49,7 +49,7 @@ class Library:
         return [page for page in self.pages if page.folder == name]
 
     def target(self, page: Page, href: str) -> Target:
-        """Return the target of a link of the page. Raises HelpError if its file or anchor does not exist."""
+        """Return the target of a link on the page. Raises HelpError if its file or anchor does not exist."""
         if urlsplit(href).scheme in _SCHEMES:
             return Target(href, href)
         url = urlsplit(unquote(href))

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from markdown_it.utils import EnvType, OptionsDict
 
-# Ids of the template. No heading has one of them, so that each id of a page is unique.
+# Ids that the template uses. Headings cannot have them, so that each id is unique on its page.
 RESERVED_IDS = frozenset({"help-content", "help-pages", "help-results"})
 
 _COMMENTS = re.compile(r"\s*(?:<!--.*?-->\s*)+", re.DOTALL)
 _ANCHOR = re.compile(r'<a id="([a-z0-9-]+)">')
-# A link whose text has no brackets. `rewrite` fails for others instead of missing them.
+# Matches links whose text has no brackets. For other links, `rewrite` raises an error instead of skipping them.
 _LINK = re.compile(r"\[([^\[\]]*)\]\(([^()\s]+)\)")
 _FIRST_SENTENCE = re.compile(r".*?[.!?](?=\s|$)")
 
 
 class HelpError(ValueError):
-    """The documentation cannot be built. The message names the page and the problem."""
+    """Raised if the documentation cannot be built. The message names the page and the problem."""
 
 
 class Heading(NamedTuple):
@@ -80,7 +80,7 @@ class Document:
 
 
 class _Renderer(RendererHTML):
-    """Renders code so that the keyboard can scroll it and long names wrap at `_` and `/`, and no comments."""
+    """Renders code that scrolls by keyboard, with long names that wrap at `_` and `/`. Omits comments."""
 
     def code_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG002
         code = re.sub(r"(?<=[\w}][_/])(?=[\w{])", "<wbr>", escape(tokens[idx].content, quote=False))
@@ -137,7 +137,7 @@ def parse(text: str) -> Document:
 
 
 def render(document: Document, target: Callable[[str], Target]) -> str:
-    """Return the HTML below the title. `target`: where a link leads."""
+    """Return the HTML below the title. `target`: returns the target of a URL."""
     tokens = deepcopy(list(document.body))
     for token in tokens:
         if token.children:
@@ -147,7 +147,7 @@ def render(document: Document, target: Callable[[str], Target]) -> str:
 
 
 def rewrite(text: str, target: Callable[[str], Target]) -> str:
-    """Return the Markdown of a page with its links as they are served. Raises HelpError if a link was missed."""
+    """Return a page's Markdown with links to the served URLs. Raises HelpError if a link was missed."""
     links = parse(text).links
 
     def served(found: re.Match[str]) -> str:
@@ -268,8 +268,9 @@ def _sections(body: Iterable[Token], headings: Iterable[Heading]) -> Iterator[Se
 
 
 def _linked(children: Iterable[Token], target: Callable[[str], Target]) -> Iterator[Token]:
-    """Yield the tokens with the URLs of their links. The text of a link to a file that is not served stays, followed by
-    the path of the file.
+    """Yield the tokens, with links to the served URLs.
+
+    If a file is not served, only the text of the link remains, followed by the file's path.
     """
     unserved = ""
     for child in children:

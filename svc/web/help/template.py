@@ -20,7 +20,7 @@ _FEWEST_IN_CONTENTS = 2
 
 
 class Template:
-    """Writes pages. `version`: of the service. `index`: the URL of the search index."""
+    """Writes pages. `version`: the service's version. `index`: the URL of the search index."""
 
     def __init__(self, library: Library, version: str, index: str) -> None:
         self._library = library

@@ -1,4 +1,4 @@
-/** Typed calls of /v1 and /auth with the session's access token. */
+/** Typed calls to /v1 and /auth with the session's access token. */
 
 import { ApiError, send } from "./http.js";
 import { freshToken, signedInAgain } from "./session.js";
@@ -28,7 +28,7 @@ export function newKey() {
 }
 
 /**
- * Fill in the path parameters of a template and append the others as a query.
+ * Fill in the path parameters of a template, and append the other parameters as a query.
  * @param {string} template such as `/v1/sites/{site_id}/report`
  * @param {Record<string, unknown>} params empty query parameters are omitted
  * @returns {string}

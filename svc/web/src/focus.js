@@ -1,6 +1,6 @@
 /**
  * Moves the focus to the nearest heading when the focused element is removed, such as a submitted form or a deleted
- * row. Otherwise keyboard and screen reader users would restart at the top of the page.
+ * row. Otherwise, keyboard and screen reader users would restart at the top of the page.
  */
 
 const AROUND = "section, dialog, main";
@@ -25,7 +25,7 @@ document.addEventListener("focusout", () => {
 new MutationObserver(() => {
   if (!focused || focused.isConnected || document.activeElement !== document.body) return;
   const left = around.find((one) => one.isConnected);
-  // If no container is left, the page was re-rendered or replaced.
+  // If no container remains, the page was re-rendered or replaced.
   const heading = left ? left.querySelector("h1, h2, h3") : document.querySelector("main h1");
   if (!(heading instanceof HTMLElement)) return;
   heading.tabIndex = -1;

@@ -24,8 +24,8 @@ const cache = new Map();
 
 /**
  * @template T
- * @param {new (locale: string, options: any) => T} Kind an Intl class. Instances are cached, as creating one takes a
- *   hundred times as long as using it
+ * @param {new (locale: string, options: any) => T} Kind an Intl class. Instances are cached, because creating one takes
+ *   a hundred times as long as using it
  * @param {object} options
  * @returns {T}
  */

@@ -1,4 +1,4 @@
-/** HTTP requests to the service, and whether the service is reachable. */
+/** Sends HTTP requests to the service, and tracks whether the service is reachable. */
 
 import { signal } from "@preact/signals";
 
@@ -13,17 +13,17 @@ import { textLanguage } from "./settings.js";
  *   credentials?: RequestCredentials,
  *   signal?: AbortSignal | undefined,
  *   within_ms?: number | undefined,
- * }} Sending `within_ms`: the timeout until the response begins; by default that of the browser
+ * }} Sending `within_ms`: the time limit for the start of the response; by default, the browser's own limit
  */
 
 /** 502 errors that the service replays for the same Idempotency-Key, so a retry needs a new key. */
 const FINAL = ["token_rights_mismatch", "token_check_failed"];
 
-/** An error response of the service, or a failure to reach it. */
+/** An error response from the service, or a failure to reach the service. */
 export class ApiError extends Error {
   /**
-   * @param {string} code from the service's catalogue, `offline` (unreachable) or `unexpected` (not a response of it)
-   * @param {string} [message] of the service
+   * @param {string} code from the service's catalogue, `offline` (unreachable) or `unexpected` (not from the service)
+   * @param {string} [message] from the service
    * @param {{status?: number, details?: Record<string, unknown>, retry_after_s?: number | undefined}} [more]
    */
   constructor(code, message = code, { status = 0, details = {}, retry_after_s } = {}) {
@@ -52,13 +52,13 @@ export const asApiError = (thrown) =>
 
 /** Delays between attempts to reach the service, in seconds. The last one repeats. */
 const RETRY_DELAYS_S = [2, 5, 10, 20, 30];
-// Timeout of reads and of the session refresh, after which they are retried. A connection may be dead without notice,
-// and all tabs wait for a refresh. The service responds faster than this to any of them.
+// Reads and the session refresh are retried after this time. A connection may be dead without notice, and all tabs wait
+// for a refresh. The service responds faster than this to all of these requests.
 export const READ_MS = 60_000;
 // Returned by a proxy in front of a service that is down.
 const GATEWAY_STATUSES = [502, 503, 504];
 
-/** When to retry an unreachable service, in ms since 1970; null if the service responds. */
+/** Time of the next attempt to reach the service, in ms since 1970; null if the service is responding. */
 export const unreachable = signal(/** @type {number | null} */ (null));
 let tries = 0;
 let timer = 0;

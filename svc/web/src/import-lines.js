@@ -11,7 +11,7 @@ import { restrictions } from "./import-restrictions.js";
  * @typedef {"noAddress" | "noJson" | "noRules" | "tooLong"} Fault
  * @typedef {import("./import-restrictions.js").Restricted} Restricted
  * @typedef {({line: number, text: string, row: Row} & Restricted) | {line: number, text: string, fault: Fault}} Line
- *   `line`: the number of the first line, from 1
+ *   `line`: the number of its first line, counted from 1
  */
 
 /** Limits of a request: POST /v1/links/bulk accepts 1,000 rows and a body of 1 MiB. */
@@ -106,7 +106,7 @@ function jsonLines(text) {
   });
 }
 
-/** @param {string} text @returns {Line[]} with the position in the list, from 1, as the line number */
+/** @param {string} text @returns {Line[]} with the position in the list, counted from 1, as the line number */
 function jsonList(text) {
   try {
     const list = /** @type {unknown[]} */ (JSON.parse(text));

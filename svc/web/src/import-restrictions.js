@@ -1,6 +1,6 @@
 /**
- * Restrictions of links in the exports of other products, such as banned, expired or password-protected. Links of this
- * service have no such restrictions. `svc import links` uses the same columns and values.
+ * Recognizes links that are restricted in another product's export: banned, expired, password-protected and so on. This
+ * service has no such restrictions. `svc import links` uses the same columns and values.
  */
 
 import {
@@ -76,7 +76,7 @@ function momentOf(text) {
 
 /**
  * @param {string[]} names normalized column names
- * @returns {(fields: string[]) => Restricted} returns the restriction of a row
+ * @returns {(fields: string[]) => Restricted} a function that returns the restriction of a row
  */
 export function restrictions(names) {
   const checks = names.flatMap((name, place) => {

@@ -1,9 +1,9 @@
-/** Visibility of a part of a page, to delay expensive reads until the part is on the screen. */
+/** Tracks whether a part of a page is visible, so that expensive reads can wait until it is on the screen. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
-/** How far below the screen a part already counts as visible, so that it is loaded when it scrolls into view. */
+/** Distance below the screen at which a part counts as visible, so that it is loaded before it scrolls into view. */
 const AHEAD = "100px";
 
 /**

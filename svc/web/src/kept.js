@@ -1,11 +1,12 @@
-/** Keeps the previous data on the screen while new data loads. */
+/** Keeps the previous data on the screen while new data is loading. */
 
 import { useRef } from "preact/hooks";
 
 /**
  * @template T
  * @param {import("./resource.js").Read<T>} read whose parameters change, such as the period or the search text
- * @returns {import("./resource.js").Read<T>} with the previous data until the new data has loaded or failed
+ * @returns {import("./resource.js").Read<T>} the same read, with the previous data until the new data has loaded or
+ *   failed
  */
 export function useKept(read) {
   const last = useRef(read.data);

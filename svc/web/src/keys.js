@@ -15,10 +15,10 @@ const apple = /^(Mac|iP)/.test(navigator.platform ?? "");
 /** Time limit for the second key of a sequence. */
 const SECOND_KEY_MS = 1_500;
 
-/** How long a key pressed while a page loads is remembered. */
+/** Time for which a key that was pressed while a page was loading is remembered. */
 const EARLY_KEY_MS = 5_000;
 
-/** All active shortcuts, those registered last first. */
+/** All active shortcuts, the most recently registered first. */
 export const active = signal(/** @type {Shortcut[][]} */ ([]));
 
 /** True while the list of shortcuts is open. */
@@ -30,8 +30,8 @@ export const searching = signal(false);
 export const asPrinted = (key) => key.replace(/^Mod\+(.)/, (_, one) => `${apple ? "⌘" : "Ctrl"} ${one.toUpperCase()}`);
 
 /**
- * Register shortcuts while a component is mounted. They work as soon as the component is in the document. A key pressed
- * while the page was loading is handled then.
+ * Register shortcuts while a component is mounted. They work as soon as the component is in the document, and then
+ * handle a key that was pressed while the page was loading.
  * @param {Shortcut[]} own
  */
 export function useKeys(own) {
@@ -106,7 +106,7 @@ function pressed(event) {
   found.does();
 }
 
-/** @param {KeyboardEvent} event with Ctrl or ⌘, which works in text fields too */
+/** @param {KeyboardEvent} event with Ctrl or ⌘, which also works in text fields */
 function command(event) {
   if (event.shiftKey || event.ctrlKey === apple || event.metaKey !== apple) return;
   const found = active.value.flat().find(({ keys }) => keys === `Mod+${event.key.toLowerCase()}`);

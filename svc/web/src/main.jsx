@@ -2,10 +2,10 @@
  * The web application: a thin client of /v1 and /auth.
  *
  * To add a page:
- *   1. Add its path to ../pages.json, which the service reads too.
+ *   1. Add its path to ../pages.json, which the service also reads.
  *   2. Export a component from pages/NAME.jsx that returns `<Page title=…>…</Page>` (ui/parts.jsx).
- *   3. Map the path to the component in PAGES below, by `later` and pages/rest.jsx unless it is a report. The component
- *      gets the path parameters as properties.
+ *   3. Map the path to the component in PAGES below, with `later` and pages/rest.jsx unless it is a report. The
+ *      component gets the path parameters as properties.
  *   4. Add its texts to words/en/GROUP.js and words/de/GROUP.js, and read them as `t().GROUP` while rendering. List a
  *      group in words/en.js if the first load needs it, otherwise in words/en-rest.js.
  *   5. Add styles that no shared file has to styles/GROUP.css, and import that file in styles/app.css.
@@ -16,7 +16,7 @@
  *                     const { site } = await call("POST /v1/sites", { body: {…}, key });              api.js
  *                     changed("/v1/sites"); go(`/sites/${site.id}`);
  *                   }}><Field name="host" label={…} /></Form>
- *                   name fields like those of the body, so that the service's issues appear at them
+ *                   give fields their names in the body, so that the service's issues appear beside them
  * Search, period:   address.value.searchParams, setSearch({ q }); read while rendering                router.js
  * Shortcuts:        useKeys([{ keys: "n", says: …, does: () => go("/links/new") }])                   keys.js
  * Rows with j, k:   <Rows label columns rows id />                                                    ui/list.jsx
@@ -68,7 +68,7 @@ const PAGES = {
 };
 const Missing = later("Missing");
 
-/** The code of the other pages loads this long after the first page. */
+/** Delay between the first page and the loading of the other pages' code. */
 const REST_AFTER_MS = 1_000;
 
 /** Pages for signed-out users, which do not check for a session. */

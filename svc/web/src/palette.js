@@ -21,7 +21,7 @@ export function fitting(offers, typed) {
 /**
  * @param {string} key
  * @param {number} at the index of the selected offer
- * @param {number} count of the offers
+ * @param {number} count the number of offers
  * @returns {number | null} the new index; the arrow keys wrap around. null if the key does not navigate
  */
 export function chosenBy(key, at, count) {

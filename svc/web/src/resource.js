@@ -21,16 +21,16 @@ import { user } from "./session.js";
  * @template T
  * @typedef {object} Read
  * @property {T | undefined} data the last data read
- * @property {ApiError | undefined} error of the last attempt; `data` is then from an earlier one
+ * @property {ApiError | undefined} error of the last attempt; `data` is then from an earlier attempt
  * @property {boolean} loading true until the first attempt has succeeded or failed
  * @property {() => void} again reload
  * @property {(data: T) => void} put store the response of a write
  */
 
-// Number of cached resources, so that going back is fast.
+// Maximum number of cached resources. The cache makes going back fast.
 const KEPT = 60;
 const ERROR_AGAIN_MS = 5_000;
-// A component that mounts within this time after a read uses its data.
+// A component that mounts within this time after a read uses the data of that read.
 const NEW_MS = 1_000;
 
 class Resource {
@@ -130,11 +130,11 @@ function readAgain(which) {
 }
 
 /**
- * The response of a GET request, read when the component mounts and whenever the parameters change.
+ * Return the response of a GET request. It is read when the component mounts and whenever the parameters change.
  * @template {Extract<CallName, `GET ${string}`>} N
  * @param {N} name such as `GET /v1/sites/{site_id}`
  * @param {import("./api.js").Input<N> | null} params null to read nothing
- * @param {{pace?: Pace}} [options] `pace`: when to poll; see `whileWorking`
+ * @param {{pace?: Pace}} [options] `pace`: the delay between polls; see `whileWorking`
  * @returns {Read<import("./api.js").Answer<N>>}
  */
 export function useResource(name, params, { pace } = {}) {
@@ -163,7 +163,7 @@ export function useResource(name, params, { pace } = {}) {
 }
 
 /**
- * Invalidate resources after a write. Those on the screen are reloaded, the others are dropped from the cache.
+ * Invalidate resources after a write. Resources on the screen are reloaded; the others are dropped from the cache.
  * @param {...string} paths prefixes such as `/v1/links`
  */
 export function changed(...paths) {

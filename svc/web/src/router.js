@@ -17,7 +17,7 @@ export function arrived() {
   return before;
 }
 
-/** A navigation that waits for confirmation because it would lose input; `go` carries it out. */
+/** A navigation that is waiting for confirmation because it would lose input; `go` carries it out. */
 export const leaving = signal(/** @type {{go: () => void} | null} */ (null));
 
 /** @param {string} path @returns {boolean} true if navigating there loses input */
@@ -30,7 +30,7 @@ export function visit(to) {
 }
 
 /**
- * Run an action that ends the page, such as signing out.
+ * Run an action that closes the page, such as signing out.
  * @param {() => void} end called immediately, or after confirmation if input would be lost
  */
 export function leave(end) {
@@ -38,7 +38,7 @@ export function leave(end) {
   else end();
 }
 
-/** The current position in the browser history, to compute the distance of a step back or forward. */
+/** The current position in the browser history, used to compute how far a step back or forward goes. */
 let step = 0;
 
 /**

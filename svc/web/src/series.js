@@ -20,7 +20,7 @@ const daysOf = ({ from, to }) => (Date.parse(to) - Date.parse(from)) / DAY_MS + 
 
 /**
  * @param {Pick<Report, "from" | "to">} report
- * @returns {{from: string, to: string}} the period of the same length directly before
+ * @returns {{from: string, to: string}} the preceding period of the same length
  */
 export function periodBefore(report) {
   const days = daysOf(report);
@@ -60,7 +60,7 @@ export function sum(totals) {
 
 /**
  * @param {Pick<Report, "from" | "breakdowns_from">} report
- * @returns {string | null} the first day of the breakdowns if later than that of the report; otherwise null
+ * @returns {string | null} the first day of the breakdowns if it is later than the report's first day; otherwise null
  */
 export const firstListed = ({ from, breakdowns_from: first }) => (first !== null && first > from ? first : null);
 

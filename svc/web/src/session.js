@@ -15,9 +15,9 @@ import { profileLanguage } from "./settings.js";
 
 // A token is not used for new requests this long before its expiry.
 const SPARE_MS = 30_000;
-// The time for a refresh to reach the other tabs before the next one checks.
+// Time for a refresh to reach the other tabs, before the next tab checks.
 const BROADCAST_MS = 50;
-// How long a new tab waits for the session of another tab.
+// Time that a new tab waits for another tab's session.
 const ANSWER_MS = 30;
 
 let token = "";
@@ -26,7 +26,7 @@ let ends_at_ms = 0;
 /** The signed-in user; undefined if not known yet, null if no user is signed in. */
 export const user = signal(/** @type {User | null | undefined} */ (undefined));
 
-/** Why the session ended: signed out here, signed out in another tab, or expired. */
+/** The reason why the session ended: signed out here, signed out in another tab, or expired. */
 export const ended = signal(/** @type {"" | "here" | "elsewhere" | "expired"} */ (""));
 
 /** The last signed-in user, so that a waiting form is sent only for the same user. */
@@ -66,7 +66,7 @@ function forget(why) {
   // Without a session in this tab, nothing has ended.
   if (user.value) ended.value = why;
   user.value = null;
-  // A page that waits for a new sign-in keeps its language.
+  // A page that is waiting for a new sign-in keeps its language.
   if (why !== "expired") profileLanguage.value = null;
 }
 
@@ -92,9 +92,9 @@ async function begin(answer, wanted = () => true) {
 const post = (path, body, within_ms) => send("POST", path, { body, within_ms, credentials: "same-origin" });
 
 /**
- * @param {string} [stale] a token that was answered with 401
+ * @param {string} [stale] a token that was rejected with 401
  * @returns {Promise<string>} a valid access token; "" if no user is signed in
- * @throws {ApiError} the service is unreachable or cannot refresh now (429, 5xx). The session continues.
+ * @throws {ApiError} the service is unreachable or cannot refresh the session now (429, 5xx). The session continues.
  */
 export function freshToken(stale) {
   if (fresh(stale)) return Promise.resolve(token);
@@ -117,7 +117,7 @@ const pause = (ms) => (ms > 0 ? new Promise((over) => setTimeout(over, ms)) : Pr
 
 async function refresh() {
   const before = token;
-  // If the user signed in in another tab in the meantime, a late response belongs to the previous session.
+  // If another tab has begun a new session in the meantime, a late response belongs to the previous session.
   const newest = () => token === before;
   try {
     await begin(await post("/auth/refresh", undefined, READ_MS), newest);
@@ -164,7 +164,7 @@ export async function resume() {
   if ((await freshToken()) === "") user.value = null;
 }
 
-/** The number of writes that wait until the user has signed in again. */
+/** The number of writes that are waiting for the user to sign in again. */
 export const waiting = signal(0);
 
 /**
@@ -191,7 +191,7 @@ export function giveUp() {
   user.value = null;
 }
 
-// A page restored from the back/forward cache must not show data of a user who has signed out since.
+// A page restored from the back/forward cache must not show data of a user who has since signed out.
 addEventListener("pageshow", ({ persisted }) => {
   if (!persisted) return;
   token = "";

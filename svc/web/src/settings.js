@@ -1,6 +1,6 @@
 /**
- * Settings of this browser: theme, language, shortcuts. Nothing else is kept in localStorage. A browser without a
- * chosen language uses that of the user's profile, which is also the language of e-mails.
+ * Settings of this browser: theme, language, shortcuts. Nothing else is kept in localStorage. If no language is chosen
+ * in this browser, the language of the user's profile applies, which is also the language of e-mails.
  */
 
 import { effect, signal } from "@preact/signals";
@@ -53,7 +53,7 @@ effect(() => {
 /** The language of the signed-in user's profile; null: not chosen, or no user is signed in. */
 export const profileLanguage = signal(/** @type {"en" | "de" | null} */ (null));
 
-/** @returns {"browser" | "en" | "de"} the choice of this browser, otherwise that of the profile */
+/** @returns {"browser" | "en" | "de"} the choice in this browser, otherwise the profile's language */
 export const chosenLanguage = () => language.value || profileLanguage.value || "browser";
 
 /** @returns {"en" | "de"} the chosen language, otherwise the first supported language of the browser */

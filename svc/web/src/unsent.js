@@ -17,7 +17,7 @@ const ask = (event) => event.preventDefault();
 
 /** Count a component while it is mounted and `holds` is true. @param {boolean} holds @param {typeof unsent} counter */
 function useHeld(holds, counter) {
-  // Before the next frame, so that a user who types and leaves quickly is asked too.
+  // Runs before the next frame, so that a user who types and leaves quickly is also asked.
   useLayoutEffect(() => {
     if (!holds) return undefined;
     counter.value += 1;

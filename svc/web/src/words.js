@@ -18,7 +18,7 @@ export const add = (texts) => void Object.assign(english, texts);
 /** @returns {Words} call this during rendering, so that the component re-renders when the language changes */
 export const t = () => words.value;
 
-/** Load the texts in the reader's language; if that fails, English stays. @returns {Promise<void>} */
+/** Load the texts in the reader's language. If that fails, keep English. @returns {Promise<void>} */
 export async function loadWords() {
   const tag = textLanguage();
   let found = english;

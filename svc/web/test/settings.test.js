@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { inBrowser, speak } from "./browser.js";
 
 inBrowser();
-// The value that versions before the profile's language stored in every browser.
+// Versions that had no profile language stored this value in every browser.
 const stored = new Map([["language", "system"]]);
 Object.defineProperty(globalThis, "localStorage", {
   value: {

@@ -34,7 +34,7 @@ test("all error codes have German texts", () => {
     codes.filter((code) => !de.troubles[code]?.[0]),
     [],
   );
-  // German has a remedy for each code with a remedy, unless the English page deliberately shows none.
+  // German has a remedy for each code that has one, unless the English page deliberately shows none.
   const own = Object.keys(en.troubles).filter((code) => en.troubles[code]?.[1] === null);
   const remedied = Object.keys(REMEDIES).filter((code) => REMEDIES[code]?.remedy && !own.includes(code));
   assert.deepEqual(
@@ -48,7 +48,7 @@ test("all error codes have German texts", () => {
 });
 
 test("field issues, findings and remaining resources have German texts", () => {
-  // `other` has only the message of the API.
+  // `other` has only the API's message.
   assert.deepEqual(
     Object.keys(de.api.issues),
     ISSUES.filter((code) => code !== "other"),
@@ -59,7 +59,7 @@ test("field issues, findings and remaining resources have German texts", () => {
   );
   assert.deepEqual(Object.keys(de.api.left), LEFT);
   assert.deepEqual(Object.keys(de.api.whys), LEFT_WHY);
-  // English has texts for some field issues only, and otherwise shows those of the API.
+  // English has texts for only some field issues, and otherwise shows the API's texts.
   assert.deepEqual(
     Object.keys(en.api.issues).filter((code) => !ISSUES.includes(code)),
     [],

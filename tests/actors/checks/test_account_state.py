@@ -15,7 +15,7 @@ DEAD = {"times": None, "status": 401, "code": 1000}
 
 @pytest.fixture
 def quick(place):
-    """Health checks run in quick succession; the test moves the clock."""
+    """A place whose health checks run in quick succession. The test advances the clock."""
     place.timing["health_every_s"] = 0.05
     return place
 
@@ -30,7 +30,7 @@ async def in_state(service, state, code=None):
 
 
 async def refused_checks(service, number):
-    """Wait until this many health checks in a row were refused."""
+    """Wait until `number` consecutive health checks have been refused."""
 
     async def poll():
         return (await service.account()).token_refusals >= number or None

@@ -1,4 +1,4 @@
-"""Health checks of a whole account: what they find and repair after changes at Cloudflare outside the service."""
+"""Health checks of a whole account: the problems that they find and repair after changes outside the service."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ REPAIRED_AUTOMATICALLY = "Nothing to do: the service repairs it automatically."
 async def check(service):
     answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
     assert answer.status == 200, answer.raw
-    for one in answer.body["findings"]:  # the facts for programs contain everything that the words contain
+    for one in answer.body["findings"]:  # every machine-readable fact also occurs in the sentence
         words = " ".join(one[name] for name in ("thing", "expected", "found"))
         assert all(fact.removesuffix(".") in words for fact in one["facts"].values()), one
         assert one["kind"] != "other" or one["found"].startswith(("cannot be checked", "is refused")), one
@@ -89,7 +89,7 @@ async def check(service):
 
 
 def by_thing(findings):
-    """Return the findings by thing: (`found`, `mended`, `remedy`)."""
+    """Return (`found`, `mended`, `remedy`) for each finding, by thing."""
     return {one["thing"]: (one["found"], one["mended"], one["remedy"]) for one in findings}
 
 
@@ -349,7 +349,7 @@ async def test_check_answers_in_every_state_and_with_503_if_cloudflare_is_down(p
             answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
             assert (answer.status, answer.code) == (503, "cloudflare_unavailable")
             await service.emulator.clear_faults()
-        # A part that cannot be checked is a finding; the other parts are checked all the same.
+        # A part that cannot be checked is a finding. The other parts are checked as usual.
         await CustomerApi(service).call("PUT", f"{CustomerApi(service).script}/schedules", json=[])
         await service.emulator.fault("html", "*/query", times=None)
         found = by_thing(await check(service))
@@ -402,7 +402,7 @@ async def test_suspicious_refusal_triggers_one_immediate_check(place, zone):
             shown = await service.shown()
             return shown if shown["state"] == "resource_drift" else None
 
-        # Long before the hourly check, although the sync only got a 404.
+        # The drift shows long before the hourly check, although the sync only got a 404.
         shown = await eventually(shows_drift)
         assert "database" in shown["error"]["message"]
         verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
@@ -425,7 +425,7 @@ async def test_concurrent_checks_are_shared_and_a_repeated_request_is_replayed(s
             nursery.start_soon(ask)
     assert max(len(answer) for answer in answers) == 2
     verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
-    assert len(verified) <= 3  # two for the first check, which repairs; one for the check that the others share
+    assert len(verified) <= 3  # two in the first check, which repairs, and one in the check that the others share
 
     path = f"/v1/accounts/{(await service.account()).id}/check"
     headers = {**service.session, "Idempotency-Key": "again"}
@@ -449,7 +449,7 @@ async def test_request_does_not_wait_for_a_hanging_health_check(place, zone):
         await service.store.run(accounts.suspect(account.id, service.clock()))
         service.supervisor.wake(account.edge_account_id)
         await service.emulator.faulted()
-        with trio.fail_after(40):  # less than the delay of the emulator
+        with trio.fail_after(40):  # less than the emulator's delay
             answer = await service.call("PUT", f"/v1/accounts/{account.id}/link-host", {"host": f"go.{zone}"})
         assert answer.status == 202, answer.raw
         await service.emulator.clear_faults()

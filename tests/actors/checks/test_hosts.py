@@ -1,4 +1,4 @@
-"""Hosts of sites and link hosts: which are accepted, and the effect of later changes to their DNS records."""
+"""Hosts for sites and links: the conditions for accepting them, and the effect of later changes to DNS records."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_no_route_is_created_for_a_link_host_that_was_replaced(service, zo
     await put_link_host(service, f"go.{zone}")
     await link_host_once(service, "active")
     await service.idle()
-    # A run of the duty that has read the account before the replacement.
+    # Run the duty as if it had read the account before the replacement.
     stale = replace(before, link_host=replace(before.link_host, state="route_pending", route_id=None))
     await routes.make_when_due(service.context, stale, Timers(health_at=0))
     assert list(await fail_open_by_pattern(service)) == [f"go.{zone}/*"]
@@ -247,7 +247,7 @@ async def test_inactive_zone_is_tried_once_for_all_of_its_sites(place, zone):
             calls = await service.emulator.requests()
             looks = [one for one in calls if one["path"].endswith("/zones") and "name=" in one["query"]]
             posts = [one for one in calls if one["method"] == "POST" and one["path"].endswith("/workers/routes")]
-            # Two possible names of the host's zone: the host itself and the zone.
+            # The host's zone can have two names, that of the host itself and that of the zone.
             assert len(looks) == 2 * len(posts) > 0
 
 

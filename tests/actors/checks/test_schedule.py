@@ -1,4 +1,4 @@
-"""A worker's push replaces a health check: a healthy account is checked once a day, any other at the usual rate."""
+"""A worker's push replaces a health check. Healthy accounts are checked once a day, others at the usual rate."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ DEAD = {"times": None, "status": 401, "code": 1000}
 
 
 def due(number: int, **more: Any) -> Due:
-    """A ready account with a good last check and a recent push."""
+    """A ready account with a recent push. Its last check found no problems."""
     connect_healthy_account = Due(random.Random(number).randbytes(16).hex(), None, None, "ready", NOW, None, NOW)
     return replace(connect_healthy_account, **more)
 
 
 async def count_checks(service) -> int:
-    """Return the number of health checks, counted by the token verification at the start of each."""
+    """Return the number of health checks. Each check starts by verifying the token, so these calls are counted."""
     return sum(call["path"].endswith("/tokens/verify") for call in await service.emulator.requests())
 
 
@@ -64,7 +64,7 @@ def test_healthy_account_has_a_fixed_time_of_day_despite_restarts() -> None:
         assert 40 <= sum(hour * 3_600 <= wait_s < (hour + 1) * 3_600 for wait_s in waits) <= 140
     for number, wait_s in enumerate(waits):
         turn_at = NOW + wait_s * 1000
-        # A restart just before a check does not move it; an overdue check is made up for within an hour.
+        # A restart just before a check does not move the check. An overdue check runs within an hour.
         before = int(turn_at) - 5_000
         again = schedule.first_wait_s(due(number, heard_at=before), timing, before)
         assert before + again * 1000 == pytest.approx(turn_at, abs=1)
@@ -134,7 +134,7 @@ async def test_account_whose_worker_missed_a_push_is_checked_now_and_then_hourly
         place.clock.now_ms += STOPPED_MS
         await wait_for_checks(service, 3)
         assert (await service.account()).state == "ready"
-        # It pushes again: the check that is due by then is the last one for a day.
+        # The worker pushes again. The check that is due by then is the last one for a day.
         account = await service.account()
         push = WorkerPush(place.clock(), "bundle", 1, 0, None, {}, account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))

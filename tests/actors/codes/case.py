@@ -32,7 +32,7 @@ Where = Literal[
 
 
 class Resources(NamedTuple):
-    """Number of the service's resources in the emulator; `routes`: routes to the worker."""
+    """The numbers of the service's resources in the emulator. `routes`: the number of routes to the worker."""
 
     scripts: int = 1
     crons: int = 1
@@ -49,14 +49,17 @@ INSTALLED = Resources()
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A code and one way to cause it, with what holds while the error lasts.
+    """A code, one way to cause it, and the conditions that must hold while the error lasts.
 
-    `shows`: where the code appears. `state`: the state of the account, or of the site or link host with the error;
-    None: the user cannot see any. `details`: the keys of its details, except `remedy`, `reason` and `bootstrap_token`.
-    `resources`: the resources in the emulator; None: not checked. `play` causes the error, calls `expect_error` before
-    and after an attempt without the remedy, and then applies the remedy. `timing`, `limits`: settings of the service.
-    `shares`: the row starts and ends with an installed account without sites and links, so that several rows can use
-    the same account.
+    `shows`: the places where the code appears.
+    `state`: the state of the account, or of the site or link host with the error. None if the user cannot see a state.
+    `details`: the keys of the error's details, except `remedy`, `reason` and `bootstrap_token`.
+    `resources`: the resources in the emulator. None means that they are not checked.
+    `play`: causes the error, calls `expect_error` before and after an attempt without the remedy, and then applies the
+    remedy.
+    `timing`, `limits`: settings for the service.
+    `shares`: True if the row starts and ends with an installed account that has no sites or links, so that several rows
+    can use the same account.
     """
 
     code: Code | AccountWarning
@@ -72,8 +75,8 @@ class Row:
 
 
 ROWS: list[Row] = []
-# Refusals of a connect or a renewal that say that the bootstrap token is still valid. `limit_reached` and
-# `service_full` do so only if another connect takes the last place during the token check; no row covers that.
+# Refusals of a connect or renewal that report that the bootstrap token is still valid. `limit_reached` and
+# `service_full` do this only if another connect takes the last place during the token check. No row covers that case.
 LEAVES_BOOTSTRAP = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -95,7 +98,7 @@ def row(
     limits: Mapping[str, Any] | None = None,
     shares: bool = False,
 ) -> Callable[[Callable[[Case], Awaitable[None]]], Callable[[Case], Awaitable[None]]]:
-    """Add the decorated function to the table. Can be applied several times."""
+    """Add the decorated function to the table. The decorator can be applied several times."""
 
     def add(play: Callable[[Case], Awaitable[None]]) -> Callable[[Case], Awaitable[None]]:
         ROWS.append(
@@ -145,7 +148,7 @@ class Case:
     # -------------------------------------------------------------------------------------------------- the user
 
     async def post(self, path: str, body: Any = None) -> Answer:
-        """Send a POST request to a path of the account."""
+        """Send a POST request to a path below the account's."""
         return await self.service.call("POST", f"/v1/accounts/{(await self.service.account()).id}{path}", body)
 
     async def restart_after(self, days: float) -> None:
@@ -178,7 +181,7 @@ class Case:
         assert answer.status == 200, answer.raw
 
     async def installed(self) -> None:
-        """Connect and install, unless an earlier row did; then no operation is running."""
+        """Connect and install, unless an earlier row did. Return when no operation is running."""
         if not self._is_installed:
             await self.service.ready()
             await self.service.confirmed()
@@ -187,13 +190,13 @@ class Case:
         self.service.clock.advance_s(1)  # so that the next operation is the latest
 
     async def install(self, *states: str) -> None:
-        """Reinstall; the account must then be in one of these states."""
+        """Reinstall, and check that the account is then in one of these states."""
         answer = await self.post("/install")
         assert answer.status == 202, answer.raw
         await self.service.settled(*states)
 
     async def disconnected(self) -> None:
-        """Disconnect without remaining resources."""
+        """Disconnect, and check that no resources remain."""
         answer = await self.service.call("DELETE", f"/v1/accounts/{(await self.service.account()).id}")
         assert (answer.status, answer.body["left"]) == (200, []), answer.raw
 
@@ -228,7 +231,7 @@ class Case:
         return (await self.sites())[0]
 
     async def wait_until_healthy(self) -> None:
-        """Wait until everything is created and synced and nothing shows an error."""
+        """Wait until all resources are created and synced and no object shows an error."""
         await eventually(self._all_well)
 
     async def wait_until_unrouted(self) -> None:
@@ -249,7 +252,7 @@ class Case:
         )
 
     async def refuse(self, path: str, method: str = "*", *, status: int = 400, code: int = 1, **more: Any) -> None:
-        """Make the emulator refuse such calls from now on."""
+        """Make the emulator refuse matching calls from now on."""
         await self.emulator.fault("refuse", path, method=method, status=status, code=code, **{"times": None, **more})
 
     async def delete_tokens(self, *names: str) -> None:
@@ -284,7 +287,7 @@ class Case:
         return (account is not None and account["state"] == "ready") or None
 
     async def expect_error(self, answer: Answer | None = None, *, state: str | None = None) -> Any:
-        """Check that the error shows as in the row (or with another `state`). Return the details of the error."""
+        """Check that the error shows as in the row, or with another `state`. Return the error's details."""
         self.errors_expected += 1
         self._state = state or self.row.state
         details: dict[str, Any] = {}
@@ -324,7 +327,7 @@ class Case:
         await self.expect_recovered()
 
     async def expect_recovered(self) -> None:
-        """Check that no error is left, and that the emulator holds exactly the account's resources."""
+        """Check that there are no more errors, and that the emulator has exactly the account's resources."""
         assert self.errors_expected >= 2, "a row must expect its error at least twice"
         routes = await eventually(self._all_well)
 
@@ -338,7 +341,7 @@ class Case:
         assert await self.service.token_names() == [account["token"]["name"]]
 
     async def _account(self) -> Any:
-        """Return the account as the API shows it; None if the user has none."""
+        """Return the account as the API shows it, or None if the user has no account."""
         stored = await self.service.store.read(accounts.account_by_edge_id(self.customer.account_id))
         if stored is None:
             return None
@@ -346,7 +349,7 @@ class Case:
         return None if answer.status == 404 else answer.body["account"]
 
     async def _shown(self, where: Where) -> Any:
-        """Return the error that shows at `where`; None if it does not show yet."""
+        """Return the error that `where` shows, or None if it does not show one yet."""
         account = await self._account()
         thing, error = account, account["error"]
         match where:
@@ -372,11 +375,12 @@ class Case:
         if error is None or error.get("code") != self.row.code:
             return None
         if (error.get("details") or {}).keys() - {"remedy"} != self.row.details:
-            return None  # from a health check that was running when the error was caused; the next one sees all of it
+            # A health check was already running when the error was caused. The next check sees the whole error.
+            return None
         return error if where == "operation.error" or thing["state"] == self._state else None
 
     async def _all_well(self) -> int | None:
-        """Return the expected number of routes once everything is created and synced without errors; None before."""
+        """Return the expected number of routes, or None if something is not yet created and synced without errors."""
         account = await self._account()
         if (account["state"], account["error"]) != ("ready", None):
             return None
@@ -390,7 +394,10 @@ class Case:
         return len(hosts) + len(sites) + sum(len(site["retiring"]) for site in sites)
 
     def _remedy(self, details: Mapping[str, Any]) -> str | None:
-        """Return the expected remedy; for a request that the account's state refuses, that of the account's error."""
+        """Return the expected remedy.
+
+        If the account's state is the reason for the refusal, this is the remedy for the account's error.
+        """
         code = cast("Code", self.row.code)
         if code != "account_not_ready":
             return CATALOGUE[code].remedy
@@ -400,7 +407,7 @@ class Case:
         return "Wait for the connect to finish. If the account stays `pending`, repeat the connect: POST /v1/accounts."
 
     async def _all_tokens_are_named(self, details: Mapping[str, Any]) -> None:
-        """Check that each working token is the account's own or named in an error."""
+        """Check that each working token is either the account's own or named in an error."""
         account = await self._account()
         if account is None and (self.row.resources is None or self.row.resources.tokens):
             return  # the account belongs to another user

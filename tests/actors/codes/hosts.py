@@ -1,4 +1,4 @@
-"""Rows: codes of sites, links and the link host."""
+"""Rows with the codes of sites, links and the link host."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ async def an_old_path_whose_route_was_changed(case: Case) -> None:
     await case.expect_error()
     path, there = await case.customer_api.routes()
     await case.customer_api.call("DELETE", f"{path}/{there[pattern]['id']}")
-    assert (await call_site(case, "PATCH", body={})).status == 200  # a change of the site clears the error
+    assert (await call_site(case, "PATCH", body={})).status == 200  # a change to the site clears the error
 
 
 @row("cloudflare_error", "site.error", "link_host.error", details=REFUSED, state="route_pending")

@@ -1,4 +1,4 @@
-"""Rows: codes of connects, of renewals, and of the working token."""
+"""Rows with the codes of connects, of renewals, and of the working token."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ async def a_renewal_where_tokens_grant_only_their_own_permissions(case: Case) ->
 
 
 async def connect_or_renew(case: Case) -> None:
-    """Connect or renew: refused twice, then successful."""
+    """Connect or renew. The first two attempts are refused, and the third succeeds."""
     renews = case.row.state == "ready"
     if renews:
         await case.installed()
@@ -280,12 +280,12 @@ async def a_lost_token_of_a_renewal_that_cannot_be_deleted(case: Case) -> None:
 async def a_renewal_whose_outcome_is_unknown(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("drop_after", TOKENS, method="POST")
-    # The list of tokens for the check of the bootstrap token is answered; later ones fail.
+    # The first list of tokens, for checking the bootstrap token, succeeds. Later lists fail.
     await case.refuse(TOKENS, "GET", after=1, status=500)
     named = (await case.expect_error(await case.renew()))["revoke_token"]
     await case.emulator.clear_faults()
     assert named in await case.service.token_names()
-    # Until then, a new attempt meets the same fault.
+    # Until then, a new attempt has the same fault.
     await case.refuse(TOKENS, "GET", after=1, status=500)
     await case.expect_error(await case.renew())
     await case.emulator.clear_faults()
@@ -422,7 +422,7 @@ async def a_lost_permission_and_a_renewal(case: Case) -> None:
     "permission_error", "account.error", state="permission_error", resources=INSTALLED._replace(routes=1), timing=QUICK
 )
 async def a_zone_that_the_token_no_longer_sees(case: Case) -> None:
-    """Cloudflare then refuses nothing but lists fewer zones."""
+    """Cloudflare then does not refuse any calls, but lists fewer zones."""
     await case.installed()
     await case.active_site()
     policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]

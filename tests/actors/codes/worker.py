@@ -1,4 +1,4 @@
-"""Rows: codes of installs, and of the installed worker."""
+"""Rows with the codes of installs and of the installed worker."""
 
 from __future__ import annotations
 
@@ -323,7 +323,8 @@ async def a_platform_failure_during_a_connect(case: Case) -> None:
     await case.expect_error(await case.service.connect())
     await case.expect_error(await case.service.connect())
     await case.emulator.clear_faults()
-    assert (await case.service.connect()).status == 202  # the same request, because its bootstrap token still exists
+    # The same request works, because its bootstrap token still exists.
+    assert (await case.service.connect()).status == 202
 
 
 @row("cloudflare_unavailable", "answer", details=REFUSED, shares=True)

@@ -1,4 +1,4 @@
-"""Connects: every token that may still be valid is named, and no warning is cleared before its cause is gone."""
+"""Connects: every token that may still be valid is named, and no warning is cleared before its cause is resolved."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ TOKENS = "/accounts/*/tokens"
 
 
 def names(answer):
-    """Return the tokens that an error object asks to revoke."""
+    """Return the tokens that an error object asks the user to revoke."""
     return sorted(answer["error"]["details"]["revoke_tokens"])
 
 
 async def begun_connect(service, method, path):
-    """Start a connect, and return while it waits for its call of `path`; the end of the service then interrupts it."""
+    """Start a connect, and return while it is waiting for its call to `path`.
+
+    The end of the service then interrupts the connect.
+    """
     await service.emulator.fault("slow", path, method=method, delay_s=30)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(service.connect)
@@ -39,7 +42,7 @@ async def begun_connect(service, method, path):
 
 
 async def connected_with_one_token(service):
-    """Connect successfully, after which the account's token is the only working token."""
+    """Connect successfully, and check that the account's token is then the only working token."""
     answer = await service.connect()
     assert answer.status == 202, answer.raw
     shown = await service.settled("ready")
@@ -72,7 +75,7 @@ async def test_connect_with_an_undeletable_lost_token_waits_an_hour_for_the_same
     async with place.running() as service:
         body = {"edge_account_id": service.customer.account_id, "bootstrap_token": service.customer.bootstrap_token}
         headers = {**service.session, "Idempotency-Key": "one"}
-        for _ in range(2):  # the second time, the connect has a record
+        for _ in range(2):  # at the second attempt, there is a record of the connect
             await service.emulator.fault("drop_after", TOKENS, method="POST")
             await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
             answer = await service.world.call("POST", path, body, headers=headers)
@@ -118,7 +121,7 @@ async def test_made_up_token_of_a_stranger_delays_no_other_request(service):
     async def one_of_the_strangers():
         answers.append(await service.world.call("POST", "/v1/accounts", body, headers=stranger))
 
-    # A refusal is believed only after several attempts, which takes a few seconds.
+    # A refusal counts only after several attempts, which takes a few seconds.
     await service.emulator.fault("slow", f"{TOKENS}/verify", times=2, delay_s=60)
     async with trio.open_nursery() as nursery:
         for _ in range(2):
@@ -146,9 +149,9 @@ async def test_account_taken_is_returned_only_to_holders_of_a_valid_token(servic
 @pytest.mark.rule("A3", "A4")
 @pytest.mark.parametrize(("delay_ms", "spread_ms"), [(1800, 0), (0, 1000)])
 async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place, delay_ms, spread_ms):
-    """The working token is refused for longer than the request takes; the install keeps trying.
+    """The working token is refused for longer than the request takes, but the install keeps trying.
 
-    (Once checked, the bootstrap token has little more than a second to be accepted everywhere.)
+    Once the bootstrap token has been checked, it must be accepted everywhere within little more than a second.
     """
     place.edge |= {"settling_in_connect_s": 3, "settling_s": 20}
     async with place.running() as service:
@@ -164,7 +167,7 @@ async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place
         assert token_id not in (await service.held())["tokens"]
 
 
-# The table of codes covers the refusals where a token must hold what it grants.
+# The table of codes covers the refusals that occur if a token must have the permissions that it grants.
 MINTING = ("all_zones", "held", "silent")
 
 
@@ -198,7 +201,7 @@ async def test_token_of_a_killed_connect_stays_named_until_it_can_be_deleted(pla
 
 @pytest.mark.rule("A5")
 async def test_token_created_late_is_deleted_before_the_connect_ends(place):
-    # On a busy machine an upload takes more than half a second.
+    # On a busy machine, an upload takes more than half a second.
     place.edge |= {"timeout_s": 2, "retries": 3, "settling_in_connect_s": 5}
     async with place.running() as service:
         await service.emulator.fault("slow", TOKENS, method="POST", delay_s=2.5)
@@ -289,7 +292,7 @@ async def is_busy(service):
 
 
 def no_busy_timeout():
-    """Fail immediately if another program holds the file."""
+    """Make statements fail immediately if another program has locked the file."""
     yield sql("pragma busy_timeout = 0")
 
 

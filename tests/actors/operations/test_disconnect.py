@@ -1,4 +1,4 @@
-"""A disconnect removes the service's unchanged resources, lists the remaining ones, and always ends with one answer."""
+"""A disconnect removes the service's unchanged resources, lists the others, and always ends with one response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from svc.store import disconnects, operations
 from svc.store.tx import sql
 from tests.actors.conftest import NEVER_S
 
-# On one engine only, because Cloudflare's behaviour does not affect the store.
+# On one engine only, because Cloudflare's behaviour does not depend on the engine.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 SCRIPT = "*/workers/scripts/svc-edge"
 DATABASE = "*/d1/database/*"
@@ -27,7 +27,7 @@ ROUTE = "*/workers/routes/*"
 
 
 async def disconnect(service, account_id=None, **headers):
-    """Disconnect, and return the body of the successful answer."""
+    """Disconnect successfully, and return the body of the response."""
     account_id = account_id or (await service.account()).id
     path = f"/v1/accounts/{account_id}"
     answer = await service.world.call("DELETE", path, headers={**service.session, **headers})
@@ -37,7 +37,7 @@ async def disconnect(service, account_id=None, **headers):
 
 
 async def with_resources(service, zone):
-    """Create an account with a site and a link, wait for all routes, and return all three."""
+    """Create an account with a site and a link, and wait for all routes. Return the account, the site and the link."""
     account_id = await service.ready()
     await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
     site = (await service.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})).body["site"]
@@ -85,7 +85,7 @@ async def test_disconnect_removes_all_resources_and_keeps_reports(service, zone)
     report = (await service.call("GET", f"/v1/sites/{site['id']}/report?period=7d&breakdowns=1")).body["report"]
     assert (report["unavailable"], report["breakdowns"]) == ("not_installed", None)
 
-    # A key that is restricted to the Cloudflare account can read its history; any other key cannot.
+    # A key that is restricted to this Cloudflare account can read its history. Other restricted keys cannot.
     mine = await service.world.key(service.user, allow_accounts=(service.customer.account_id,))
     another = await service.world.key(service.user, allow_accounts=("0" * 32,))
     stranger = await service.world.session(await service.world.user())
@@ -497,7 +497,7 @@ async def test_cloudflare_account_can_be_connected_immediately_by_another_user(s
     assert (await service.call("GET", f"/v1/sites/{site['id']}")).status == 404
     shown = await service.world.call("GET", f"/v1/sites/{site['id']}", headers=mine)
     assert shown.body["site"]["state"] == "deleted"
-    # The first account's answer is still available, and the second account is unchanged.
+    # The response for the first account is still available, and the second account is unchanged.
     path = f"/v1/accounts/{first}"
     assert (await service.world.call("DELETE", path, headers=mine)).body["left"] == []
     assert (await service.shown())["state"] == "ready"

@@ -19,7 +19,7 @@ FAULTS = {
 
 
 async def connect(service):
-    """Connect with a new bootstrap token; after a transient failure, repeat the request."""
+    """Connect with a new bootstrap token. Repeat the request after a transient failure."""
     token_id, token = await bootstrap_token(service)
     answer = await service.connect(token)
     if answer.status != 202:
@@ -31,7 +31,7 @@ async def connect(service):
 
 
 async def calls_of_a_connect(service):
-    """Return the calls of a connect without faults, in order, up to the last call of the install."""
+    """Return the calls of a connect without faults, in order, up to the install's last call."""
     await service.emulator.forget_requests()
     await connect(service)
     calls = [(call["method"], call["path"]) for call in await service.emulator.requests()]
@@ -40,7 +40,7 @@ async def calls_of_a_connect(service):
 
 
 def sampled(calls):
-    """Return the cases: (number of the call, its name, the fault). Calls that create a token meet every fault."""
+    """Return the cases as (number of the call, its name, the fault). Calls that create a token get every fault."""
     every = [(number, call, fault) for number, call in enumerate(calls) for fault in FAULTS]
     if EVERYTHING:
         return every

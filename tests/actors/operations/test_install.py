@@ -1,4 +1,4 @@
-"""A failed install can be repeated, and finds the resources that earlier attempts created."""
+"""A failed install can be repeated. It finds the resources that earlier attempts created."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_update_that_failed_after_its_upload_is_completed_by_an_install(pl
         await service.emulator.fault("refuse", f"{SCRIPT}/schedules", method="GET", status=400, code=10026)
         shown = await install_again(service, "connected")
         assert shown["error"]["code"] == "cloudflare_error"
-        assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)  # since the upload
+        assert (shown["edge"]["bundle"], shown["edge"]["up_to_date"]) == ("newer", True)  # true after the upload
         shown = await install_again(service, "ready")
         assert shown["error"] is None
 
@@ -55,7 +55,7 @@ async def test_update_with_another_snippet_changes_no_sites_snippet(place):
 @pytest.mark.rule("A6", "A11")
 @pytest.mark.usefixtures("running_worker")
 async def test_account_that_never_used_workers_gets_a_workers_dev_name(service):
-    # The first response is lost. The name exists all the same, and no second name is requested.
+    # The first response is lost. The name exists nevertheless, and no second name is requested.
     await service.emulator.fault("drop_after", "*/workers/subdomain", method="PUT")
     await service.ready()
     held = await service.held()
@@ -153,7 +153,7 @@ async def test_killed_upload_is_repeated_and_not_drift(place):
         await service.ready()
     place.upgrade()
     async with place.running() as service:
-        # Cloudflare accepts the upload, and the service ends while it waits for the response.
+        # Cloudflare accepts the upload, and the service ends while it is waiting for the response.
         await service.emulator.fault("drop_after", SCRIPT, method="PUT", times=None)
         await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
         await service.emulator.faulted()
@@ -165,7 +165,8 @@ async def test_killed_upload_is_repeated_and_not_drift(place):
 @pytest.mark.rule("A12", "A13")
 async def test_database_with_a_lost_response_is_adopted_by_the_next_operation(service):
     await service.emulator.fault("drop_after", "*/d1/database", method="POST")
-    # The database is searched three times: during the connect, before the creation, and after it, which fails.
+    # The service searches for the database during the connect, before the creation, and after it. The third search
+    # fails.
     await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, status=400, code=7500)
     assert (await service.connect()).status == 202
     shown = await service.settled("connected")
@@ -203,7 +204,7 @@ async def test_database_is_created_in_the_requested_location(service, location, 
 
 
 async def edited(service, install_id, tags=None, name="svc-edge"):
-    """Upload other code under a name as the customer, and keep the rest of the script as it was."""
+    """Upload other code for the script `name` as the customer, and leave the rest of the script unchanged."""
     rights = [right.name for right in WORKING_PERMISSIONS]
     _, token = await service.emulator.create_token(service.customer.account_id, rights=rights)
     head = {

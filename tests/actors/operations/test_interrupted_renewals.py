@@ -1,4 +1,4 @@
-"""A renewal that is killed or loses a response at any call leaves no token that the account does not name."""
+"""A renewal that is killed, or loses a response, at any call leaves no token that the account does not name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.actors.operations.test_renew import (
     renewed_well,
 )
 
-# The calls of a renewal in order.
+# The calls of a renewal, in order.
 CALLS = [
     ("GET", f"{TOKENS}/verify"),
     ("GET", "/accounts/*"),
@@ -38,7 +38,7 @@ CALLS = [
 
 
 def lost_answers():
-    """Return calls with a lost response, the kind of loss and the number of losses: one case per call, or all."""
+    """Return the cases as (call with a lost response, kind of loss, number of losses): one case per call, or all."""
     ways = list(itertools.product(("drop_before", "drop_after"), (1, None)))
     drawn = random.Random(SEED)
     return [(*call, *way) for call in CALLS for way in (ways if EVERYTHING else [drawn.choice(ways)])]
@@ -76,9 +76,9 @@ async def test_lost_response_at_any_call_leaves_no_unnamed_token(service):
 
 
 def killing_calls():
-    """Return the calls at which a renewal is killed: calls that create or delete tokens and a few others, or all.
+    """Return the calls at which a renewal is killed: those that create or delete tokens and a few others, or all calls.
 
-    The last call comes first, because a token that an earlier case created would have to be named after it.
+    The last call comes first. If it came later, the account would also have to name tokens created in earlier cases.
     """
     changing = [call for call in CALLS if call[0] != "GET"]
     reading = [call for call in CALLS if call[0] == "GET"]
@@ -96,7 +96,7 @@ async def test_next_start_ends_a_killed_renewal_and_names_its_token(place):
 
 
 async def killed_renewal(place, method, path):
-    """Kill a renewal at this call, start the service again, check the outcome, and renew the token."""
+    """Kill a renewal at this call, and start the service again. Then check the outcome and renew the token."""
     case = (method, path)
     async with place.running() as service:
         before = await service.account()
@@ -117,7 +117,7 @@ async def killed_renewal(place, method, path):
 
         operation = (await eventually(ended))["operation"]
         shown = await is_consistent(service)
-        if method == "DELETE":  # the new token was already stored, and the old one was about to be deleted
+        if method == "DELETE":  # the new token was already stored, and the old token was about to be deleted
             assert (operation["kind"], operation["state"]) == ("renew", "done"), case
             assert shown["error"]["warnings"] == ["bootstrap_not_deleted", "old_token_not_deleted"], case
             assert named(shown) == {before.token_name}, case

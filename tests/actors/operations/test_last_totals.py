@@ -1,4 +1,4 @@
-"""After a disconnect the totals contain unpushed counts of the worker, exactly and with few calls."""
+"""After a disconnect, the totals include the worker's unpushed counts. The counts are exact and need few calls."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ CLIENT = "DE|desktop|Firefox|Linux"
 
 
 def lines(*events):
-    """Return events as a row of the event log or an event page: target, epoch hour, bot reason, visitor."""
+    """Return the events as a row of the event log or an event page.
+
+    Each event is (target, epoch hour, bot reason, visitor).
+    """
     whole = [[*event, "", "", CLIENT] if not event[2] else list(event) for event in events]
     return "".join(json.dumps(line) + "\n" for line in whole)
 
 
 @pytest.fixture
 async def counting(service, zone):
-    """A service with a link, access to the worker's database, and the time of the last closed hour."""
+    """A service with a link, access to the worker's database, and the end of the last closed hour."""
     service.clock.now_ms = day_of(service.clock()) * DAY_MS + 14 * HOUR_MS + 1_800_000
     account_id = await service.ready()
     await service.confirmed()
@@ -37,7 +40,7 @@ async def counting(service, zone):
 
 
 async def set_worker(worker, day, as_of, *, days=(), hours=(), log="", page=""):
-    """Write rows as the worker's cron run and isolates would."""
+    """Write rows as the worker's cron runs and isolates would."""
     await worker.set_state(day=day, as_of=as_of)
     for target, of, views, bots, visitors in days:
         stored = json.dumps({"views": views, "bots": {"list": bots}, "visitors": visitors})
@@ -73,7 +76,7 @@ async def test_folded_and_unfolded_events_of_open_and_closed_days_are_stored(cou
             (link, today, 2, 4, 0, ["ann", "bob", "ann"]),
             (link, today, 13, 1, 1, ["ann"]),
         ],
-        # Ann is a returning visitor, cleo is not; one event of a closed day is too late.
+        # Ann is a returning visitor, but cleo is not. One event is too late, because its day is closed.
         page=lines((link, at + 13, "", "cleo"), (link, at + 13, "", "ann"), (link, at - 1, "", "late")),
         log=lines((link, at + 14, "", "cleo"), (link, at + 14, "", "dan"), (link, at + 14, "head", "")),
     )
@@ -188,7 +191,7 @@ async def test_counts_that_were_already_pushed_do_not_change(counting):
 
 @pytest.mark.rule("A17", "W3", "W4")
 async def test_days_deleted_before_their_push_are_stored(counting):
-    """The worker keeps 14 days, and no push was accepted for 20 days."""
+    """The worker keeps 14 days, and none of its pushes was accepted for 20 days."""
     service, link, worker = counting
     now = service.clock()
     today = day_of(now)
@@ -200,7 +203,7 @@ async def test_days_deleted_before_their_push_are_stored(counting):
     )
     await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=kept_from)
     parts: list[tuple[int, bool, list[object]]] = [
-        # Of the oldest day: counts until noon, then two final parts with different targets.
+        # For the oldest day, there are counts until noon, and then two final parts with different targets.
         (20, False, [link, 3, 0, 2]),
         (20, True, ["lnk_other", 9, 9, 9]),
         (20, True, [link, 120, 1, 2]),
@@ -243,7 +246,7 @@ async def test_deleted_days_of_thousands_of_targets_take_few_calls(counting):
 async def test_ten_thousand_targets_take_few_calls(counting):
     service, link, worker = counting
     today = day_of(service.clock())
-    # Rows of unknown targets are ignored, but take the same calls.
+    # Rows of unknown targets are ignored, but need the same number of calls.
     await worker.set_state(day=today - 1, as_of=today * DAY_MS)
     names = json.dumps([f"lnk_{n}" for n in range(10_000)])
     hour = "select value, cast(? as integer), 3, 1, 0, '[\"ann\"]' from json_each(?)"
@@ -281,7 +284,7 @@ async def test_counts_that_change_during_the_read_are_read_again(counting):
     await service.emulator.fault("slow", "*/query", method="POST", after=4, delay_s=2)
 
     async def cron_runs():
-        """A cron run that was still active moves the events after the log was read, and folds them."""
+        """Move and fold the events after the log was read, like a cron run that is still active."""
         await service.emulator.faulted()
         await worker.sql("delete from event_log")
         hour = '["ann"]'

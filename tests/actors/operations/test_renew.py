@@ -1,4 +1,4 @@
-"""A renewal ends with one working token, which the account knows. Tokens that may still be valid are named."""
+"""A renewal ends with one working token, which the account uses. Other tokens that may still be valid are named."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 from svc.store import operations, renewals
 from svc.store.tx import sql
 
-# On one engine only, because Cloudflare's behaviour does not affect the store.
+# On one engine only, because Cloudflare's behaviour does not depend on the engine.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 TOKENS = "/accounts/*/tokens"
 BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]
@@ -34,7 +34,7 @@ async def renew(service, token=None, key=None):
 
 
 async def installed(service):
-    """Connect and install an account; then no operation is running."""
+    """Connect and install an account. Return when no operation is running."""
     await service.ready()
     await service.confirmed()
     service.clock.advance_s(1)  # so that the next operation is the latest
@@ -42,7 +42,7 @@ async def installed(service):
 
 
 def named(shown):
-    """Return the tokens that the account asks to revoke."""
+    """Return the tokens that the account asks the user to revoke."""
     return set(((shown["error"] or {}).get("details") or {}).get("revoke_tokens", []))
 
 
@@ -55,7 +55,7 @@ async def is_consistent(service):
 
 
 async def renewed_well(service):
-    """Renew successfully, after which the account's own token is the only working token."""
+    """Renew successfully, and check that the account's own token is then the only working token."""
     before = (await service.account()).token_name
     answer = await renew(service)
     assert answer.status == 200, answer.raw
@@ -64,7 +64,7 @@ async def renewed_well(service):
     assert shown["token"]["name"] != before
     assert await service.token_names() == [shown["token"]["name"]]
     assert (shown["state"], shown["error"]) == ("ready", None)
-    # A disconnect would name tokens that remain.
+    # A disconnect would name any remaining tokens.
     assert await service.store.read(operations.with_open_token(shown["id"])) == []
     return shown
 
@@ -109,7 +109,8 @@ async def test_concurrent_renewals_with_one_bootstrap_token_renew_once(service):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(one)
         nursery.start_soon(one)
-    # A renewal that arrives while another runs gets `operation_in_progress`; one that already waits gets `used`.
+    # A renewal that arrives while another is running gets `operation_in_progress`. A renewal that is already waiting
+    # gets `used`.
     assert sorted(codes, key=str) in ([None, "invalid_bootstrap"], [None, "operation_in_progress"])
     assert await service.token_names() == [(await service.account()).token_name]
 
@@ -118,7 +119,7 @@ async def test_concurrent_renewals_with_one_bootstrap_token_renew_once(service):
 @pytest.mark.rule("A16", "G3")
 @ON_SQLITE
 async def test_repeated_renewal_waits_for_the_first_and_gets_its_answer(service):
-    """Also if the bootstrap token could not be deleted and would still work."""
+    """This holds even if the bootstrap token could not be deleted and would still work."""
     await installed(service)
     token_id, token = await bootstrap_token(service)
     await service.emulator.forget_requests()
@@ -237,7 +238,7 @@ async def test_undeleted_bootstrap_token_shows_a_warning(service):
 async def test_token_creation_with_unknown_outcome_is_a_lost_renewal(service):
     before = await installed(service)
     await service.emulator.fault("drop_after", TOKENS, method="POST", times=None)
-    # The list of tokens for the check of the bootstrap token is answered; later ones fail.
+    # The first list of tokens, for checking the bootstrap token, succeeds. Later lists fail.
     await service.emulator.fault("refuse", TOKENS, method="GET", after=1, times=None, status=500)
     _, token = await bootstrap_token(service)
     answer = await renew(service, token, key="k")

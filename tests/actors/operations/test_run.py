@@ -1,4 +1,4 @@
-"""Recorded operations of every kind run, wait and fail in the same way. Uses test kinds and a real store."""
+"""Recorded operations of every kind run, wait and fail in the same way. The tests use their own kinds."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ NONE = cast("Any", None)
 
 @pytest.fixture
 def context(store, clock):
-    """The context of a service whose operations do not call Cloudflare."""
+    """A service's context. The operations do not call Cloudflare."""
     return Context(store=store, edge=NONE, vault=NONE, config=Config(), clock=clock, bundle=NONE, push_url="")
 
 
 @pytest.fixture
 async def operation(store):
-    """A running operation of a separate account."""
+    """A running operation in a separate account."""
     return await store.read(operations.running(await store.run(an_account(link_host=False))))
 
 

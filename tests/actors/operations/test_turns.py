@@ -1,4 +1,4 @@
-"""One operation at a time: a request for a second operation is refused immediately instead of waiting."""
+"""Accounts run one operation at a time. A request for a second operation does not wait, but is refused immediately."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tests.actors.operations.test_renew import bootstrap_token
 
 SCRIPT = "*/workers/scripts/svc-edge"
 TOKENS = "/accounts/*/tokens"
-# Longer than a test takes, so a request that is answered has not waited for the delayed call.
+# Longer than a test takes, so a request that gets a response has not waited for the delayed call.
 _HELD_S = 25
 
 
 async def delay_next_call(service, method, path, delay_s=_HELD_S):
-    """Delay the next such call of the service. Returns a function that waits until the call arrives."""
+    """Delay the service's next call to `path`. Return a function that waits until the call arrives."""
     await service.emulator.fault("slow", path, method=method, delay_s=delay_s)
     return service.emulator.faulted
 
 
 async def running(service):
-    """Return kind and step of the account's running operation; None if there is none."""
+    """Return the kind and step of the account's running operation, or None if none is running."""
     found = await service.store.read(operations.running((await service.account()).id))
     return None if found is None else (found.kind, found.step)
 
@@ -32,7 +32,7 @@ async def ask(service, method, path, body=None, key=None):
 
 
 async def second_operations(service):
-    """Return the answers to an install, a renewal with a valid bootstrap token, and a disconnect."""
+    """Return the responses to an install, a renewal with a valid bootstrap token, and a disconnect."""
     path = f"/v1/accounts/{(await service.account()).id}"
     _, token = await bootstrap_token(service)
     answers = [
@@ -74,7 +74,7 @@ async def test_second_connect_is_refused_immediately_and_a_repeat_gets_the_answe
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask, service, "POST", "/v1/accounts", body, "one")
             await begun()
-            nursery.cancel_scope.cancel()  # its client disconnects; the connect continues
+            nursery.cancel_scope.cancel()  # the client disconnects, but the connect continues
         for key in ("two", None):
             other = await ask(service, "POST", "/v1/accounts", body, key)
             assert (other.status, other.code) == (409, "operation_in_progress")
@@ -135,7 +135,7 @@ async def test_pending_connect_blocks_no_other_request(service):
     first = await ask(service, "POST", "/v1/accounts", body, "one")
     assert (first.status, first.code) == (503, "cloudflare_unavailable")
     assert await running(service) is not None
-    # The check that the actor makes for a new operation while another one is at work.
+    # Make the check that the actor makes for a new operation while another operation is running.
     await service.store.read(operations.check_turn(service.customer.account_id, "connect"))
     assert (await ask(service, "POST", "/v1/accounts", body, "two")).status == 202
     await service.settled("ready")

@@ -1,4 +1,4 @@
-"""A newer service updates the workers of serving accounts; a failed update leaves them as they were."""
+"""A newer service updates the workers of installed accounts. A failed update leaves them unchanged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NUMBER = ("select value from meta where key = 'schema'", "value")
 
 @pytest.fixture
 async def installed(place):
-    """A place with an installed and confirmed worker; services that start from now on update it."""
+    """A place with an installed and confirmed worker. Services that start from now on update the worker."""
     async with place.running() as service:
         await service.ready()
         await service.confirmed()
@@ -38,7 +38,7 @@ async def installed(place):
 
 
 async def value(service, text, column):
-    """Return one value of the worker's database."""
+    """Return one value from the worker's database."""
     database = (await service.account()).database_id
     if not service.user_token:
         _, service.user_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
@@ -107,7 +107,8 @@ async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(insta
         await operation(service, "selfcheck")
         push = partial(service.world.call, "POST", "/edge/push", body, headers=key)
         assert (await push()).status == 200
-        assert (await service.shown())["operation"]["state"] == "running"  # a push of the old worker confirms nothing
+        # A push by the old worker does not confirm the update.
+        assert (await service.shown())["operation"]["state"] == "running"
         installed.clock.advance_s(86_399)
         assert (await push()).status == 200
         installed.clock.advance_s(2)
@@ -115,7 +116,7 @@ async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(insta
 
 
 def lost_answers():
-    """Return calls of an update with a lost response, each lost in one way; with SVC_TEST_ALL in both ways."""
+    """Return calls of an update with a lost response. Each is lost in one way, or in both ways with SVC_TEST_ALL."""
     kinds = ("drop_before", "drop_after")
     drawn = random.Random(SEED)
     calls = [("POST", QUERY, 2), ("POST", QUERY, 3), ("PUT", SCRIPT, 0)]
@@ -148,7 +149,7 @@ async def test_killed_update_is_finished_by_the_next_start(installed, next_bundl
 
 @pytest.mark.rule("X7")
 async def test_partially_applied_migration_is_completed(installed, next_bundle):
-    """Simulates a Cloudflare that does not run a batch as one transaction."""
+    """The test simulates a platform that does not run a batch as one transaction."""
     async with installed.running() as service:
         await value(service, "alter table outbox add column note text not null default ''", None)
     installed.bundle = next_bundle

@@ -21,7 +21,7 @@ async def reader(service):
 
 
 class LedgerReader:
-    """Reads the ledger of an account. Its worker has counted only what a test writes."""
+    """Reads an account's ledger. Its worker has counted only the events that a test writes."""
 
     def __init__(self, service) -> None:
         self.service = service
@@ -43,7 +43,7 @@ class LedgerReader:
         await self.service.as_platform("POST", path, self.token, json=body)
 
     async def accept(self, counts: Any) -> None:
-        """Write the worker's number of accepted events."""
+        """Write the numbers of accepted events to the worker's ledger."""
         await self.write(
             "insert or replace into ledger(day, entry, counts) values (?1 + 0, 'accepted', ?2)",
             str(self.today), json.dumps(counts),
@@ -84,7 +84,7 @@ async def test_cloudflare_count_is_included_or_missing_if_not_reported(reader):
     assert found.day is not None
     assert found.requests is None
     await reader.service.emulator.clear_faults()
-    reader.service.clock.advance_s(300)  # it is cached with the rest
+    reader.service.clock.advance_s(300)  # the count is cached together with the ledger
     assert (await reader.ledger()).requests is None
     emulator = reader.service.emulator
     await emulator.cron(reader.service.customer.account_id, "svc-edge", at=await emulator.clock(0))
@@ -94,7 +94,7 @@ async def test_cloudflare_count_is_included_or_missing_if_not_reported(reader):
 
 @pytest.mark.rule("X5", "R6")
 async def test_foreign_ledger_rows_are_rejected_and_reads_count_against_the_limit(reader):
-    await reader.accept([1, 2])  # not a value that the worker writes
+    await reader.accept([1, 2])  # the worker never writes this value
     assert await reader.ledger() == WorkerSide(None, "cloudflare")
     for number in range(40):
         found = await reader.ledger(site_a=Stored(Events(number, 0)))

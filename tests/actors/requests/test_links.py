@@ -1,4 +1,4 @@
-"""Adding links without HTTP: the commit wrapper, and random codes."""
+"""Adding links without HTTP: the commit wrapper and random codes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TakenCodes:
         self._times = times
 
     def __call__(self, effect: Tx[Link]) -> Tx[str]:
-        """Return the code, once one is free."""
+        """Return the code of the effect's link, unless it counts as taken."""
         link = yield from effect
         self.codes.append(link.code)
         if len(self.codes) <= self._times:

@@ -1,4 +1,4 @@
-"""Live reads of an account's database: shared by equal reads, limited per user, cached for a while."""
+"""Live reads of an account's database. Equal reads share a call, users have limits, and results are cached briefly."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ async def reader(service):
     await service.ready()
     await service.idle()
     if day_of(service.clock() + 120_000) != day_of(service.clock()):
-        service.clock.advance_s(120)  # past midnight, because a read of today gets another key on the next day
+        # Go past midnight now, because reads of today have another cache key on the next day.
+        service.clock.advance_s(120)
     return await Reader(service).begin()
 
 
 class Reader:
-    """Reads the database of one account, and counts the calls."""
+    """Reads one account's database, and counts the calls."""
 
     def __init__(self, service) -> None:
         self.service = service
@@ -45,13 +46,13 @@ class Reader:
         return self.service.supervisor.live_reads
 
     async def target(self, name: str, **other: Any) -> Any:
-        """Read a target as a report does."""
+        """Read a target's counts as a report does."""
         today = day_of(self.service.clock())
         account = replace(self.account, **other)
         return await self.reads.read(account.user_id, account, TargetDays(name, today, today))
 
     async def rows(self, key: str, statements: Any = A_MINUTE, user_id: int | None = None) -> Any:
-        """Make any other read."""
+        """Read the results of any other statements."""
         user_id = user_id or self.account.user_id
         return await self.reads.ask(user_id, self.account, key, partial(query, statements))
 
@@ -81,7 +82,7 @@ async def test_two_hundred_equal_reads_share_one_call_and_count_once(reader):
     for number in range(29):
         assert await reader.rows(str(number)) == [[{"n": 1}], [{"n": 2}]]
     assert await reader.rows("one more") == Unavailable("rate_limited")
-    # Another user has a separate limit, and cached results cost nothing; after a minute reads are allowed again.
+    # Each user has a separate limit, and cached results do not count. After a minute, reads are allowed again.
     assert await reader.rows("one more", user_id=reader.account.user_id + 1) == [[{"n": 1}], [{"n": 2}]]
     assert isinstance(await reader.target("lnk_a"), Live)
     reader.service.clock.advance_s(60)
@@ -152,7 +153,7 @@ async def test_slow_read_fails_waiting_callers_only(place):
                 for _ in range(1_000):
                     nursery.start_soon(ask)
         assert found == [Unavailable("cloudflare")] * 1_000
-        await trio.testing.wait_all_tasks_blocked(0.05)  # until the failed read has ended
+        await trio.testing.wait_all_tasks_blocked(0.05)  # the failed read has then ended
         assert isinstance(await reader.target("lnk_a"), Live)
 
 
@@ -165,7 +166,7 @@ async def test_invalid_response_is_not_cached(reader):
     assert await reader.rows("a") == Unavailable("cloudflare")
     await reader.service.emulator.clear_faults()
     assert await reader.rows("a") == [[{"n": 1}], [{"n": 2}]]
-    # Above the service's limit for a response: 16 MB.
+    # The response exceeds the service's limit of 16 MB.
     large = [("select hex(zeroblob(900000)) as text", ())] * 10
     assert await reader.rows("large", large) == Unavailable("cloudflare")
 
@@ -189,7 +190,7 @@ async def test_result_is_cached_per_time_database_and_day(reader):
     assert await reader.calls() == 5
     clock.advance_s(DAY_MS / 1000)
     assert (await reader.target("lnk_a")).at == clock()
-    # An invalid token returns nothing, not even cached results.
+    # With an invalid token, nothing is returned, not even cached results.
     assert await reader.target("lnk_a", state="revoked") == Unavailable("not_installed")
 
 
@@ -236,7 +237,7 @@ async def test_cache_size_is_limited_in_bytes(reader):
 
 
 async def cron(service: Any) -> None:
-    """The worker's first cron run, after which its database counts."""
+    """Run the worker's first cron run, after which its database counts events."""
     await service.emulator.cron(service.customer.account_id, SCRIPT_NAME, at=service.clock())
 
 

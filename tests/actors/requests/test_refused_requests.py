@@ -1,4 +1,4 @@
-"""Requests that meet an error of the account or of Cloudflare: never an HTTP 500, and the account shows the error."""
+"""Requests that fail because of the account or Cloudflare never get an HTTP 500, and the account shows the error."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.actors.service.test_notifications import in_state
 @pytest.fixture
 async def account_id(service):
     made = await service.ready()
-    await service.idle()  # otherwise the account's own health check meets the error first
+    await service.idle()  # otherwise, the account's own health check finds the error first
     return made
 
 
 def requests(account_id, zone):
-    """Every request that calls Cloudflare with the working token."""
+    """Return every request that calls Cloudflare with the working token."""
     return [
         ("GET", f"/v1/accounts/{account_id}/zones", None),
         ("POST", "/v1/sites", {"account_id": account_id, "host": zone}),
@@ -45,7 +45,7 @@ async def test_requests_with_a_deleted_token_are_refused_and_the_account_shows_i
         assert answer.body["error"]["details"]["remedy"], request
         shown = await service.shown()
         assert (shown["state"], shown["error"]["code"]) == ("permission_error", "token_refused"), request
-        if request[0] != "GET":  # later writes are refused immediately, for the same reason
+        if request[0] != "GET":  # later writes are refused immediately for the same reason
             again = await service.call(*request)
             assert (again.status, again.code) == (409, "account_not_ready"), request
             assert again.body["error"]["details"]["reason"] == "token_refused", request
@@ -121,7 +121,7 @@ async def test_requests_after_the_key_file_was_lost_are_refused_and_the_account_
             shown = await service.shown()
             assert (shown["state"], shown["error"]["code"]) == ("permission_error", "credentials_unreadable"), request
             await service.idle()
-            # Reset, so that the next request discovers the error on its own.
+            # Reset the state, so that the next request must discover the error again.
             await service.store.run(in_state(account_id, "ready", None))
 
 
@@ -188,5 +188,5 @@ async def test_refused_connect_is_not_an_internal_error(place, path):
 
 
 def test_working_token_has_no_additional_permissions():
-    """Searching for lost tokens must not give every account's working token the permission to list tokens."""
+    """The search for lost tokens must not require every working token to have the permission to list tokens."""
     assert not [right for right in WORKING_PERMISSIONS if "Token" in right.name]

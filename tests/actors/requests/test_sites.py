@@ -1,4 +1,4 @@
-"""Routes of deleted and rotated sites: all of them are removed, none too early, and no foreign routes."""
+"""Routes of deleted and rotated sites: all are removed, but none too early. Foreign routes are never removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A_SECOND = 1 / 86_400  # in days
 
 
 async def act(service, method, site, of="", body=None):
-    """Send a request to the site, and return the site afterwards."""
+    """Send a request to the site's path, and return the site from the response."""
     answer = await service.call(method, f"/v1/sites/{site['id']}{of}", body)
     assert answer.status == 200, answer.raw
     return answer.body["site"]
@@ -43,7 +43,7 @@ async def nothing_unwanted(service):
 
 
 async def searched_once(service):
-    """Wait until the only unwanted route was searched once and not found."""
+    """Wait until the service has searched for the only unwanted route once without finding it."""
     account = await service.account()
 
     async def poll():
@@ -54,7 +54,7 @@ async def searched_once(service):
 
 
 async def counted_paths(service):
-    """Wait for the sync. Return the keys under `path:` in the worker's database: with a body, and without."""
+    """Wait for the sync. Return the `path:` keys in the worker's database: those with a body, and those without."""
     await eventually(lambda: nothing_to_sync(service))
     account = await service.account()
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
@@ -126,7 +126,7 @@ async def test_old_path_is_counted_until_its_time_and_removed_with_its_route(pla
 
 
 async def site_with_lost_route_response(service, zone):
-    """Add a site whose route was requested without a response."""
+    """Add a site. The response to the request that creates its route is lost."""
     await service.emulator.fault("drop_after", ROUTES, method="POST")
     await service.emulator.fault("refuse", ROUTES, method="GET", after=1, times=None, status=500)
     assert (await add_site(service, zone)).status == 202
@@ -175,7 +175,7 @@ async def test_site_rotated_before_it_has_a_route_gets_both(service, zone):
 
 @pytest.mark.rule("S6")
 async def test_route_created_late_is_found_and_removed(place, zone):
-    """The response is lost, and the site is deleted before Cloudflare creates the route."""
+    """The response to the creation is lost, and the site is deleted before Cloudflare creates the route."""
     place.edge |= {"retries": 0, "timeout_s": 3}
     async with place.running() as service:
         await service.ready()
@@ -255,7 +255,7 @@ async def test_deletions_are_carried_out_once_the_account_works_again(place, zon
 
 @pytest.mark.rule("S3", "S6")
 async def test_zone_that_refuses_a_route_does_not_affect_other_zones(service, zone):
-    """For example because of the limit of 1,000 routes per zone."""
+    """This happens, for example, if a zone has reached the limit of 1,000 routes."""
     await service.ready()
     other = f"z{zone}"  # sorts after the first zone
     await service.emulator.set_zone(service.customer.account_id, **proxied_zone(other))

@@ -1,4 +1,4 @@
-"""Once a day an account's advice is computed from the usage that Cloudflare reports, and shown as it is."""
+"""Once a day, an account's advice is computed from the usage that Cloudflare reports, and shown unchanged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ MB = 1_000_000
 
 @pytest.fixture
 async def advised_service(place):
-    """An account connected yesterday, at the due time of its next advice and without health checks in between."""
+    """A service whose account was connected yesterday, at the time when the next advice is due.
+
+    There were no health checks in between.
+    """
     place.timing |= {"health_every_s": 86_400, "silent_after_s": 365 * 86_400}
     async with place.running() as service:
         await service.ready()
@@ -36,7 +39,7 @@ async def advised_service(place):
 
 
 async def used(service, ago, **usage):
-    """Set the account's usage on the day that is `ago` days in the past."""
+    """Set the account's usage for the day that was `ago` days ago."""
     await service.emulator.set_usage(service.customer.account_id, day_of(service.clock()) - ago, **usage)
 
 
@@ -163,7 +166,8 @@ async def test_clock_that_was_briefly_years_ahead_does_not_stop_the_advice(advis
 
 @pytest.mark.rule("A24")
 async def test_one_refused_read_does_not_affect_the_other_figures(advised_service):
-    await advised_service.emulator.fault("refuse", "/graphql", method="POST", status=400, code=1)  # database usage
+    # Refuse the read of the database usage.
+    await advised_service.emulator.fault("refuse", "/graphql", method="POST", status=400, code=1)
     shown = await advised(advised_service)
     assert (list(shown["metrics"]), shown["unavailable"]) == (["requests", "size"], ["analytics"])
     assert shown["metrics"]["size"]["busiest"]["value"] > 0
@@ -245,4 +249,4 @@ async def test_advice_for_a_previous_plan_or_a_deleted_account_is_not_stored(sto
     await store.run(keep_advice(account_id, Advice(4, "ok"), "paid", 5))
     account = await store.read(accounts.account_by_id(account_id))
     assert (account.advice, account.advice_due_at) == (Advice(4, "ok"), 5)
-    await store.run(keep_advice(new_id("acc"), Advice(4, "ok"), "paid", 5))  # the account was deleted since
+    await store.run(keep_advice(new_id("acc"), Advice(4, "ok"), "paid", 5))  # the account no longer exists

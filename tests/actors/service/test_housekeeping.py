@@ -1,4 +1,4 @@
-"""Retention: each kind of row is deleted at its time and not before, in batches, whatever else fails."""
+"""Retention: each kind of row is deleted at its time and not earlier, in batches, even if other deletions fail."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def hour() -> Tx[None]:
 
 
 def hours(number: int) -> Tx[None]:
-    """Insert hourly rows up to START_MS, each for another target."""
+    """Insert hourly rows up to START_MS, each for a different target."""
     text = "insert into hours (target, at, views, bots, visitors, as_of, final) values ($1, $2, 1, 0, 1, $3, 1)"
     yield many(text, [(f"lnk_{n}", START_MS, START_MS + HOUR_MS) for n in range(number)])
 
@@ -107,7 +107,7 @@ def final_day() -> Tx[None]:
 
 
 def operation() -> Tx[str]:
-    """Insert an ended operation of a deleted account without later operations."""
+    """Insert an operation that has ended. Its account was deleted and has no later operations."""
     return (yield from ended_operation(new_id("acc"), "e" * 32))
 
 
@@ -138,7 +138,7 @@ def event() -> Tx[None]:
 
 @dataclass(frozen=True)
 class Lifetime:
-    """A row whose time is START_MS, and the first moment at which it is deleted."""
+    """A row with the time START_MS, and the earliest time at which the row is deleted."""
 
     make: Callable[[], Tx[object]]
     delete: Callable[[int], Tx[int]]

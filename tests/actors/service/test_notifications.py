@@ -1,4 +1,4 @@
-"""One e-mail per problem that needs attention, and one when all are resolved: no duplicates, no losses."""
+"""One email per problem that needs attention, and one when all problems are resolved: no duplicates, no losses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ URL = "https://svc.example"
 
 @pytest.fixture
 async def quiet(place):
-    """An account at a service whose own checks do not interfere."""
+    """A service with an account. The service's own checks do not interfere with the tests."""
     place.timing |= {"health_every_s": 86_400}
     async with place.running() as service:
         await service.ready()
@@ -43,7 +43,7 @@ async def quiet(place):
 
 
 async def set_state_and_run(service, state, code=None, *, at_once=False):
-    """Put the account into this state, and run its duties."""
+    """Put the account into the given state, and run its duties."""
     account = await service.account()
     await service.store.run(in_state(account.id, state, code))
     await run_duties(service)
@@ -58,7 +58,7 @@ async def run_duties(service):
 
 
 async def sent(service):
-    """Return subject and text of the sent e-mails, oldest first."""
+    """Return the subjects and texts of the sent emails, oldest first."""
     raws = [text.encode() for text in await service.world.inbox()]
     messages = [email.message_from_bytes(raw, policy=email.policy.default) for raw in raws]
     # Undo the line wrapping, so that tests find whole sentences.
@@ -170,7 +170,7 @@ async def test_each_plan_limit_sends_one_email_when_reached_and_one_when_resolve
         [(subject, text)] = (await sent(quiet))[before:]
         assert "limit" in subject, metric
         assert what in text, metric
-        # An unreadable usage is not resolved.
+        # If the usage cannot be read, the problem does not count as resolved.
         await set_advice_and_run(quiet, Advice(at + 2, "ok", unavailable=("analytics",)))
         await set_advice_and_run(quiet, replace(over, at=at + 3))
         assert len(await sent(quiet)) == before + 1, metric
@@ -193,7 +193,7 @@ async def test_email_about_the_size_suggests_fewer_days_while_they_can_be_fewer(
 
 
 async def set_advice_and_run(service, advice):
-    """Give the account this advice, and run its duties a while later."""
+    """Store this advice for the account, and run its duties a while later."""
     account = await service.account()
     await service.store.run(keep_advice(account.id, advice, account.plan, due_at=service.clock() + DAY_MS))
     await set_state_and_run(service, "ready")
@@ -264,7 +264,7 @@ async def test_disabling_notifications_drops_queued_emails(quiet):
 
 @contextmanager
 def mail_away(service):
-    """Prevent delivery, so that e-mails stay queued: the folder cannot be written."""
+    """Make the mail folder unwritable, so that emails stay queued."""
     folder = service.world.mail_folder
     folder.write_text("in the way")
     yield
@@ -304,7 +304,7 @@ async def test_problem_is_reported_on_time_after_a_restart(place):
 
 @pytest.mark.rule("X13")
 async def test_queued_emails_are_sent_in_order_and_dropped_once_unwanted(place):
-    """The e-mails cannot be written; two are queued, and the second waits for the first."""
+    """The emails cannot be written. Two are queued, and the second waits for the first."""
     place.timing |= {"health_every_s": 86_400}
     (place.folder / "mail").touch()
     async with place.running() as service:

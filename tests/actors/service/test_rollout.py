@@ -1,4 +1,4 @@
-"""Rollouts: a newer worker goes to a few accounts first, then to all; too many failures halt the rollout."""
+"""Rollouts: a newer worker goes to a few accounts first, and then to all. Too many failures halt the rollout."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tests.store.makers import a_user
 
 HALTED = "rollout halted"
 ACCOUNTS = 1_000 if EVERYTHING else 60
-# Large fleets take PostgreSQL several seconds, so `make test` runs them on SQLite only.
+# Large fleets take several seconds with PostgreSQL, so `make test` runs them only on SQLite.
 ON_SQLITE = pytest.mark.parametrize("store_config", ENGINES if EVERYTHING else ENGINES[:1], indirect=True)
-# The time between two polls in these tests: shorter than what counts as an outage of the service.
+# The time between two polls in these tests. It is too short to count as an outage of the service.
 STEP_S = 590
 
 
 class Fleet:
-    """Accounts with an older worker. The test plays Cloudflare: it decides the outcome of each update.
+    """Accounts with an older worker. The test takes Cloudflare's place and decides the outcome of each update.
 
-    Every worker that is not in `silent` pushes once an hour, whenever time advances.
+    When the test advances the time, every worker that is not in `silent` pushes once an hour.
     """
 
     def __init__(self, store):
@@ -45,8 +45,8 @@ class Fleet:
         config = Config(http=HttpConfig(base_url="https://svc.example"), worker=WorkerConfig(updates_at_once=50))
         push_url = "https://svc.example/edge/push"
         self.context = Context(store, none, none, config, self.clock, self.bundle, push_url)
-        self.install = {}  # id of the running worker's install by account
-        self.silent = set()  # accounts whose worker does not push
+        self.install = {}  # by account, the id of the install of its running worker
+        self.silent = set()  # accounts with a worker that does not push
         self.own: list[str] = []
         self.pushed_at = self.clock()
 
@@ -58,7 +58,7 @@ class Fleet:
 
         def added():
             first = len(self.install)
-            ids = [f"acc_{number:020}" for number in range(first, first + n)]  # the same order in each run
+            ids = [f"acc_{number:020}" for number in range(first, first + n)]  # their order is the same in each run
             self.install |= {account_id: new_id("op") for account_id in ids}
             rows = [
                 (id_, user, edge_id(id_), state, b"sealed", heard_at, now - HOUR_MS, self.install[id_]) for id_ in ids
@@ -76,7 +76,7 @@ class Fleet:
         return ids
 
     async def advance(self):
-        """Run one poll of the rollout. Return the updates that it has begun."""
+        """Run one poll of the rollout. Return the updates that it began."""
         before = {one.id for one in await self.running()}
         await rollout.advance(self.context)
         return [one for one in await self.running() if one.id not in before]
@@ -113,12 +113,12 @@ class Fleet:
         self.install[operation.account_id] = operation.id
 
     def report(self, account_id):
-        """Return the push of the account's worker."""
+        """Return a push by the account's worker."""
         new = self.install[account_id]
         return account_id, WorkerPush(self.clock(), "b", 1, install=new)
 
     async def push(self, *account_ids):
-        """Let the workers of these accounts push."""
+        """Store a push from each of these accounts' workers."""
         self.clock.advance_s(0.001)
         there = await self.store.read(all_ids())
         pushes = [self.report(one) for one in account_ids or self.install if one not in self.silent and one in there]
@@ -132,19 +132,22 @@ class Fleet:
             await self.push(operation.account_id)
 
     async def stay_silent(self, *begun):
-        """Complete the uploads, but let the new workers never push."""
+        """Complete these uploads. The new workers never push."""
         for operation in begun:
             await self.upload(operation)
             self.silent.add(operation.account_id)
             await self.store.run(installs.end_selfcheck(operation, self.clock()))
 
     async def fail(self, code, *begun, **details):
-        """Let Cloudflare refuse these updates."""
+        """Fail these updates with an error from Cloudflare."""
         for operation in begun:
             await self.store.run(installs.fail_update(operation, ErrorNote(code, "no", details), self.clock()))
 
     async def pass_hours(self, hours, become=None):
-        """Let hours pass. `become` decides the outcome of updates, success by default. Return the begun updates."""
+        """Advance the time by hours. Return the updates that began.
+
+        `become` decides the outcome of each update. By default, updates succeed.
+        """
         all_begun = []
         for _ in range(int(hours * 3600 / STEP_S) + 1):
             self.clock.advance_s(STEP_S)
@@ -198,7 +201,7 @@ def set_account(account_id, state):
 
 @pytest.fixture
 async def fleet(store):
-    """A fleet with two accounts of the operator, which are the canaries."""
+    """A fleet that has two of the operator's accounts. They are the canaries."""
     made = Fleet(store)
     made.own = await made.add(2)
     return made
@@ -230,7 +233,7 @@ async def test_canaries_are_updated_first_and_others_are_spread_once_they_have_s
 
 
 def turns_of(*canaries):
-    """Return when the updates of the other accounts began."""
+    """Return the times at which the other accounts' updates began."""
     rows = yield sql(
         "select m.account_id, o.created_at from rollout_accounts m join operations o on o.id = m.operation_id"
     )
@@ -265,7 +268,7 @@ async def test_concurrent_and_unconfirmed_updates_are_limited(fleet):
     assert len(begun) == 8
     assert await fleet.advance() == []
     for operation in begun[:3]:
-        await fleet.upload(operation)  # an update that waits for its first push does not count as running
+        await fleet.upload(operation)  # an update that is waiting for its first push does not count as running
     assert len(await fleet.advance()) == 3
     while working := [one for one in await fleet.running() if one.step != "selfcheck"]:
         for operation in working:
@@ -371,7 +374,7 @@ async def test_halt_begins_no_updates_and_resume_continues(fleet, expected_error
     assert await fleet.halt()
     assert not await fleet.halt()
     assert await fleet.pass_hours(3) == []
-    # A poll that read the rollout before the halt begins nothing after it.
+    # A poll that read the rollout before the halt begins no updates after the halt.
     chosen = (await fleet.add(1))[0]
     assert not await fleet.store.run(rollouts.begin_update(stale, chosen, new_id("op"), fleet.clock()))
     await fleet.resume()
@@ -382,7 +385,7 @@ async def test_halt_begins_no_updates_and_resume_continues(fleet, expected_error
     assert (await fleet.shown()).reason == "failures"
     fleet.silent.clear()
     await fleet.resume()
-    again = await fleet.pass_hours(0.3)  # also if the worker is already uploaded
+    again = await fleet.pass_hours(0.3)  # this includes accounts whose worker is already uploaded
     assert {one.account_id for one in failed} <= {one.account_id for one in again}
     await fleet.pass_hours(5)
     shown = await fleet.shown()
@@ -596,7 +599,7 @@ async def test_update_waits_for_another_operation(fleet):
     await fleet.store.run(operations.finish(renewal, fleet.clock()))
     [begun] = await fleet.advance()
     assert begun.account_id == account_id
-    # A second service on the same store, or with an older bundle, begins no second update.
+    # A second service on the same store, or a service with an older bundle, does not begin a second update.
     shown = await fleet.shown()
     await fleet.store.run(operations.finish(begun.id, fleet.clock()))
     assert not await fleet.store.run(rollouts.begin_update(shown, account_id, new_id("op"), fleet.clock()))

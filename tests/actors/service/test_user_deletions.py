@@ -1,4 +1,4 @@
-"""Deleting a user: all accounts are disconnected whatever Cloudflare does, and remaining resources are reported."""
+"""Deleting a user: all accounts are disconnected even if Cloudflare fails, and remaining resources are reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HASH = hash_password(PASSWORD)
 
 
 async def delete_user(service: Service) -> Any:
-    """Send DELETE /v1/me, and return the body of the answer."""
+    """Send DELETE /v1/me, and return the body of the response."""
     await service.store.run(users.set_password_hash(service.user.id, HASH))
     answer = await service.call("DELETE", "/v1/me", {"password": PASSWORD})
     assert answer.status == 200, answer.raw
@@ -81,7 +81,7 @@ async def test_running_install_is_ended_by_the_deletion(service):
 
 @pytest.mark.rule("C12")
 async def test_running_connect_is_awaited_and_undone(service):
-    """The connect is refused or completes first; in either case every valid token is named."""
+    """Every valid token is named, whether the connect is refused or completes first."""
     await service.emulator.fault("slow", "*/tokens", method="POST", delay_s=0.5)
     answers = []
     await service.store.run(users.set_password_hash(service.user.id, HASH))

@@ -1,4 +1,4 @@
-"""The config sync writes everything to the worker's database, even past Cloudflare's API firewall."""
+"""The configuration sync writes all rows to the worker's database, despite the firewall of Cloudflare's API."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SCRIPT = "/workers/scripts/svc-edge"
 
 @pytest.fixture(autouse=True)
 def quick_retries(place):
-    """Failed syncs are retried soon."""
+    """A place where failed syncs are retried soon."""
     place.timing["sync_retry_s"] = 0.1
 
 
 @pytest.fixture
 async def account_id(service, zone):
-    """The id of an account with a link host, installed and confirmed."""
+    """The id of an account that is installed and confirmed and has a link host."""
     account_id = await service.ready()
     await service.confirmed()
     answer = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
@@ -46,7 +46,7 @@ async def add_links(service, account_id, **urls):
 
 
 async def written(service):
-    """Return the URLs of the links in the worker's database by code; None for removed links."""
+    """Return the URLs of the links in the worker's database by code. Removed links have None."""
     account = await service.account()
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
@@ -58,7 +58,7 @@ async def written(service):
 
 
 async def days_kept_row(service):
-    """Return the row `days_kept` of the worker's database as (version, body); None if there is none."""
+    """Return the `days_kept` row in the worker's database as (version, body), or None if there is none."""
     account = await service.account()
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
@@ -122,7 +122,8 @@ async def test_reused_code_does_not_keep_the_old_url_if_the_firewall_refuses_the
     await service.emulator.set_failure_settings(firewall_also=b"/evil".hex())
     links = await add_links(service, account_id, abc="https://example.org/old")
     assert await written(service) == {"abc": "https://example.org/old"}
-    await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)  # so that one sync writes both
+    # Delay a query, so that one sync writes both changes.
+    await service.emulator.fault("slow", "*/d1/database/*/query", delay_s=0.5)
     assert (await service.call("DELETE", f"/v1/links/{links['abc']['id']}")).status == 200
     links = await add_links(service, account_id, abc="https://example.org/evil")
     assert links["abc"]["error"]["code"] == "edge_firewall"

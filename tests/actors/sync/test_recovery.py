@@ -1,4 +1,4 @@
-"""Recovery: a service on an older copy of its store and its workers converge again."""
+"""Recovery: after a service has started on an older copy of its store, it and its workers converge again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 
 @pytest.fixture
 async def original(emulator, customer, tmp_path):
-    """The place where the service ran first."""
+    """The place where the service first ran."""
     (tmp_path / "first").mkdir()
     async with open_store(sqlite_config(tmp_path / "first")) as store:
         yield Place(store, FrozenClock(system_clock()), emulator, customer, tmp_path)
@@ -60,7 +60,7 @@ async def original(emulator, customer, tmp_path):
 
 @asynccontextmanager
 async def restored(place, copy):
-    """Run the service on the copy."""
+    """Run a service on the copy."""
     folder = copy.parent
     async with open_store(sqlite_config(folder)) as store:
         again = Place(store, place.clock, place.emulator, place.customer, place.folder)
@@ -70,7 +70,7 @@ async def restored(place, copy):
 
 
 def copy_of(tmp_path):
-    """Copy the store as a backup, for use by the second service."""
+    """Make a backup of the store for the second service."""
     config = sqlite_config(tmp_path / "first")
     name = config.url.get_secret_value().rpartition("/")[2]
     (tmp_path / "second").mkdir()
@@ -114,7 +114,7 @@ async def test_restored_service_and_its_worker_converge(original, tmp_path, zone
         lost = await service.account()
         worker = Worker(service, lost.database_id)
         assert await worker.links() == {"kept", "lost"}
-        # Counts of one hour ago, and of the previous day.
+        # There are counts for the previous hour and for the previous day.
         now = original.clock()
         hour_at = now // HOUR_MS * HOUR_MS - HOUR_MS
         day, hour = day_of(hour_at), hour_at % DAY_MS // HOUR_MS
@@ -155,7 +155,7 @@ async def test_restored_service_and_its_worker_converge(original, tmp_path, zone
         }
         hours = await service.store.read(totals.hour_counts(kept, hour_at, hour_at + HOUR_MS))
         assert hours == [(hour_at, Counts(4, 0, 2))]
-        # New links also reach the worker.
+        # New links reach the worker as well.
         await add_link(service, "fresh")
         assert await worker.links() == {"kept", "fresh"}
 
@@ -198,7 +198,7 @@ async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(origi
             today: (Counts(1, 0, 1), now // HOUR_MS * HOUR_MS, False),
         }
         assert await worker_versions(service) == {(await service.account()).config_version}
-        # The command runs beside the service, as after a recovery with other tools.
+        # The command runs while the service is running, as after a recovery with other tools.
         before = (await service.account()).config_version
         assert await service.store.run(syncs.mark_restored(now)) == 1
         await eventually(caught_up)
@@ -263,7 +263,7 @@ async def test_day_deleted_during_the_read_is_not_marked_as_final(original, zone
         access = service.context.access(account)
         await worker.set_state(day=today - 1, as_of=today * DAY_MS)
         before = await recovery.read_meta(access, account.database_id)
-        # A cron run deletes the day's other rows between two reads.
+        # Between two reads, a cron run deletes the day's other rows.
         await worker.set_state(day=today - 1, as_of=today * DAY_MS, kept_from=today - 15)
         await recovery.catch_up(service.context, access, account, account.database_id, before)
         final = await service.store.read(totals.final_days(account_id, today - 20, today))

@@ -1,4 +1,4 @@
-"""/v1/accounts: the shape of accounts, their changes, and access by other users."""
+"""Tests of /v1/accounts: the fields of accounts, changes to accounts, and access by other users."""
 
 from __future__ import annotations
 
@@ -378,7 +378,7 @@ async def test_changed_plan_removes_the_advice_and_the_same_plan_keeps_it(world)
         "suggest": None,
         "at": NOW,
     }
-    # The repeat with the same key gets the first answer, although the account has changed since.
+    # The repeat with the same key gets the first response, although the account has changed since then.
     keyed = {**session, "Idempotency-Key": "paid"}
     first = await world.call("PATCH", path, {"plan": "paid"}, headers=keyed)
     assert (first.body["account"]["plan"], first.body["account"]["advice"]) == ("paid", None)

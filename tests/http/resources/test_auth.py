@@ -1,4 +1,4 @@
-"""/auth: sign-up, confirmation, sessions and password reset, without revealing which addresses are registered."""
+"""Tests of /auth: sign-up, confirmation, sessions, password reset. No response reveals registered addresses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_email(text: str) -> tuple[str, str, str]:
 
 
 async def token_of(world: World, purpose: str) -> str:
-    """Return the token of the newest link of a purpose; e-mails of different purposes may be sent in any order."""
+    """Return the token in the newest link for `purpose`. E-mails for different purposes may be sent in any order."""
     found = [match for text in await world.inbox() for match in TOKEN.findall(read_email(text)[2])]
     return [str(token) for kind, token in found if kind == purpose][-1]
 
@@ -65,7 +65,7 @@ def client(address: str) -> dict[str, Any]:
 
 
 def device_of(answer: Answer) -> dict[str, str]:
-    """Return the headers of the browser that got this answer."""
+    """Return the headers that identify the browser that received this response."""
     [cookie] = [text for text in answer.headers.getlist("Set-Cookie") if text.startswith("__Host-svc_device=")]
     for part in ("HttpOnly", "SameSite=Strict", "Secure", "Path=/;"):
         assert part in cookie
@@ -232,7 +232,7 @@ async def test_unknown_address_gets_no_email_and_a_user_is_notified_of_a_second_
 async def test_emails_to_an_address_are_limited_per_hour(world):
     await sign_up(world)
     for _ in range(8):
-        await world.inbox()  # otherwise the next e-mail would replace a queued one
+        await world.inbox()  # otherwise the next e-mail would replace the queued one
         assert (await world.call("POST", "/auth/confirm/resend", {"email": EMAIL})).status == 202
     assert len(await world.inbox()) == 5
     world.clock.advance_s(3600)
@@ -301,7 +301,7 @@ async def test_guesses_from_many_networks_are_limited_per_address(store, clock, 
             ]
             assert [guess.status for guess in guesses] == [401] * 5 + [429] * 3
             assert guesses[-1].headers["Retry-After"] == "3600"
-        assert (await sign_in(world, **client("203.0.99.1"))).status == 429  # even the right password is refused
+        assert (await sign_in(world, **client("203.0.99.1"))).status == 429  # even the correct password is rejected
         clock.advance_s(3600)
         assert (await sign_in(world, **client("203.0.99.1"))).status == 200
 
@@ -326,11 +326,11 @@ async def test_guessing_stranger_does_not_lock_out_the_owner(store, clock, tmp_p
         for _ in range(5):
             await sign_in(world, "wrong password", **client("203.0.113.1"))
         assert (await sign_in(world, **client("203.0.113.1"))).status == 429
-        for _ in range(10):  # correct passwords do not count
+        for _ in range(10):  # correct passwords do not count toward the limit
             again = await sign_in(world, headers=browser)
             assert again.status == 200
-            assert len(again.headers.getlist("Set-Cookie")) == 1  # the browser is known
-        # The browser has a separate limit, for its user only, and does not bypass the limit of other addresses.
+            assert len(again.headers.getlist("Set-Cookie")) == 1  # because the browser is known
+        # The browser has a separate limit, but only for its user. The usual limit applies to all other addresses.
         other = {"email": "bob@example.com", "password": "wrong password"}
         for _ in range(3):
             assert (await sign_in(world, "wrong password", headers=browser)).status == 401
@@ -350,7 +350,7 @@ async def test_locked_out_owner_can_reset_the_password(store, clock, tmp_path):
         body = {"token": await token_of(world, "reset"), "password": "another horse"}
         reset = await world.call("POST", "/auth/password-reset/confirm", body)
         assert (await sign_in(world, "another horse", headers=device_of(reset))).status == 200
-        # The browsers known before the reset are no longer known.
+        # Browsers that were known before the reset are no longer known.
         assert (await sign_in(world, "another horse", headers=thief)).status == 429
 
 
@@ -367,7 +367,7 @@ async def test_earlier_sign_up_of_a_stranger_gets_no_access_to_the_confirmed_add
     own = await token_of(world, "confirm")
     assert own != strangers_token
     assert (await confirm(world, own)).status == 200
-    # The owner's password and session remain valid; the stranger's password, session and key do not.
+    # The owner's password and session remain valid. The stranger's password, session and key are no longer valid.
     assert (await sign_in(world)).body["user"]["email_confirmed"] is True
     assert (await world.call("GET", "/v1/me", headers=bearer_of(session))).body["user"]["email_confirmed"] is True
     assert (await sign_in(world, "strangers horse")).status == 401
@@ -428,7 +428,7 @@ async def test_reset_of_an_unconfirmed_address_confirms_it(world):
 
 
 async def test_stranger_who_uses_up_the_email_limit_gets_no_access(world):
-    """The limit suppresses the e-mail of the owner's own sign-up, so the owner opens one of the stranger's links."""
+    """The limit suppresses the e-mail for the owner's sign-up, so the owner opens one of the stranger's links."""
     for _ in range(5):
         assert (await sign_up(world, password="strangers horse")).status == 202
     stranger = await sign_in(world, "strangers horse")
@@ -458,12 +458,12 @@ async def test_requests_that_send_nothing_do_not_use_up_reset_emails(world):
 # ------------------------------------------------------------------------------------ equal work for any address
 
 
-IN_REQUEST = ContextVar("IN_REQUEST", default=False)  # tasks of the application inherit the request's context
-EMAIL_WORK = ("compose", "_mark_sent")  # the transactions of a sender; the outbox's other transactions are polls
+IN_REQUEST = ContextVar("IN_REQUEST", default=False)  # the application's tasks inherit the request's context
+EMAIL_WORK = ("compose", "_mark_sent")  # transactions that send an e-mail; the outbox's other transactions only poll
 
 
 class RecordingStore:
-    """A real store that records the statements of requests and of e-mail senders."""
+    """A real store that also records the SQL statements of requests and of e-mail senders."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -512,7 +512,7 @@ def _recording(tx: Tx[T], seen: list[str]) -> Tx[T]:
     ("path", "more"), [("password-reset", {}), ("confirm/resend", {}), ("sign-up", {"password": PASSWORD})]
 )
 async def test_store_does_the_same_work_for_known_and_unknown_addresses(store, clock, tmp_path, path, more, language):
-    """The known user has chosen a language or none, and the requests ask for another one."""
+    """The known user may have chosen a language. The requests ask for a different one."""
     recording = RecordingStore(store)
     async with open_world(recording, clock, tmp_path) as world:
         await a_confirmed_user(world)

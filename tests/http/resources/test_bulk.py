@@ -1,4 +1,4 @@
-"""POST /v1/links/bulk: valid rows become links, other rows get an error each, and repeats have no effect."""
+"""POST /v1/links/bulk: each valid row becomes a link, each other row gets an error, and repeats have no effect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATH = "/v1/links/bulk"
 
 @pytest.fixture
 async def large_world(store, clock, tmp_path):
-    """A world that accepts bodies of 1 MiB and 2,500 links, and stores few large answers."""
+    """A world that accepts bodies of 1 MiB and 2,500 links, but stores only a few large responses."""
     config = Config(
         http=HttpConfig(base_url="https://svc.example"),
         mail=MailConfig(folder=tmp_path / "mail"),
@@ -147,21 +147,21 @@ async def test_concurrent_identical_requests_create_the_links_once(large_world):
             nursery.start_soon(send, headers)
     assert [answer.status for answer in answers] == [200] * 4
     made = [sum("link" in result for result in answer.body["results"]) for answer in answers]
-    # The two requests with the same key get one answer; of the three that run, one creates all links.
+    # The two requests with the same key get the same response. Of the three requests that run, one creates all links.
     assert sorted(made) in ([0, 0, 0, 50], [0, 0, 50, 50])
     assert len(await codes_of(large_world, user)) == 50
 
 
 @pytest.mark.rule("X2")
 async def test_errors_that_concern_all_rows_refuse_the_request(world):
-    user, session, account = await world.ready()  # the limit is four links
+    user, session, account = await world.ready()  # the user's limit is four links
     right = {"url": "https://a.example/"}
     rows = [right] * 5
     is_error(
         await world.call("POST", PATH, {"account_id": account.id, "links": rows}, headers=session), 403, "limit_reached"
     )
     assert await codes_of(world, user) == []
-    # Rows with errors do not count.
+    # Rows with errors do not count toward the limit.
     answer = await world.call("POST", PATH, {"account_id": account.id, "links": [*rows[:4], {}]}, headers=session)
     assert answer.status == 200
     assert len(await codes_of(world, user)) == 4
@@ -241,7 +241,7 @@ async def test_invalid_body_costs_no_more_than_a_valid_one(large_world):
 
 @pytest.mark.rule("X2")
 async def test_expensive_rows_delay_other_requests_by_about_one_row(large_world):
-    """This holds for several concurrent requests, too."""
+    """The limit on the delay also applies if several of these requests run concurrently."""
     _, session, account = await large_world.ready()
     digits = ".".join(["\u0628" + "\u0660" * 40] * 5)  # for each digit the IDNA rules scan the whole label
     rows = [
@@ -266,7 +266,7 @@ async def test_expensive_rows_delay_other_requests_by_about_one_row(large_world)
         assert answer.status == 200
         assert all("link" in result for result in answer.body["results"])
 
-    # A first request, so that one-time costs of the process are not measured.
+    # Send a first request, so that one-time costs of the process are not measured.
     body = {"account_id": account.id, "links": [{"url": "https://example.org"}]}
     assert (await large_world.call("POST", PATH, body, headers={**session, "Idempotency-Key": "first"})).status == 200
     async with trio.open_nursery() as nursery:
@@ -275,4 +275,4 @@ async def test_expensive_rows_delay_other_requests_by_about_one_row(large_world)
             for number in range(3):
                 asking.start_soon(ask, f"key-{number}")
         nursery.cancel_scope.cancel()
-    assert max(gaps) < 6 * min(costs)  # with turns of ten rows it was more than ten times
+    assert max(gaps) < 6 * min(costs)  # with ten rows per turn, the factor was above ten

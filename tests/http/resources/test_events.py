@@ -1,4 +1,4 @@
-"""GET /v1/events: every change is logged once, with credential, address and target."""
+"""GET /v1/events: every change is logged once, with its credential, address and target."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ JSON = dict[str, Any]
 
 
 async def events_of(world: World, headers: dict[str, str], query: str = "order=oldest&limit=1000") -> list[JSON]:
-    """Return the events that this credential may see, oldest first, without the service's own account.state events."""
+    """Return the events visible to this credential, oldest first, except the service's own account.state events."""
     answer = await world.call("GET", f"/v1/events?{query}", headers=headers)
     assert answer.status == 200, answer.raw
     return [event for event in answer.body["events"] if event["action"] != "account.state"]
@@ -83,7 +83,7 @@ async def test_event_has_credential_address_action_and_outcome(world: World) -> 
 
 
 ALL: list[tuple[str, str, str, Any]] = [
-    # action, method, path, body; placeholders in path and body are replaced by ids
+    # action, method, path, body; ids replace the placeholders in path and body
     ("user.change", "PATCH", "/v1/me", {"notify": False}),
     ("user.change", "PATCH", "/v1/me", {"notify": False, "language": "de"}),
     ("key.issue", "POST", "/v1/keys", {"scopes": ["links"]}),
@@ -120,7 +120,7 @@ def filled(value: Any, ids: dict[str, str]) -> Any:
 
 
 def made_id(answer: Answer) -> str | None:
-    """Return the id of the object in an answer."""
+    """Return the id of the object in a response, or None."""
     shown = answer.body
     for name in ("site", "link", "account"):
         if name in shown:
@@ -159,7 +159,7 @@ async def test_every_write_is_logged_once_even_if_repeated(world: World) -> None
 
 
 def test_list_of_writes_is_complete() -> None:
-    """ALL has every write except those that other tests cover."""
+    """ALL contains every write except those that other tests cover."""
     tried = {(method, path.replace("{key}", "{key_id}")) for _, method, path, _ in ALL}
     tried = {(method, path.format(account="{account_id}", site="{site_id}", link="{link_id}", key_id="{key_id}"))
              for method, path in tried}  # fmt: skip
@@ -167,7 +167,7 @@ def test_list_of_writes_is_complete() -> None:
     assert remaining == {
         ("DELETE", "/v1/accounts/{account_id}"),
         ("POST", "/v1/accounts/{account_id}/check"),
-        ("DELETE", "/v1/me"),  # it deletes the events: test_leaving.py
+        ("DELETE", "/v1/me"),  # this deletes the events; see test_leaving.py
         ("POST", "/v1/me/password"),
         ("DELETE", "/v1/me/sessions"),
         ("DELETE", "/v1/me/sessions/{session_id}"),
@@ -224,11 +224,11 @@ async def test_actions_without_a_credential_are_logged_with_their_address(world:
     assert (await confirm(world, await token_of(world, "confirm"))).status == 200
     signed_in = await sign_in(world, **client("192.0.2.7"))
     session = {"Authorization": f"Bearer {signed_in.body['access_token']}"}
-    for _ in range(2):  # the second one has no effect
+    for _ in range(2):  # the second request has no effect
         assert (await world.call("POST", "/auth/sign-out", {}, headers=session)).status == 200
     await world.call("POST", "/auth/password-reset", {"email": EMAIL})
     chosen = {"token": await token_of(world, "reset"), "password": "another password"}
-    for status in (200, 400):  # the link works once
+    for status in (200, 400):  # the link works only once
         assert (await world.call("POST", "/auth/password-reset/confirm", chosen)).status == status
     logged = await events_of(world, await session_of(world))
     assert [(event["via"], event["action"], event["outcome"]) for event in logged] == [
@@ -300,7 +300,7 @@ def count_events() -> Tx[int]:
 
 
 async def two_accounts(world: World) -> tuple[User, dict[str, str], Account, Account]:
-    """Create a user with one event about the user, and one about each of two accounts."""
+    """Create a user with two accounts. There is one event about the user, and one about each account."""
     user, session, one = await world.ready()
     other = await world.account(user, OTHER_EDGE_ACCOUNT)
     await world.call("PATCH", "/v1/me", {"notify": False}, headers=session)
@@ -371,7 +371,7 @@ def test_event_id_encodes_user_and_number() -> None:
 
 @dataclass
 class Client:
-    """A client with its own credential and address."""
+    """An API client with its own credential and address."""
 
     headers: dict[str, str]
     via: str
@@ -389,7 +389,7 @@ class Expected:
 
 
 async def make_clients(world: World, user: User) -> list[Client]:
-    """Create clients: one with a session, and three with differently limited keys."""
+    """Create one client with a session, and three clients with keys that have different restrictions."""
     made = [Client(await world.session(user), "session", "192.0.2.1")]
     more: list[dict[str, Any]] = [{}, {"allow_accounts": (EDGE_ACCOUNT,)}, {"allow_ips": ("192.0.2.0/24",)}]
     for number, limits in enumerate(more, 2):
@@ -409,7 +409,7 @@ async def test_random_writes_are_logged_once_each_with_credential_and_address(wo
     links: list[str] = []
 
     async def call(who: Client, method: str, path: str, body: Any) -> Answer:
-        """Send a request once or twice with the same idempotency key; another client may send the repeat."""
+        """Send a request once or twice with the same idempotency key. A different client may send the repeat."""
         answers = []
         key = f"key {chance.random()}"
         for _ in range(chance.choice((1, 1, 2))):
@@ -428,7 +428,7 @@ async def test_random_writes_are_logged_once_each_with_credential_and_address(wo
         if action == "add":
             url = chance.choice(("https://example.org", "https://go.example.com/round"))
             answer = await call(who, "POST", "/v1/links", {"account_id": account.id, "url": url})
-            if answer.status == 201:  # otherwise it points to the link host, or the limit is reached
+            if answer.status == 201:  # otherwise the URL points to the link host, or the user has reached the limit
                 links.append(answer.body["link"]["id"])
                 expected.add(who, "link.create", links[-1])
         elif action in ("change", "same"):

@@ -1,4 +1,4 @@
-"""POST /v1/links/{link_id}/explain over HTTP; tests/worker and tests/journeys check it against the worker."""
+"""POST /v1/links/{link_id}/explain over HTTP. tests/worker and tests/journeys compare it with the worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULES = [
 
 @pytest.fixture
 async def link(world):
-    """The path of a link with two rules, and the headers of its user's session."""
+    """The path of a link with two rules, and the headers of a session of its user."""
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://example.org/", "rules": RULES}
     made = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]

@@ -1,4 +1,4 @@
-"""The export: complete, without secrets and other users' data, and its links can be imported again."""
+"""The export is complete, contains no secrets or data of other users, and its links can be imported again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ RULES = (Rule("https://example.com/de?a=1,2;'3'", ("DE", "AT"), ("mobile",)), Ru
 
 
 async def export(world: World, headers: dict[str, str]) -> dict[str, bytes]:
-    """Request an export, and return its files."""
+    """Request an export, and return its files by name."""
     answer = await world.call("GET", "/v1/export", headers=headers)
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/zip")
     name = f"svc-export-{day_text(day_of(world.clock()))}.zip"
@@ -77,7 +77,7 @@ def rows_of(raw: bytes) -> list[dict[str, str]]:
 
 
 async def a_full_user(world: World) -> tuple[User, Account, Account]:
-    """Create a user with all kinds of exported data and two accounts, of which the second one is disconnected."""
+    """Create a user with all kinds of exported data and two accounts. The second account is disconnected."""
     user = await world.user()
     first = await world.account(user, EDGE_ACCOUNT, link_host="go.example.com")
     second = await world.account(user, OTHER_EDGE_ACCOUNT, link_host="to.example.net")
@@ -210,7 +210,7 @@ async def test_export_requires_full_access(world):
 async def test_exports_are_limited_to_ten_per_hour(world):
     user = await world.user()
     session, other = await world.session(user), await world.session(await world.user())
-    for _ in range(12):  # HEAD does not count
+    for _ in range(12):  # HEAD requests do not count toward the limit
         answer = await world.call("HEAD", "/v1/export", headers=session)
         assert (answer.status, answer.raw, answer.headers["Content-Type"]) == (200, b"", "application/zip")
     for _ in range(10):
@@ -236,7 +236,7 @@ async def test_large_export_has_each_row_once(world):
     text = "insert into days (target, day, views, bots, visitors, as_of, final) values ($1, $2, $3, $4, $5, 0, 1)"
     await world.store.run(one(many(text, rows)))
     assert len(made) > _LARGE_FROM
-    # Objects created after the export began are not in it.
+    # The export does not contain objects that were created after it began.
     late = await world.store.run(links.add_link(new_link(user.id, account.id, "late", START_MS + 1), 10_000))
     await world.store.run(stored_days(late.id, range(3)))
     files = await export(world, await world.session(user))
@@ -248,7 +248,7 @@ async def test_large_export_has_each_row_once(world):
 
 @pytest.mark.rule("X4", "G8")
 async def test_abandoned_export_ends(clock, tmp_path):
-    """An unfinished ZIP file warns when it is garbage-collected, and a warning fails the test."""
+    """An unfinished ZIP file causes a warning when it is garbage-collected, and a warning fails the test."""
     async with open_store(sqlite_config(tmp_path)) as store, open_world(store, clock, tmp_path) as world:
         user = await world.user()
         account = await world.account(user, link_host="go.example.com")
@@ -272,13 +272,13 @@ async def test_abandoned_export_ends(clock, tmp_path):
         assert found == [(target, day_text(day), str(views)) for target, day, views in rows]
 
 
-# Characters with which a formula may begin in spreadsheets (OWASP, CSV injection).
+# Characters that may begin a formula in spreadsheets (OWASP, CSV injection).
 FORMULA_SIGNS = tuple("=+@\t\r\n")
 
 
 @pytest.mark.rule("X4")
 async def test_no_cell_begins_a_formula(world):
-    """The account's name comes from the platform and may be any text, so the CSV files do not contain it."""
+    """An account's name comes from the platform and can be any text, so the CSV files do not contain it."""
     user, first, _ = await a_full_user(world)
     await world.store.run(one(sql("update accounts set name = $2 where id = $1", first.id, "=cmd|'/c calc'!A1")))
     files = await export(world, await world.session(user))
@@ -287,7 +287,7 @@ async def test_no_cell_begins_a_formula(world):
     assert len(cells) > 100
     for cell in cells:
         assert not cell.startswith(FORMULA_SIGNS)
-        assert not cell.startswith("-") or cell == "-rule_1"  # a code: letters, digits, _ and - only
+        assert not cell.startswith("-") or cell == "-rule_1"  # a code, which has only letters, digits, _ and -
 
 
 @pytest.mark.rule("X4", "X2")
@@ -316,4 +316,4 @@ async def test_exported_links_can_be_imported(world, tmp_path):
         assert await made_in(EDGE_ACCOUNT) == ((1, 0, 2, 0), [(link.code, link.url, link.rules) for link in own])
         assert await made_in("a" * 32) == ((0, 0, 3, 0), [])
         assert (await made_in("b" * 32, of=EDGE_ACCOUNT))[0] == (1, 0, 2, 0)
-        assert (await made_in(OTHER_EDGE_ACCOUNT))[0] == (0, 0, 3, 0)  # its link was deleted with it
+        assert (await made_in(OTHER_EDGE_ACCOUNT))[0] == (0, 0, 3, 0)  # the link was deleted with its account

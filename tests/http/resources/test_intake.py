@@ -31,7 +31,7 @@ AS_OF = (YESTERDAY + 1) * DAY_MS
 
 
 class HeldStore:
-    """A store whose transactions wait for `release`; it counts those that began."""
+    """A store that holds each transaction until `release` is set, and counts the transactions that have begun."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -54,7 +54,7 @@ class HeldStore:
 
 
 class Workers:
-    """Accounts with one link each, and the pushes of their workers."""
+    """Accounts with one link each, and functions that send their workers' pushes."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -71,26 +71,26 @@ class Workers:
         return list(self.links)
 
     def push(self, account_id: str, views: int = 1, rows: int = 1) -> ParsedPush:
-        """Make a push of yesterday's total; the other `rows` have unknown targets."""
+        """Return a push with yesterday's total for the link, and `rows` - 1 rows for unknown targets."""
         days = [(self.links[account_id], views, 0, 0), *((f"lnk_{number}", 1, 0, 0) for number in range(rows - 1))]
         part = PushedPart(7, YESTERDAY, AS_OF, True, (), (), tuple(days))
         return ParsedPush(account_id, [part], (), WorkerPush(START_MS, "bundle", queue=1))
 
     async def send_until_cancelled(self, account_id: str, scopes: list[trio.CancelScope]) -> None:
-        """Send an account's push in a cancel scope, which is added to `scopes`."""
+        """Send an account's push in a new cancel scope, and add that scope to `scopes`."""
         with trio.CancelScope() as scope:
             scopes.append(scope)
             await self.send(self.push(account_id))
 
     async def send(self, push: ParsedPush) -> None:
-        """Send a push and record its answer."""
+        """Send a push, and record its result or exception."""
         try:
             self.answers[push.account_id] = await self.intake.store(push)
         except Exception as error:  # noqa: BLE001  # the tests check its type
             self.answers[push.account_id] = error
 
     async def views(self, account_id: str) -> int | None:
-        """Return the stored views of yesterday, or None."""
+        """Return the number of views stored for yesterday, or None."""
         days = await self.store.read(totals.day_counts(self.links[account_id], YESTERDAY, YESTERDAY))
         return days[YESTERDAY][0].views if days else None
 
@@ -151,7 +151,7 @@ async def test_group_is_limited_in_pushes_and_rows(workers):
             nursery.start_soon(workers.send, workers.push(account_id, rows=MOST_ROWS))
             await settled()
         workers.held.release.set()
-    # The first push alone, a full group, the remaining push, and each of the two large ones.
+    # One transaction each for the first push, a full group, the remaining push, and the two large pushes.
     assert workers.held.begun == 1 + 1 + 1 + 2
     assert [await workers.views(account_id) for account_id in ids] == [1] * len(ids)
 
@@ -209,7 +209,7 @@ async def test_disconnected_members_of_a_group_are_skipped_if_its_writer_disconn
         nursery.start_soon(workers.send, workers.push(ids[3]))
         await settled()
         held, workers.held.release = workers.held.release, trio.Event()
-        held.set()  # the first push is written; the others form the next group, which is held again
+        held.set()  # the first push is written; the others form the next group, which is held as well
         while workers.held.begun < 2:
             await trio.lowlevel.checkpoint()
         await settled()

@@ -1,4 +1,4 @@
-"""Credentials: sessions and keys, scopes, restrictions, limits."""
+"""Tests of credentials: sessions and keys, scopes, restrictions, and limits."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ async def test_repeat_of_an_issue_gets_key_already_issued(world):
 
 @pytest.mark.rule("C1")
 async def test_malformed_key_is_refused_without_a_query(clock, tmp_path, expected_errors):
-    """The table of keys is dropped, so any query would fail."""
+    """The test drops the table of keys, so any query would fail."""
     expected_errors.allow("no such table: keys")
     async with open_store(sqlite_config(tmp_path)) as store, open_world(store, clock, tmp_path) as world:
         await world.store.run(_drop_keys())

@@ -1,4 +1,4 @@
-"""The language of e-mails: that of the user's profile, otherwise that of the request, otherwise English."""
+"""E-mails use the language in the user's profile, otherwise the language of the request, otherwise English."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def sent(world: World) -> list[tuple[str, str]]:
 
 
 async def confirmed(world: World, language: Language | None, header: str | None = None) -> dict[str, str]:
-    """Create a user with this language, and return the headers of a session."""
+    """Create a confirmed user with this language, and return the headers of a session."""
     await sign_up(world, header)
     assert (await world.call("POST", "/auth/confirm", {"token": await token_of(world, "confirm")})).status == 200
     session = bearer_of(await sign_in(world))
@@ -122,7 +122,7 @@ async def test_every_request_has_the_language_of_the_profile_otherwise_its_own(w
 
 
 async def test_links_of_unconfirmed_sign_ups_have_the_language_of_the_request(world):
-    """A stranger may have signed up with the address."""
+    """A stranger may have signed up with the address, so the language of the sign-up is not used."""
     await sign_up(world, "de")
     await sent(world)
     for path in ("/auth/confirm/resend", "/auth/password-reset"):
@@ -137,7 +137,7 @@ async def test_links_of_unconfirmed_sign_ups_have_the_language_of_the_request(wo
 
 
 async def test_confirmation_without_a_valid_password_has_the_language_of_the_request(world):
-    for _ in range(6):  # more than the limit, so no password is valid
+    for _ in range(6):  # above the limit, so that no password is accepted
         await sign_up(world, "fr")
         await world.inbox()
     token = await token_of(world, "confirm")
@@ -186,7 +186,7 @@ async def test_last_email_lists_remaining_resources_in_the_language_of_the_user(
     await world.store.run(disconnected(account.id, left))
     session = bearer_of(await sign_in(world))
     answer = await world.call("DELETE", "/v1/me", {"password": PASSWORD}, headers=session)
-    assert answer.body["left"] == []  # only of accounts that the deletion disconnected
+    assert answer.body["left"] == []  # only resources of accounts that the deletion disconnected
     await world.inbox()
     await world.store.run(
         outbox.post(

@@ -1,4 +1,4 @@
-"""GET /v1/accounts/{id}/ledger with various answers of the worker."""
+"""GET /v1/accounts/{id}/ledger with various results from the worker."""
 
 from __future__ import annotations
 

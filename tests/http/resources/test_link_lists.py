@@ -1,4 +1,4 @@
-"""GET /v1/links: search, order, and cursors."""
+"""Tests of GET /v1/links: search, order, and cursors."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ DAY_MS = 86_400_000
 
 
 async def add(world, account, *codes, url="https://shop.example.com/sale"):
-    """Add links, and return their ids by code."""
+    """Add links with these codes, and return their ids by code."""
     batch = [replace(new_link(account.user_id, account.id, code, world.clock()), url=url) for code in codes]
     made = await world.store.run(links.add_links(batch, 100_000))
     return {link.code: link.id for link in made}
 
 
 def forward(world, ms):
-    """Advance the clock, and return its time."""
+    """Advance the clock by `ms`, and return its new time."""
     world.clock.now_ms += ms
     return world.clock()
 
 
 async def push(world, account, clicks):
-    """Push yesterday's clicks, given by link id, as the account's worker."""
+    """Push yesterday's clicks as the account's worker. `clicks`: the number of clicks by link id."""
     day = world.clock() // DAY_MS - 1
     rows = tuple((link_id, n, 0, 1) for link_id, n in clicks.items())
     part = PushedPart(1, day, day * DAY_MS + 3_600_000, False, (), (), rows)
@@ -51,7 +51,7 @@ async def push(world, account, clicks):
 
 
 async def walk(world, headers, query, between=None):
-    """Return all pages of a list, as lists of links."""
+    """Return all pages of a list, each as a list of links."""
     pages, cursor = [], ""
     while True:
         answer = await world.call("GET", f"/v1/links?{query}{cursor}", headers=headers)
@@ -114,7 +114,7 @@ async def test_paging_by_clicks_shows_each_link_once_while_clicks_change(world):
         removed = chance.choice([each for each in ids if each not in deleted])
         await world.store.run(links.delete_link(account.id, removed))
         deleted.add(removed)
-        forward(world, DAY_MS // 12)  # passes midnight
+        forward(world, DAY_MS // 12)  # at some point this passes midnight
 
     pages = await walk(world, session, "order=clicks&limit=5", change)
     seen = [link["id"] for page in pages for link in page]
@@ -126,7 +126,7 @@ async def test_paging_by_clicks_shows_each_link_once_while_clicks_change(world):
         answer = await world.call("GET", "/v1/links?order=clicks&limit=7", headers=session)
         return [link["clicks_7d"] for link in answer.body["links"]]
 
-    # A client that starts again gets the current order after each push.
+    # A client that restarts at the first page gets the current order after each push.
     for _ in range(3):
         clicks = {link_id: chance.randrange(1_000_000) for link_id in ids}
         forward(world, DAY_MS)
@@ -177,7 +177,7 @@ async def test_cursor_works_for_its_list_only(world):
         if query == "order=clicks":
             refused = await world.call("GET", f"/v1/links?{query}&cursor={cursor}", headers=stranger)
             assert "expired" in refused.body["error"]["details"]["issues"][0]["message"]
-        elif cursor is not None:  # it encodes a position, not links, so it reveals nothing to a stranger
+        elif cursor is not None:  # this cursor encodes a position, so it reveals no links to a stranger
             answer = await world.call("GET", f"/v1/links?{query}&cursor={cursor}", headers=stranger)
             assert answer.body["links"] == [] or answer.code == "invalid_request"
 
@@ -253,7 +253,7 @@ def test_rankings_are_cached_within_their_limits():
     assert kept.named(first.name, which[1]) is None
     assert (len(first), first.page(1, 5), first.page(2, 5), first.page(9, 1)) == (2, ["lnk_b"], [], [])
     mine = [kept.keep(each, 1, []) for each in which[1:8]]
-    assert kept.named(first.name, which[0]) is first  # now the most recently used
+    assert kept.named(first.name, which[0]) is first  # this is now the most recently used entry
     kept.keep(which[8], 1, ["lnk_c"])
     assert kept.named(mine[0].name, which[1]) is None
     assert kept.named(first.name, which[0]) is first

@@ -1,4 +1,4 @@
-"""/v1/links: creation, changes, deletion, and QR codes."""
+"""Tests of /v1/links: creation, changes, deletion, and QR codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT
 
-LIVE_AT = START_MS + 60_000  # the time when every isolate serves the synced config
+LIVE_AT = START_MS + 60_000  # the time from which every isolate serves the synced config
 NOW = "2026-11-21T04:00:00.000Z"
 
 
@@ -228,7 +228,7 @@ async def test_invalid_rules_are_refused(world, ready, rules):
 
 
 async def add(world, headers, account, **fields):
-    """Add a link."""
+    """Create a link and return the response."""
     body = {"account_id": account.id, "url": "https://a.example/", **fields}
     answer = await world.call("POST", "/v1/links", body, headers=headers)
     assert answer.status == 201, answer.raw
@@ -236,12 +236,12 @@ async def add(world, headers, account, **fields):
 
 
 async def version_of(world, account):
-    """Return the current version of the account's config."""
+    """Return the current version of the account's configuration."""
     return (await world.store.read(accounts.account_by_id(account.id))).config_version
 
 
 async def synced(world, account):
-    """Record that the worker has the current config."""
+    """Record that the worker has the current configuration."""
     await world.store.run(syncs.end_sync(account.id, 0, await version_of(world, account), {}, LIVE_AT))
 
 
@@ -363,7 +363,7 @@ async def test_only_the_user_can_change_or_delete_a_link(world):
 
 
 async def concurrently(count, one):
-    """Run `one(0)` … `one(count - 1)` concurrently, and return status and code of their answers."""
+    """Run `one(0)` … `one(count - 1)` concurrently. Return the status and code of each response."""
     outcomes = []
 
     async def ask(number):
@@ -380,7 +380,7 @@ async def concurrently(count, one):
 async def test_of_twenty_concurrent_requests_one_creates_and_one_deletes_the_link(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://a.example/", "code": "same"}
-    for _ in range(2):  # the second time the code has just been freed
+    for _ in range(2):  # in the second pass, the code has just become available again
         outcomes = await concurrently(20, lambda n: world.call("POST", "/v1/links", body, headers=session))
         assert outcomes == [(201, None), *[(409, "link_exists")] * 19]
         [link] = (await world.call("GET", "/v1/links", headers=session)).body["links"]

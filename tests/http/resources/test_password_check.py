@@ -1,4 +1,4 @@
-"""Password checks of signed-in users: limited per user, independently of guesses at sign-in."""
+"""Password checks of signed-in users are limited per user, independently of failed sign-ins."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def a_user(store, clock, email="ann@example.com"):
 
 async def test_correct_password_passes_and_a_wrong_one_does_not(store, clock):
     user, check = await a_user(store, clock), check_of(store, clock, 3)
-    for _ in range(10):  # correct passwords do not count
+    for _ in range(10):  # correct passwords do not count toward the limit
         await check.check(user, RIGHT, None)
     with pytest.raises(Forbidden) as refused:
         await check.check(user, WRONG, None)
@@ -72,7 +72,7 @@ async def test_user_without_a_password_is_refused(store, clock):
 
 async def test_deleted_user_is_unauthorized(store, clock):
     user, check = await a_user(store, clock), check_of(store, clock, 1)
-    for _ in range(2):  # and no attempt is counted
+    for _ in range(2):  # repeat, to check that the attempt is not counted
         with pytest.raises(Unauthorized):
             await check.check(replace(user, id=user.id + 1), WRONG, None)
 

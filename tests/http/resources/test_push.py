@@ -1,4 +1,4 @@
-"""POST /edge/push, and the reports made from pushes."""
+"""Tests of POST /edge/push, and of the reports that pushes result in."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DROPPED = {"budget": 0, "invalid": 0, "unknown_target": 0, "too_old": 0, "busy":
 
 
 def schema(name: str) -> Any:
-    """Return a validator for one of the schemas that worker and service share."""
+    """Return a validator for one of the schemas that the worker and the service share."""
     return Draft202012Validator({**SHARED, "oneOf": [{"$ref": f"#/$defs/{name}"}]})
 
 
@@ -73,7 +73,7 @@ class Place:
         *,
         final: bool = False,
     ) -> dict[str, Any]:
-        """Make a part about `day` days ago. `hours`: (hour, rows) pairs. `upto`: the number of hours covered."""
+        """Return a part for `day` days ago. `hours`: pairs (hour, rows). `upto`: the number of hours that it covers."""
         start = (self.today - day) * DAY_MS
         covered = 24 if final else (upto if upto is not None else max((hour + 1 for hour, _ in hours), default=0))
         return {
@@ -87,7 +87,7 @@ class Place:
         }
 
     def body(self, *parts: Any, **more: Any) -> dict[str, Any]:
-        """Make the body of a push."""
+        """Return the body of a push with these parts."""
         head = {
             "v": 1,
             "install": "op_1",
@@ -101,7 +101,7 @@ class Place:
         return {**head, "parts": list(parts), **more}
 
     async def push(self, *parts: Any, **more: Any) -> Answer:
-        """Send a push."""
+        """Send a push with these parts, and return the response."""
         answer = await self.world.call("POST", "/edge/push", self.body(*parts, **more), headers=self.worker)
         if answer.status == 200:
             schema("answer").validate(answer.body)
@@ -190,7 +190,7 @@ async def test_imported_days_count_in_reports(place):
     for noun, name in (("site", "example.com"), ("link", place.code)):
         [target] = await read(imported_days.targets_named([place.account.id], noun, name))
         await place.world.store.run(imported_days.import_days(target, imported))
-        for final in (False, True):  # the worker may have pushed that day for other targets
+        for final in (False, True):  # the worker may have pushed totals of other targets for that day
             await place.push(place.part(day=2, final=final))
             week = await place.report(noun, "?period=7d")
             assert week["totals"] == {"views": 10, "bots": 2, "visitors": 8}
@@ -310,7 +310,7 @@ async def test_refused_or_early_part_is_not_missing_and_one_never_sent_is(place)
 
     wrong = {**place.part(2), "final": 1}
     assert not await missed(place.part(1), wrong)
-    assert not await missed(place.part(3, day=60), place.part(4, day=-1))  # too old; too early
+    assert not await missed(place.part(3, day=60), place.part(4, day=-1))  # one part is too old, the other too early
     assert not await missed(place.part(4), {**wrong, "id": 5})
     assert await missed(place.part(7))
 
@@ -356,7 +356,7 @@ async def test_push_with_an_invalid_head_changes_nothing(place, change):
         ({"error": "no answer", "error_kind": "push"}, "push"),
         ({"error": "push: said by a cron", "error_kind": "cron"}, "cron"),
         ({"error": "no memory", "error_kind": "of a newer worker"}, "cron"),
-        # Workers older than the field.
+        # Older workers do not send the field.
         ({"error": "push: no answer (TimeoutError)"}, "push"),
         ({"error": "push: no answer (TimeoutError)", "error_kind": None}, "push"),
         ({"error": "cron: Error: D1_ERROR: no such table"}, "cron"),
@@ -408,7 +408,7 @@ def test_large_body_that_is_not_a_push_is_refused_early(filled):
 
 @pytest.mark.rule("W4")
 def test_validation_of_a_part_stops_at_the_first_error():
-    """Reporting an error for each row of a large part took seconds."""
+    """If each row of a large part had an error, reporting all of them would take seconds."""
     hours = [{"at": n * HOUR_MS, "rows": [[]] * 1_000} for n in range(24)]
     part = {
         "id": 1,
@@ -426,7 +426,7 @@ def test_validation_of_a_part_stops_at_the_first_error():
 
 
 async def test_largest_push_is_accepted(place):
-    """The size of a worker's part depends on the number of links; the limits are above the largest valid size."""
+    """A part's size depends on the number of links. The limits are higher than the largest valid size."""
     names = [f"lnk_{number:020}" for number in range(1_900)]
     rows = [[name, 1, 1, 1] for name in names]
     answer = await place.push(place.part(1, day=1, days=rows, final=True))

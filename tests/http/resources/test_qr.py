@@ -1,4 +1,4 @@
-"""QR codes can be scanned: another library reads pictures drawn from the SVG."""
+"""QR codes can be scanned: a different library reads pictures that are drawn from the SVG."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ URL = "https://go.example.com/ab3X9k?q"
 
 
 def picture(code: str, pixels_a_module: int = 4) -> np.ndarray:
-    """Draw the SVG: its rect in white, its path in black."""
+    """Return a picture of the SVG, with its rect in white and its path in black."""
     root = ET.fromstring(code)
     left, top, width, height = (int(part) for part in root.attrib["viewBox"].split())
     assert (left, top) == (0, 0)
@@ -29,7 +29,7 @@ def picture(code: str, pixels_a_module: int = 4) -> np.ndarray:
     assert {**rect.attrib} == {"width": str(width), "height": str(height), "fill": "#fff"}
     modules = np.full((height, width), 255, dtype=np.uint8)
     drawn = re.sub(r"M(\d+) (\d+)h(\d+)v1h-(\d+)z", "", path.attrib["d"])
-    assert drawn == ""  # only runs of one module's height, with integer coordinates
+    assert drawn == ""  # the path has only rectangles one module high, with integer coordinates
     for x, y, run, back in re.findall(r"M(\d+) (\d+)h(\d+)v1h-(\d+)z", path.attrib["d"]):
         assert run == back
         modules[int(y), int(x) : int(x) + int(run)] = 0
@@ -93,17 +93,17 @@ LONGEST = f"https://{LONGEST_HOST}/{'aZ09_-bc' * 4}?q"
 
 
 def modules_of(code: str) -> np.ndarray:
-    """Return the modules of the SVG: 0 is dark, 255 is light."""
+    """Return the modules of the SVG as an array: 0 is dark, 255 is light."""
     return picture(code, 1)
 
 
 def at_size(code: str, size: int) -> np.ndarray:
-    """Draw the SVG at `size` pixels like a browser: the grey of a pixel is the share of its light area."""
+    """Draw the SVG at `size` pixels as a browser does: a pixel's grey value is the share of its area that is light."""
     modules = modules_of(code).astype(np.float32)
     count = modules.shape[0]
     edges = np.linspace(0, count, size + 1, dtype=np.float64)
     cells = np.arange(count)
-    # The share of each pixel (row) within each module (column).
+    # The share of each pixel (row) that is inside each module (column).
     cover = np.clip(np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells), 0, None)
     cover = (cover * size / count).astype(np.float32)
     rows = [(part @ modules @ cover.T).round().astype(np.uint8) for part in np.array_split(cover, max(1, size // 500))]
@@ -111,7 +111,7 @@ def at_size(code: str, size: int) -> np.ndarray:
 
 
 def photographed(code: str, degrees: float, noise: float, seed: int) -> np.ndarray:
-    """Draw the SVG rotated on a grey background, at 7 pixels per module, with noise (standard deviation, of 255)."""
+    """Draw the SVG rotated on grey at 7 pixels per module. `noise`: its standard deviation, on a scale of 255."""
     modules = modules_of(code)
     count = modules.shape[0]
     turn = np.radians(degrees)

@@ -1,4 +1,4 @@
-"""/auth/refresh: concurrent tabs and lost answers do not end a session, but a stolen token does."""
+"""/auth/refresh: concurrent tabs and lost responses do not end a session, but the use of a stolen token does."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_refresh_returns_a_new_pair_and_ends_the_old_one(world):
     assert second.status == 200
     assert second.body["access_token"] != first.body["access_token"]
     assert browser.cookies[REFRESH] != old[REFRESH]
-    assert await works(world, first)  # its answer could still be in transit
+    assert await works(world, first)  # the response to the second refresh could still be in transit
     world.clock.advance_s(30)
     assert not await works(world, first)
     assert await works(world, second)
@@ -78,14 +78,14 @@ async def test_lost_answer_is_sent_again_even_after_a_restart(store, clock, tmp_
     async with open_world(store, clock, tmp_path) as world:
         again = await Browser(world, browser.cookies).post("/auth/refresh")
         assert (again.status, again.raw) == (200, lost.raw)
-        # The cookie's expiry is unchanged.
+        # The cookie still expires at the same time.
         assert "Max-Age=2591971" in again.headers["Set-Cookie"]
         browser = Browser(world, browser.cookies)
         browser.keep(again)
         clock.advance_s(30)
         once_more = await browser.post("/auth/refresh")
         assert once_more.raw == lost.raw
-        assert "Set-Cookie" not in once_more.headers  # it could arrive after a newer one
+        assert "Set-Cookie" not in once_more.headers  # this response could arrive after a newer one
         assert await works(world, once_more)
 
 
@@ -114,9 +114,9 @@ async def test_manipulated_token_counts_as_an_old_one(world):
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_no_order_of_requests_and_answers_ends_the_session(world, seed):
-    """Tabs refresh for 10 minutes; answers arrive in any order within 5 s, or are lost and requested again.
+    """Tabs refresh for 10 minutes. Responses arrive within 5 s in any order, or are lost and requested again.
 
-    No request gets 401, every access token works when it arrives, and the last cookie still works an hour later.
+    No refresh gets 401, every access token works when it arrives, and the last cookie still works an hour later.
     """
     dice = random.Random(seed)
     browser = await signed_in(world)

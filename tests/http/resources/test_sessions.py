@@ -1,4 +1,4 @@
-"""/v1/me/sessions and /v1/me/password: list and end sessions, change the password."""
+"""Tests of /v1/me/sessions and /v1/me/password: list and end sessions, and change the password."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_sessions_are_listed_with_their_browsers_most_recently_used_first(
     others = {each["browser"]: each for each in found[1:]}
     assert set(others) == {"Chrome on Windows", "curl", "b" * 100, "Other"}
     assert not any(each["current"] for each in others.values())
-    # The list reveals no token.
+    # The list does not reveal any token.
     assert page.body["access_token"][4:] not in json.dumps(found)
 
 
@@ -167,7 +167,7 @@ async def test_changed_password_ends_other_sessions_and_sends_a_notice(world):
     assert (await other.post("/auth/refresh")).status == 401
     assert (await sign_in(world))[1].status == 401
     assert (await sign_in(world, NEW))[1].status == 200
-    # The caller's browser is still known, the others are not.
+    # The caller's browser is still known; other browsers are not.
     known, _ = await sign_in(world, NEW, Browser(world, dict(own.cookies)))
     assert device_of(known) == device_of(own)
     stranger, _ = await sign_in(world, NEW, other)
@@ -224,7 +224,7 @@ async def test_of_two_concurrent_changes_one_succeeds(world):
 
 
 async def test_reset_during_a_change_or_sign_in_with_the_old_password_prevails(store, clock, tmp_path):
-    """A reset may happen during the slow hashing; then neither the change nor the new session must take effect."""
+    """If a reset happens during the slow hashing, neither the change nor the new session may take effect."""
     racing = RacingStore(store)
     async with open_world(racing, clock, tmp_path) as world:
         await a_user(world)

@@ -1,4 +1,4 @@
-"""/v1/sites: creation, changes, rotation, deletion, and lists."""
+"""Tests of /v1/sites: creation, changes, rotation, deletion, and lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT
 
-LIVE_AT = START_MS + 60_000  # the time when every isolate serves the synced config
+LIVE_AT = START_MS + 60_000  # the time from which every isolate serves the synced config
 NOW = "2026-11-21T04:00:00.000Z"
 
 
@@ -454,7 +454,7 @@ async def test_site_can_be_changed_rotated_and_deleted_in_any_state_of_its_accou
 
 
 async def listed(world, session, query=""):
-    """Return the listed hosts, read in pages of two."""
+    """Return the hosts of all listed sites. Reads two sites per page."""
     page = (await world.call("GET", f"/v1/sites?limit=2{query}", headers=session)).body
     hosts = [site["host"] for site in page["sites"]]
     while "next_cursor" in page:
@@ -507,7 +507,7 @@ async def test_list_that_changes_while_it_is_paged_shows_each_remaining_site_onc
         world.clock.advance_s(1)
     first = (await world.call("GET", f"/v1/sites?limit=1&order={order}", headers=session)).body
     [shown] = first["sites"]
-    # The site at the cursor is deleted, and its host is added again as another site.
+    # Delete the site at the cursor, and add its host again as another site.
     await world.call("DELETE", f"/v1/sites/{shown['id']}", headers=session)
     await added(world, session, account, shown["host"])
     rest = (await world.call("GET", f"/v1/sites?order={order}&cursor={first['next_cursor']}", headers=session)).body

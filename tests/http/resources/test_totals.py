@@ -1,4 +1,4 @@
-"""…/totals: JSON and CSV streams that match the reports, and are either complete or visibly aborted."""
+"""Tests of …/totals: JSON and CSV streams match the reports, and are either complete or visibly aborted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SMALL_BYTES = 16_384
 
 
 def pushed(account_id: str, day: int, target: str, hourly: dict[int, Counts], *, final: bool = True) -> Any:
-    """Ingest a day as the worker pushes it: its hours and their sum."""
+    """Return a transaction that ingests a day as the worker pushes it: the hours and their sum."""
     as_of = day * DAY_MS + (24 if final else max(hourly, default=0) + 1) * HOUR_MS
     rows = {at: (target, counts.views, counts.bots, counts.visitors) for at, counts in hourly.items()}
     total = sum(hourly.values(), Counts())
@@ -66,7 +66,7 @@ def one(statement: Statement) -> Tx[None]:
 
 
 def stored_days(target: str, days: range, imported: int = 0) -> Any:
-    """Insert rows of a target's days, each with different counts."""
+    """Return a transaction that inserts rows for a target's days, each with different counts."""
     yield many(
         "insert into days (target, day, views, bots, visitors, as_of, final, imported)"
         " values ($1, $2, $3, $4, $5, 0, 1, $6)",
@@ -116,7 +116,7 @@ async def test_totals_match_the_reports(world):
         month = (await world.call("GET", f"{target}/report?period=30d", headers=headers)).body["report"]["series"]
         span = f"from={day_text(TODAY - 29)}&to={day_text(TODAY)}"
         days = (await world.call("GET", f"{target}/totals?{span}", headers=headers)).body["totals"]
-        today_of_a_link = [] if target == site else days[-1:]  # a link's report reads today live
+        today_of_a_link = [] if target == site else days[-1:]  # a link's report reads today's clicks live
         assert days == [point for point in month if point["views"] or point["bots"]] + today_of_a_link
         assert len(days) == 5
 
@@ -292,7 +292,7 @@ async def test_pages_contain_each_row_once_while_rows_change(store):
         seen += page
         after = page[-1]
         pages += 1
-        # Insert rows before and after the current position, and change counts.
+        # Insert a row after the current position, and change the counts of the current day.
         await store.run(stored_days(after["target"], range(after["at"] + 1, after["at"] + 2)))
         if after["at"]:
             await store.run(one(sql("update days set views = views + 1000 where day = $1", after["at"])))
@@ -306,7 +306,7 @@ async def test_pages_contain_each_row_once_while_rows_change(store):
 
 @asynccontextmanager
 async def half_read(port: int, headers: dict[str, str], path: str, version: str) -> AsyncIterator[trio.SocketStream]:
-    """Connect a client that has sent its request and read only the beginning of the answer."""
+    """Connect a client, send its request, and read only the beginning of the response."""
     client = trio.socket.socket()
     client.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_RCVBUF, SMALL_BYTES)
     await client.connect(("127.0.0.1", port))
@@ -318,7 +318,7 @@ async def half_read(port: int, headers: dict[str, str], path: str, version: str)
 
 
 async def the_rest(stream: trio.SocketStream) -> int:
-    """Read to the end and return the number of bytes. Raises BrokenResourceError if the connection was reset."""
+    """Read to the end and return the number of bytes. Raises BrokenResourceError if the connection is reset."""
     got = 0
     with trio.fail_after(20):
         while data := await stream.receive_some():
@@ -405,7 +405,7 @@ async def test_slow_client_keeps_no_rows_in_memory(tmp_path, render):
 
 @pytest.mark.rule("X3")
 async def test_disconnecting_client_releases_its_slot(world):
-    """The server has one slot: the next client gets it, and the complete answer."""
+    """The server has only one slot. The next client gets that slot and a complete response."""
     headers, path = await a_long_series(world)
     async with served(world, connections=1, buffer_bytes=SMALL_BYTES) as port:
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""A store with a competing write, to test races."""
+"""A store that runs a competing write first, to test race conditions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class RacingStore(Passing):
-    """Runs `first` once, before the next transaction that writes."""
+    """A store that runs `first` once, before the next transaction that writes."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)

@@ -1,4 +1,4 @@
-"""The language of Accept-Language, including malformed and hostile headers."""
+"""Tests of the language chosen from Accept-Language, including malformed and hostile headers."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def test_supported_language_with_the_highest_weight_is_preferred(header, languag
     ("header", "language"),
     [
         ("x," * 400 + "de", "de"),
-        ("x," * 600 + "de", None),  # beyond the limit
+        ("x," * 600 + "de", None),  # the language is beyond the length limit
         ("de," + "x," * 100_000, "de"),
         ("d" * 1_000_000, None),
         ("de" + "-a" * 500_000, None),
         ("de;" + " " * 1_000_000 + "q=0.5", None),
-        ("fr," * 332 + "de-" + "a" * 8, None),  # the cut leaves no shorter range behind
+        ("fr," * 332 + "de-" + "a" * 8, None),  # truncation must not leave a shortened last range
         ("en;q=0.1," + "x" * 985 + ",de;q=0.05", "en"),
     ],
 )

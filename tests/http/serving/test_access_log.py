@@ -1,4 +1,4 @@
-"""The access log: one line per request, with route, outcome and duration, and without data about the client."""
+"""The access log has one line per request, with route, outcome and duration but no data about the client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any bytes as a body and any text as a header get a success or an error object with a status below 500."""
+"""Whatever the body and headers, the response is a success, or an error object with a status below 500."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MODELS: list[type[Body]] = [NewKey, NewLink, LinkRow, AskedClick, NewSite, PutLi
 
 @st.composite
 def changed(draw: st.DrawFn) -> tuple[tuple[str, str], bytes]:
-    """Draw an endpoint, and a body that is almost valid or arbitrary."""
+    """Draw an endpoint, and a body that is either almost valid or arbitrary."""
     endpoint = draw(st.sampled_from(ENDPOINTS))
     if draw(st.booleans()):
         return endpoint, draw(st.binary(max_size=60))

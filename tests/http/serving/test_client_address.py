@@ -1,4 +1,4 @@
-"""The client's address behind proxies, and the bearer token."""
+"""Tests of the client's address behind proxies, and of the bearer token."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PROXIES = [network_of(text) for text in ("10.0.0.0/8", "fd00::/8")]
     ("peer", "forwarded", "expected"),
     [
         ("203.0.113.9", [], "203.0.113.9"),
-        ("203.0.113.9", ["198.51.100.7"], "203.0.113.9"),  # not a trusted proxy: its header is ignored
+        ("203.0.113.9", ["198.51.100.7"], "203.0.113.9"),  # the peer is not a trusted proxy, so its header is ignored
         ("10.1.2.3", ["198.51.100.7"], "198.51.100.7"),
-        ("10.1.2.3", ["6.6.6.6, 198.51.100.7"], "198.51.100.7"),  # the first address was sent by the client
+        ("10.1.2.3", ["6.6.6.6, 198.51.100.7"], "198.51.100.7"),  # the client sent the first address itself
         ("10.1.2.3", ["6.6.6.6", "198.51.100.7, 10.9.9.9"], "198.51.100.7"),
         ("10.1.2.3", ["10.4.4.4"], "10.4.4.4"),
         ("10.1.2.3", [], "10.1.2.3"),
@@ -36,7 +36,7 @@ PROXIES = [network_of(text) for text in ("10.0.0.0/8", "fd00::/8")]
         ("", ["198.51.100.7"], None),
         ("/run/svc.sock", ["198.51.100.7"], None),
         ("::ffff:203.0.113.9", ["198.51.100.7"], "203.0.113.9"),
-        ("10.1.2.3", ["198.51.100.7,"], None),  # a trusted proxy did not know its client
+        ("10.1.2.3", ["198.51.100.7,"], None),  # a trusted proxy did not know the client's address
         ("10.1.2.3", ["198.51.100.7, 10.0.0.1:80, [fd00::2]:80, ::ffff:10.0.0.3"], "198.51.100.7"),
         ("fd00::1%eth0", ["fe80::7%eth1"], "fe80::7"),
         ("10.1.2.3", ["[2001:db8::1]"], "2001:db8::1"),
@@ -75,7 +75,7 @@ def test_client_is_the_last_address_that_is_not_a_trusted_proxy(peer, forwarded,
         ("198.51.100.7", ["::ffff:198.51.100.0/120"], True),
         ("198.51.101.7", ["::ffff:198.51.100.0/120"], False),
         ("198.51.100.7", ["::ffff:0:0/96"], True),
-        ("198.51.100.7", ["::198.51.100.7"], False),  # a deprecated notation
+        ("198.51.100.7", ["::198.51.100.7"], False),  # this notation is deprecated
     ],
 )
 def test_allow_ips_accepts_addresses_and_networks_of_both_families(client, allow_ips, allowed):

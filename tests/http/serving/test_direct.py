@@ -1,4 +1,4 @@
-"""Requests that bypass the framework get the same answers as all others, over real sockets."""
+"""Requests that bypass the framework get the same responses as all others. The tests use real sockets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def bearer(world):
 
 
 async def exchange(port, *packets, method="POST"):
-    """Send these packets; return status, headers and body of the answer."""
+    """Send these packets. Return the status, headers and body of the response."""
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
         for packet in packets:
             await stream.send_all(packet)
@@ -47,9 +47,9 @@ def push_request(bearer, body=PUSH, path="/edge/push", **headers):
 
 
 def names(headers):
-    """Return the header names, without those that depend on the request.
+    """Return the header names, except those that depend on the request.
 
-    `connection` is sent if the answer precedes the end of the body.
+    For example, `connection` is sent only if the service responds before the end of the body.
     """
     return set(headers) - {"connection", "www-authenticate", "retry-after"}
 

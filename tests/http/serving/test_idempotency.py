@@ -1,4 +1,4 @@
-"""Idempotency-Key: a repeat gets the first answer, and nothing is done twice."""
+"""Idempotency-Key: a repeat gets the first response, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_writes_require_an_idempotency_key_with_an_api_key_and_accept_one_
     key = await world.key(user)
     del key["Idempotency-Key"]
     for endpoint in WRITES:
-        path = re.sub(r"{\w+}", "x", endpoint.path)  # an invalid id; the header is checked before the path and the body
+        path = re.sub(r"{\w+}", "x", endpoint.path)  # an invalid id: the header is checked before path and body
         if endpoint.access == "user":
             refused = await world.call(endpoint.method, path, headers=key)
             assert (refused.status, refused.code) == (400, "invalid_request"), path
@@ -299,7 +299,7 @@ async def test_repeat_gets_the_answer_that_an_actor_finished_after_the_client_di
         nursery.start_soon(lambda: world.call("POST", "/v1/accounts", body, headers=headers))
         await arrived.wait()
         nursery.cancel_scope.cancel()
-    # For the repeat the actor reports that the account is already connected: by the first request.
+    # When the repeat runs, the actor reports that the account is already connected, by the first request.
     async with trio.open_nursery() as nursery:
         answers = []
 
@@ -420,7 +420,7 @@ async def test_repeat_refused_because_of_its_first_attempt_gets_that_answer(worl
         return StoredAnswer(202, b"{}", "application/json", {})
 
     async def too_late() -> StoredAnswer:
-        """Commit the first attempt, whose client has disconnected, just before the repeat is refused."""
+        """Commit the first attempt just before the repeat is rejected. The client of the first has disconnected."""
         await world.store.run(idempotency.committed(claim, accepted, None)(given(None)))
         raise ServiceError("operation_in_progress")
 

@@ -1,4 +1,7 @@
-"""Data after a client's last request, or a half-closed connection, does not change the answer. Over real sockets."""
+"""Data after a client's last request, or a half-closed connection, does not change the response.
+
+The tests use real sockets.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ CLOSE = {"Connection": "close"}
 
 
 class Held:
-    """The application, which holds back each answer until `release` is set."""
+    """The application, but each response is held back until `release` is set."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -32,7 +35,7 @@ class Held:
         self.release = trio.Event()
 
     async def wait_until_held(self) -> None:
-        """Wait until the first answer is held back; fail after 10 s."""
+        """Wait until the first response is held back. Raises trio.TooSlowError after 10 s."""
         with trio.fail_after(10):
             await self.held.wait()
 
@@ -54,7 +57,7 @@ class Held:
 
 @asynccontextmanager
 async def locked_file(world: World) -> AsyncIterator[tuple[Held, trio.SocketStream]]:
-    """Connect a client to an application that holds back its answers."""
+    """Connect a client to an application that holds back its responses."""
     app = Held(world.app)
     async with (
         served(world, app=app) as port,
@@ -71,13 +74,13 @@ async def connected(world: World) -> AsyncIterator[trio.SocketStream]:
 
 
 async def statuses(stream: trio.SocketStream, *methods: str) -> list[int]:
-    """Return the statuses of the answers to pipelined requests."""
+    """Read the responses to pipelined requests, and return their statuses."""
     rest = bytearray()
     return [(await answer_of(stream, method, rest))[0] for method in methods]
 
 
 class Write:
-    """A request that creates an object, and a count of the created objects."""
+    """A request that creates an object, and a method that counts the created objects."""
 
     def __init__(self, world: World, path: str, body: object, session: dict[str, str]) -> None:
         self._world = world
@@ -91,7 +94,7 @@ class Write:
         return head("POST", self._path, **fields).replace(b"HTTP/1.1", f"HTTP/{version}".encode(), 1) + self._body
 
     async def created(self) -> int:
-        """Return the number of existing objects."""
+        """Return the number of objects that exist."""
         answer = await self._world.call("GET", self._path, headers=self._session)
         return len(answer.body[self._path.rpartition("/")[2]])
 
@@ -153,7 +156,7 @@ async def test_request_after_the_last_one_is_not_executed(world):
 async def test_empty_lines_before_a_request_are_ignored(world, empty):
     made = await write(world, "/v1/links")
     async with connected(world) as stream:
-        for _ in range(2):  # the limit applies to each request separately
+        for _ in range(2):  # the limit on empty lines applies to each request separately
             await stream.send_all(empty + made.bytes_of() + empty + head("GET", "/healthz"))
             assert await statuses(stream, "POST", "GET") == [201, 200]
     assert await made.created() == 2
@@ -189,7 +192,7 @@ async def test_too_many_empty_lines_are_refused(world):
 
 
 async def test_empty_lines_do_not_keep_a_slot(world):
-    """A connection that sends only empty lines is closed to make a slot available."""
+    """The server closes a connection that sends only empty lines, to make its slot available."""
     async with served(world, connections=2) as port, AsyncExitStack() as streams:
         first, second, third = [
             await streams.enter_async_context(await trio.open_tcp_stream("127.0.0.1", port)) for _ in range(3)
@@ -227,7 +230,7 @@ async def test_client_that_half_closes_after_several_requests_gets_all_answers(w
 
 
 async def test_client_that_half_closes_during_an_answer_gets_the_rest(world):
-    """The head was sent without `Connection: close`, but the connection ends nevertheless."""
+    """The response head was sent without `Connection: close`, but the server closes the connection anyway."""
     sent, release = trio.Event(), trio.Event()
 
     async def in_two(scope: Any, receive: Any, send: Any) -> None:
@@ -263,7 +266,7 @@ async def test_client_that_half_closes_during_a_request_ends_it(world):
 
 
 async def test_client_that_resets_after_its_half_close_releases_its_slot(world):
-    """The reset is noticed when the answer is sent: no exception leaves the connection, and its slot is released."""
+    """Sending the response detects the reset. No exception leaves the connection, and its slot is released."""
     app = Held(world.app)
     async with served(world, connections=1, app=app) as port:
         stream = await trio.open_tcp_stream("127.0.0.1", port)

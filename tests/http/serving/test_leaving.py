@@ -1,4 +1,4 @@
-"""DELETE /v1/me deletes the user with all data, does not affect other users, and always completes."""
+"""DELETE /v1/me deletes a user and all of the user's data, does not affect other users, and always completes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HASH, OTHER_HASH = hash_password(PASSWORD), hash_password("another password")
 
 
 async def a_person(world: World, *, confirmed: bool = True) -> tuple[User, dict[str, str]]:
-    """Create a user with the password PASSWORD and a session, and return the user and the session's headers."""
+    """Create a user with the password PASSWORD. Return the user, and the headers of a session."""
     user = await world.user(confirmed=confirmed)
     await world.store.run(users.set_password_hash(user.id, HASH))
     return user, await world.session(user)
@@ -38,14 +38,14 @@ async def leave(world: World, headers: dict[str, str], password: str = PASSWORD)
 
 
 async def waited_for(world: World, user: User, requests: int) -> None:
-    """Wait until this many requests wait for the end of the user's deletion."""
+    """Wait until this many requests are waiting for the end of the user's deletion."""
     departure = world.supervisor.departures._going_on[user.id]
     while departure.ended.statistics().tasks_waiting < requests:
         await trio.lowlevel.checkpoint()
 
 
 class Held:
-    """Holds every disconnect until `release` is set."""
+    """A barrier that holds every disconnect until `release` is set."""
 
     def __init__(self, world: World) -> None:
         self.reached = trio.Event()
@@ -93,7 +93,7 @@ async def test_store_keeps_nothing_but_the_last_email(world):
     emails = [read_email(text) for text in await world.inbox()]
     after = await world.store.read(all_rows())
     assert {**after, "outbox": None} == {**before, "outbox": None}
-    assert not after["outbox"]  # the other user's e-mail was sent as well
+    assert not after["outbox"]  # by now, the other user's e-mail has also been sent
     [text] = [text for to, subject, text in emails if (to, subject) == (user.email, "Your account was deleted")]
     for line in (*answer.body["left"], *answer.body["revoke_tokens"]):
         assert line in " ".join(text.split())
@@ -113,8 +113,8 @@ async def test_wrong_password_has_no_effect(world):
     assert (await world.call("GET", "/v1/me", headers=session)).status == 200
     assert world.supervisor.asked == []
     [kept] = await world.store.read(_rows("select count(*) as n from idempotency"))
-    assert kept["n"] == 0  # nothing is stored for a body with a password
-    # After a typo, the same key works with the correct password.
+    assert kept["n"] == 0  # responses to requests with a password are not stored
+    # After a mistyped password, the same key works with the correct one.
     assert (await leave(world, {**session, "Idempotency-Key": "one"})).status == 200
 
 
@@ -199,7 +199,7 @@ async def test_concurrent_requests_of_two_sessions_get_one_answer(world):
     async with trio.open_nursery() as nursery:
         for headers in (session, other, session):
             nursery.start_soon(ask, headers)
-    assert {answer.status for answer in answers} <= {200, 401}  # 401: the request arrived after the other one had begun
+    assert {answer.status for answer in answers} <= {200, 401}  # 401: the request arrived after another one had begun
     assert len({answer.raw for answer in answers if answer.status == 200}) == 1
     assert world.supervisor.asked == ["disconnect"]
 
@@ -255,7 +255,7 @@ async def test_interrupted_deletion_continues_after_a_restart(store, clock, tmp_
 
 @pytest.mark.rule("C12")
 async def test_failing_account_does_not_prevent_the_deletion(world, monkeypatch, expected_errors):
-    """After the third failure of an account the deletion continues without the platform, which fails once here, too."""
+    """After an account's third failure, the deletion continues without the platform. That also fails once here."""
     monkeypatch.setattr("svc.actors.service.user_deletions._FIRST_WAIT_S", 0.001)
     expected_errors.allow("user deletion crashed")
     user, session = await a_person(world)

@@ -1,4 +1,4 @@
-"""/auth accepts the service's own pages and programs, and refuses requests from pages of other origins."""
+"""/auth accepts requests from the service's own pages and from programs, but not from pages of other origins."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OURS = [
     {"Origin": "https://svc.example"},
     {"Sec-Fetch-Site": "same-origin", "Origin": "https://svc.example"},
     {"Sec-Fetch-Site": "none"},
-    # Behind a proxy the Host header differs; the origin is that of base_url.
+    # Behind a proxy, the Host header differs, but the origin is that of base_url.
     {"Host": "10.0.0.7:8080", "Origin": "https://svc.example"},
 ]
 

@@ -1,4 +1,4 @@
-"""Invalid requests get the error object and have no effect."""
+"""Invalid requests get an error object and have no effect."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ NOT_AN_OBJECT: list[bytes] = [
 
 
 LARGE = ("/v1/keys", "/v1/sites", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa", "/v1/links")
-MOST_BYTES = {"/v1/links/bulk": 100_000}  # the service's max_body_bytes in these tests
+MOST_BYTES = {"/v1/links/bulk": 100_000}  # the setting max_body_bytes in these tests
 
 
 def most_bytes(path: str) -> int:
@@ -88,7 +88,7 @@ def most_bytes(path: str) -> int:
 
 
 def is_refused(answer: Any, path: str, raw: bytes) -> None:
-    """Check that the body was refused as invalid, or as larger than the endpoint's limit."""
+    """Check that the body was rejected as invalid, or because it is larger than the endpoint's limit."""
     if len(raw) > most_bytes(path):
         is_error(answer, 413, "payload_too_large")
     else:
@@ -165,9 +165,9 @@ async def test_field_of_the_wrong_type_is_named_in_the_error(world):
                 if (name, wrong) in ALLOWED or (name == "code" and wrong is None):
                     continue
                 if method == "PATCH" and wrong is None:
-                    continue  # null means absent
+                    continue  # null means that the field is absent
                 if path == "/v1/links/bulk" and name == "links" and isinstance(wrong, list) and wrong:
-                    continue  # each row has its own error
+                    continue  # each row of a bulk request has its own error
                 body = json.dumps({**good, name: wrong}).replace("{account}", account)
                 answer = await world.call(
                     method,
@@ -339,7 +339,7 @@ def test_last_value_of_a_repeated_field_counts():
 
 
 def test_issues_contain_no_text_of_the_library():
-    """Every kind of validation error has a message of ours, and none of the library's text is shown."""
+    """Every kind of validation error has its own message, which contains none of the library's text."""
     for kind in list_all_errors():
         found: dict[str, Any] = {"type": kind["type"], "loc": ("field",), "input": 1}
         if "example_context" in kind:

@@ -1,4 +1,4 @@
-"""Slow, misbehaving and disconnecting clients, over a real server and real sockets."""
+"""Tests with slow, misbehaving and disconnecting clients, using a real server and real sockets."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ async def served(
     done: trio.Event | None = None,
     app: Any = None,
 ) -> AsyncIterator[int]:
-    """Serve the application until `done` or the end of the block; return the port.
+    """Serve an application until `done` is set or the block ends. Yield the port.
 
-    `buffer_bytes`: the size of the socket's send buffer. `app`: another application; None: the world's.
+    `buffer_bytes`: the size of the socket's send buffer. `app`: the application; None means the world's application.
     """
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     if buffer_bytes is not None:
@@ -68,9 +68,10 @@ def head(method: str, path: str, **headers: object) -> bytes:
 async def answer_of(
     stream: trio.SocketStream, method: str = "GET", rest: bytearray | None = None
 ) -> tuple[int, dict[str, str], bytes]:
-    """Read one answer; fail after 10 s.
+    """Read one response and return its status, headers and body. Raises trio.TooSlowError after 10 s.
 
-    `rest`: the bytes received after the previous answer; replaced by those after this one. None: no pipelining.
+    If requests are pipelined, `rest` contains the bytes received after the previous response. The function replaces
+    them with the bytes received after this response.
     """
     reader = h11.Connection(h11.CLIENT)
     reader.send(h11.Request(method=method, target="/", headers=[("Host", "x")]))
@@ -290,7 +291,7 @@ async def test_stopping_service_answers_received_requests_and_closes_the_connect
         await half.send_all(whole[:20])
         await held.send_all(head("GET", f"/v1/accounts/{account.id}/zones", **session))
         await arrived.wait()
-        # All of this is unread in the sockets when the server begins to stop.
+        # These bytes are still unread in the sockets when the server begins to stop.
         for stream, rest in ((kept, whole), (fresh, whole), (half, whole[20:])):
             os.write(stream.socket.fileno(), rest)
         done.set()

@@ -1,4 +1,4 @@
-"""Serving of the web application: headers, caching, and paths."""
+"""Tests of serving the web application: headers, caching, and paths."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 def built(folder: Path) -> Path:
-    """Write a small built application."""
+    """Write the build output of a small application."""
     dist = folder / "dist"
     (dist / "assets").mkdir(parents=True)
     (dist / "help").mkdir()
@@ -62,7 +62,7 @@ def built(folder: Path) -> Path:
 
 
 class NoStore:
-    """A store without methods: pages must not use the store."""
+    """A store without methods, because pages must not use the store."""
 
 
 def deps_of(folder: Path, **more: Any) -> Deps:
@@ -78,14 +78,14 @@ def client_of(app: Any) -> httpx.AsyncClient:
 
 @pytest.fixture(scope="session")
 def deps(tmp_path_factory):
-    """A service with the web application, whose store must not be used."""
+    """A service that includes the web application. Its store must not be used."""
     folder = tmp_path_factory.mktemp("web")
     return deps_of(folder, web=load_web("https://svc.example", built(folder)))
 
 
 @pytest.fixture(scope="session")
 def app(deps):
-    """The application, shared because it has no state and takes 0.25 s to create."""
+    """The application. It is shared, because it has no state and takes 0.25 s to create."""
     return create_app(deps)
 
 
@@ -193,7 +193,7 @@ async def test_unknown_help_page_has_the_navigation_of_the_help(client, path):
     assert (await client.get(path)).json()["error"]["code"] == "not_found"
     shown = await client.get(path, headers=HTML)
     assert shown.status_code == 404
-    if "%00" not in path:  # refused before routing
+    if "%00" not in path:  # rejected before routing
         assert shown.content == HELP["help/missing.html"]
         assert shown.headers["Content-Security-Policy"] == web.POLICY
         assert "ETag" not in shown.headers
@@ -274,7 +274,7 @@ async def test_metrics_count_pages_by_template(tmp_path):
         help_paths = ("/help", "/help/use/keys", "/help/use/keys.md", "/llms.txt", "/help/use/nothing")
         for path in ("/", "/sites/site_1", "/assets/app-AB12.js", "/sites/site_2/x", *help_paths):
             answer = await client.get(path, headers=HTML)
-            assert "Strict-Transport-Security" not in answer.headers  # HSTS would break a service without https
+            assert "Strict-Transport-Security" not in answer.headers  # HSTS would break a service that has no HTTPS
     text = deps.context.metrics.text().decode()
     once = (("/", "2xx"), ("/sites/{id}", "2xx"), ("/assets/{file}", "2xx"), ("/llms.txt", "2xx"))
     for route, status, count in (*((*each, 1) for each in once), ("/help/{page}", "2xx", 3), ("other", "4xx", 2)):

@@ -1,4 +1,4 @@
-"""Every endpoint answers every kind of credential as the permission table says, and the table is complete."""
+"""Each endpoint responds to each kind of credential as the permission table says, and the table is complete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PASSWORD = "a long enough one"
 HASH = hash_password(PASSWORD)
-# The bodies of requests; placeholders such as `{account_id}` are replaced by ids of the place.
+# The request bodies. `ask` replaces placeholders such as `{account_id}` with the ids of a `Place`.
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/me": {"notify": False},
     "POST /v1/me/password": {"old": PASSWORD, "new": "another long one"},
@@ -63,7 +63,7 @@ MALFORMED = {
     "a key with an extra letter": f"Bearer {UNKNOWN_KEY}x",
     "a key with a missing letter": f"Bearer {UNKNOWN_KEY[:-1]}",
 }
-# Objects that do not exist.
+# Ids of objects that do not exist.
 ABSENT = {
     "account_id": f"acc_{'a' * 20}",
     "site_id": f"site_{'a' * 20}",
@@ -103,7 +103,7 @@ async def new_place(world: World, *, confirmed: bool = True) -> Place:
 
 
 async def ask(world: World, endpoint: str, ids: dict[str, str], headers: dict[str, str]) -> Answer:
-    """Send a request that is valid except, possibly, for its credential."""
+    """Send a request in which only the credential may be invalid. Return the response."""
     method, path = endpoint.split(" ")
     body = json.dumps(BODIES.get(endpoint, {}))
     for name, value in ids.items():
@@ -116,7 +116,7 @@ async def ask(world: World, endpoint: str, ids: dict[str, str], headers: dict[st
 
 
 def is_as_wanted(answer: Answer, wanted: str, who: str) -> None:
-    """Check the status, and the code of an error."""
+    """Check the status of the response and, if it is an error, the code."""
     code = CODES.get(wanted)
     status = int(wanted) if code is None else CATALOGUE[code].status
     assert (answer.status, answer.code) == (status, code), (who, answer.raw)
@@ -167,11 +167,11 @@ async def test_each_credential_gets_the_answers_of_the_table(unlimited_world, wh
     stranger = await new_place(unlimited_world)
     place = None
     for endpoint, wanted in sorted(ROWS.items(), key=lambda row: not row[0].startswith("GET ")):
-        if place is None or not endpoint.startswith("GET "):  # reads change nothing, so they come first and share one
+        if place is None or not endpoint.startswith("GET "):  # reads come first and share a place
             place = await new_place(unlimited_world, confirmed=who != "unconfirmed")
         await unlimited_world.store.run(
             users.set_password_hash(stranger.user.id, HASH)
-        )  # one of the endpoints changes it
+        )  # one of the endpoints changes the hash
         for headers in await credentials(unlimited_world, who, place.user, stranger.user, wanted.scopes):
             answer = await ask(unlimited_world, endpoint, place.ids, headers)
             is_as_wanted(answer, getattr(wanted, who), f"{endpoint}, {who}")
@@ -180,7 +180,7 @@ async def test_each_credential_gets_the_answers_of_the_table(unlimited_world, wh
             if who in ("stranger", "limited"):
                 seen = [name for name, value in place.ids.items() if value.encode() in answer.raw]
                 assert seen in ([], ["new_edge_account_id"]), (endpoint, answer.raw)
-            if answer.code == "not_found":  # exactly as for objects that do not exist
+            if answer.code == "not_found":  # the response must be the same as for objects that do not exist
                 absent = await ask(unlimited_world, endpoint, {**place.ids, **ABSENT}, headers)
                 assert (answer.status, answer.raw) == (absent.status, absent.raw), endpoint
             if answer.status >= 400:
@@ -191,7 +191,7 @@ async def test_each_credential_gets_the_answers_of_the_table(unlimited_world, wh
 async def credentials(
     world: World, who: str, user: User, stranger: User, scopes: tuple[Scope, ...]
 ) -> list[dict[str, str]]:
-    """Return the headers of a column of the table. `scopes`: one of them is enough for a key."""
+    """Return the headers for a column of the table. `scopes`: any one of them is sufficient for a key."""
     others = tuple(scope for scope in SCOPES if scope not in scopes)
     match who:
         case "key":
@@ -207,7 +207,7 @@ async def credentials(
 
 
 async def no_credentials(world: World, user: User) -> dict[str, dict[str, str]]:
-    """Return headers without a valid credential: none, malformed, ended, or not accepted from here."""
+    """Return headers without a valid credential: missing, malformed, ended, or not allowed from this address."""
     signed_out = await world.session(user)
     await world.store.run(sessions.end_session("", digest(signed_out["Authorization"].split()[1])))
     elsewhere = await world.key(user, allow_ips=ELSEWHERE)

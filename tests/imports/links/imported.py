@@ -1,4 +1,4 @@
-"""Run imports of links, with the rejected rows as a list."""
+"""Functions that import links and return the rejected rows as a list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 async def imported(
     store: Store, account: Account, rows: Iterable[Row], **options: Any
 ) -> tuple[Report, list[tuple[int, str, str]]]:
-    """Import rows. Return the report, and line, code and reason of each rejected row."""
+    """Import rows. Return the report, and the line, code and reason for each rejected row."""
     with staging() as staged:
         report = await import_links(store, account, rows, staged, **options)
         refused = list(staged.refused())
@@ -29,5 +29,5 @@ async def imported(
 
 
 def rows_in(raw: bytes, now: int = START_MS) -> list[Row]:
-    """Read the rows of a table. Raises NotReadable."""
+    """Return all rows of a CSV table. Raises NotReadable."""
     return list(read_table(io.BytesIO(raw), now).rows)

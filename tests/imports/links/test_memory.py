@@ -1,4 +1,4 @@
-"""Measure the memory that `svc import links` needs for a large file, in a separate process."""
+"""Measure the memory that `svc import links` uses for a large file, in a separate process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ atexit.register(lambda: pathlib.Path("memory").write_text(pathlib.Path("/proc/se
 
 @pytest.mark.rule("X2")
 def test_import_needs_less_memory_than_size_of_file(tmp_path):
-    """The store writer's cache takes 32 MiB regardless of the file. Holding all links as objects would take more."""
+    """The store's write cache takes 32 MiB, whatever the file. Holding all links as objects would take more."""
 
     async def begin() -> str:
         path = tmp_path / "var/svc.db"
@@ -42,7 +42,7 @@ def test_import_needs_less_memory_than_size_of_file(tmp_path):
 
 
 def peak_bytes(folder: Path, account: str, count: int) -> int:
-    """Return the peak memory of a dry run with this many rows, half of which are invalid."""
+    """Return the peak memory (bytes) of a dry run with `count` rows. Half of the rows are invalid."""
     with (folder / "links.csv").open("w") as file:
         file.write("code,url\n")
         schemes = ("http", "https")

@@ -1,4 +1,4 @@
-"""Tests of the import on a real store."""
+"""Tests of link imports into a real store."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ async def test_rules_are_read_from_json_column(store, account):
     assert reasons[9] == "rules.0.url must not be on the link host"
     found = {link.code: link.rules for link in await store.read(list_links(LinkFilter(account.user_id)))}
     assert found == {"phones": (Rule("https://m.example/", None, ("mobile",)),), "none": (), "empty": ()}
-    # A file without the column does not change rules. Different rules in the column are an error.
+    # A file without the column `rules` does not change rules. Different rules in that column are an error.
     report, refused = await imported(store, account, rows_of(("phones", URL)), limit=100, now=2, apply=True)
     assert (report.existing, refused) == (1, [])
     _, refused = await imported(store, account, [row(2, "phones", "[]")], limit=100, now=2, apply=True)

@@ -1,4 +1,4 @@
-"""Tests with exports as products write them and as spreadsheets change them."""
+"""Tests with exports in the form that products write them, or after a spreadsheet has changed them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_invalid_export_is_rejected_with_reason(raw, why):
 @pytest.mark.parametrize("quote", ["", '"'])
 @pytest.mark.parametrize("sep", [False, True])
 def test_unknown_columns_are_listed_for_all_delimiters_and_quotes(delimiter, quote, sep):
-    """A quoted name is a CSV error for each delimiter that is tried before the actual one."""
+    """If names are quoted, each delimiter that is tried before the correct one results in a CSV error."""
 
     def text(*rows: tuple[str, ...]) -> bytes:
         lines = [delimiter.join(f"{quote}{field}{quote}" for field in row) for row in rows]

@@ -1,4 +1,4 @@
-"""Exports in the formats of other products, written by hand."""
+"""Exports in the formats of other products, created by hand."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ UMAMI = "website_id,session_id,visit_id,event_id,hostname,url_path,page_title,ev
 
 
 def hit(at: str, session: str = "aa", *, path: str = "/", title: str = "T", event: str = "0", bot: str = "0") -> str:
-    """Return a row of GoatCounter's format, version 2."""
+    """Return a row in version 2 of GoatCounter's format."""
     return f'{path},"{title}",{event},,Firefox 80,Linux,{session},{bot},,o,"1024,0,1",DE,1,{at}\n'
 
 
 def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Create a ZIP archive."""
+    """Return a ZIP archive with these files."""
     raw = io.BytesIO()
     with zipfile.ZipFile(raw, "w", method) as archive:
         for name, text in files.items():
@@ -49,7 +49,7 @@ def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) ->
 def read(
     folder: Path, content: str | bytes, website: str | None = None
 ) -> tuple[Reading, Refused, dict[Name | None, dict[str, Days]]]:
-    """Read a file, and return the reading, the invalid lines and the totals."""
+    """Read a file with this content. Return the reading, the invalid lines, and the totals by target."""
     path = folder / "export"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with open_source(path) as source, tally(TODAY) as found:
@@ -58,7 +58,7 @@ def read(
 
 
 def days_of(folder: Path, content: str | bytes, website: str | None = None) -> dict[str, tuple[int, int, int]]:
-    """Return views, bots and visitors by day, of a valid file that does not name a target."""
+    """Return views, bots and visitors by day from a valid file that does not name a target."""
     _, refused, targets = read(folder, content, website)
     assert refused.first == []
     if not targets:

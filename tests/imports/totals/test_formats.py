@@ -1,4 +1,4 @@
-"""Tests of the daily totals read from the export of each product."""
+"""Tests of the daily totals that are read from each product's export."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_goatcounter_csv_has_one_row_per_hit(tmp_path):
             hit(f"{D1}T00:00:00Z", "aa"),
             hit(f"{D1}T10:00:00Z", "aa", path="/b", title='He said ""no"",\ntwice'),
             hit(f"{D1}T23:59:59Z", "bb"),
-            hit(f"{D2}T00:00:00Z", "bb"),  # a session that spans midnight is a visitor on both days
+            hit(f"{D2}T00:00:00Z", "bb"),  # a session that spans midnight counts as a visitor on both days
             hit(f"{D1}T12:00:00Z", "cc", event="1"),
             hit(f"{D1}T12:00:00Z", "cc", event="true"),
             hit(f"{D2} 05:00:00", "dd"),
@@ -230,7 +230,7 @@ def test_only_first_hundred_invalid_lines_are_kept(tmp_path):
 
 
 def test_session_is_counted_once_per_day(tmp_path):
-    """With more sessions than the buffer in memory has, unordered."""
+    """The file has more sessions than fit in the memory buffer, and they are not in order."""
     rows = "".join(
         hit(f"2019-{month:02}-18T04:00:00Z", f"s{number}")
         for _ in range(2)

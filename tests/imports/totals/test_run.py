@@ -1,4 +1,4 @@
-"""Tests of the import on a real store."""
+"""Tests of imports of totals into a real store."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def site(store, account):
 
 @dataclass
 class FullReport(Report):
-    """A report with the result of each target."""
+    """A report that also keeps the result for each target."""
 
     done: list[Done] = field(default_factory=list)
 
@@ -127,7 +127,7 @@ async def test_own_export_finds_targets_by_account_and_name(store, account, site
 
 
 async def test_days_of_several_sites_with_one_host_are_summed(store, account, site, run_import):
-    """Except for days of a site that this service knows, which are stored under that site."""
+    """Days of a site that this service knows are not summed, but stored for that site."""
     deleted = site
     await store.run(sites.delete_site(account.id, deleted))
     again = await store.run(a_site(account.id))
@@ -160,7 +160,7 @@ async def test_ambiguous_target_stops_import_before_any_write(store, account, si
     email = (await store.run(_email(await store.run(owner_of(account.id)))))[0]["email"]
     with pytest.raises(NoTarget, match=f"select one with --account: .*{account.id}"):
         await run_import(plain, SITE, account_id=None, email=email)
-    # One ambiguous name stops the import of all others.
+    # If one name is ambiguous, nothing is imported.
     unclear = own_row(account, HOST, 1, 5).replace(account.edge_account_id, "")
     with pytest.raises(NoTarget):
         await run_import(own + unclear, account_id=None, email=email)

@@ -1,4 +1,4 @@
-"""Listeners are notified of changes after the commit, and only then, on both engines."""
+"""On both engines, listeners are notified of changes only after the commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A failing store reports the failure, loses no confirmed writes and recovers automatically."""
+"""A failing store reports the failure, does not lose confirmed writes, and recovers automatically."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 async def wait_until_healthy(store: Store) -> None:
-    """Wait until the store works again. Only its watch writes to it in the meantime."""
+    """Wait until the store works again. Only the store's own checks write to it in the meantime."""
 
     async def healthy() -> bool | None:
         return True if store.condition.problem is None else None
@@ -54,7 +54,7 @@ def texts(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def set_to(text: str) -> Tx[None]:
-    """Run a statement, for example to change a setting of the writer's connection."""
+    """Run a statement, for example to change a setting on the writer's connection."""
     yield sql(text)
 
 
@@ -79,7 +79,7 @@ async def test_store_is_unavailable_while_another_program_locks_the_file(tmp_pat
 
 
 def test_store_recovers_from_a_full_disk(tmp_path):
-    """A limit on the file size simulates a full disk: SQLite's log cannot grow."""
+    """A limit on the file size simulates a full disk, because SQLite's log cannot grow."""
     program = textwrap.dedent("""
         import resource, sys, trio
         from pathlib import Path
@@ -170,7 +170,7 @@ def _sqlite_url(path):
 
 
 async def wait_until_unavailable(store: Store) -> None:
-    """Wait until the store's watch has detected an outage."""
+    """Wait until the store's own checks have detected an outage."""
 
     async def unavailable() -> bool | None:
         return True if store.condition.problem is not None else None
@@ -298,7 +298,7 @@ async def test_service_stops_writing_and_ends_after_another_takes_over(server, c
     expected_errors.allow("store taken over by another service|store unavailable")
 
     def take() -> None:
-        """Take over the store like another service that reconnects first."""
+        """Take over the store, like another service that is the first to reconnect."""
         execute(
             config.url.get_secret_value(),
             "begin; lock table serving; select pg_terminate_backend(pid, 5000) from pg_stat_activity"
@@ -325,7 +325,7 @@ def the_epoch() -> Tx[int]:
 
 
 def the_locked_session() -> Tx[dict[str, int]]:
-    """Return the effective TCP settings of this session, which must hold the store's lock."""
+    """Return the TCP settings in effect for this session, and check that the session has the store's lock."""
     held = yield sql("select 1 from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() and granted")
     assert held
     rows = yield sql("select name, cast(setting as bigint) as setting from pg_settings where name like 'tcp_%'")
@@ -334,7 +334,7 @@ def the_locked_session() -> Tx[dict[str, int]]:
 
 @pytest.mark.rule("X18")
 async def test_server_drops_the_lock_of_a_lost_machine_within_seconds(server):
-    """With these settings, the server's kernel drops the connection in 10 s. Unix sockets have none of them."""
+    """With these settings, the server's kernel drops the connection after 10 s. Unix sockets do not have them."""
     host, _, port = free_port().partition(":")
     with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
         async with open_store(config, serving=True) as store:
@@ -346,7 +346,7 @@ async def test_server_drops_the_lock_of_a_lost_machine_within_seconds(server):
             assert set((await store.peek(the_locked_session())).values()) == {0}
 
 
-# Far below the limits on one statement (30 and 40 s), far above what the checks need on a busy machine.
+# Far less than the timeouts for a statement (30 and 40 s), but far more than the checks need on a busy machine.
 SOON_S = 25
 
 
@@ -384,7 +384,8 @@ async def test_transactions_fail_immediately_while_the_server_is_silent_and_reco
         count_of = 3 * config.pool_size
         network.cut()
         with trio.fail_after(SOON_S):
-            async with trio.open_nursery() as nursery:  # more than connections, so some have to wait for one
+            # There are more transactions than connections, so some have to wait for a connection.
+            async with trio.open_nursery() as nursery:
                 for number in range(count_of):
                     nursery.start_soon(recording_writer(store, before), number)
         assert before == [SILENT] * count_of
@@ -411,7 +412,7 @@ async def test_commit_without_an_answer_is_reported_as_possibly_saved(server, ex
     notified: list[str] = []
 
     def then_cut() -> Tx[None]:
-        """Get answers for the statements but not for the commit."""
+        """Get responses for the statements, but not for the commit."""
         yield Changed("edge")
         yield from put(1)
         network.cut_answers()
@@ -431,7 +432,7 @@ async def test_commit_without_an_answer_is_reported_as_possibly_saved(server, ex
 
 
 async def test_cancelled_caller_does_not_wait_for_a_silent_server(server, expected_errors):
-    """A cancellation asks the server to stop the statement, and the server does not answer."""
+    """A cancellation asks the server to stop the statement, but the server does not respond."""
     expected_errors.allow("store unavailable")
     sent = trio.Event()
     token = trio.lowlevel.current_trio_token()
@@ -443,7 +444,7 @@ async def test_cancelled_caller_does_not_wait_for_a_silent_server(server, expect
         yield sql("select 2")
 
     async def run() -> None:
-        with suppress(StoreUnavailable):  # the statement ends with its connection
+        with suppress(StoreUnavailable):  # the statement fails when its connection ends
             await store.run(held())
 
     async with cuttable_network(server) as (network, config), open_store(config, serving=True) as store:
@@ -458,7 +459,7 @@ async def test_cancelled_caller_does_not_wait_for_a_silent_server(server, expect
 
 
 async def test_full_pool_does_not_count_as_an_outage(server, config, expected_errors):
-    """The checks have their own connection."""
+    """The checks for outages have their own connection."""
     expected_errors.allow("store unavailable")
     asleep = "select count(*) from pg_stat_activity where application_name = 'svc' and wait_event = 'PgSleep'"
 

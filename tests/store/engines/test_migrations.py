@@ -1,4 +1,4 @@
-"""The schema is the same on both engines, is migrated at start, and is refused if it is newer than the program."""
+"""The schema is the same on both engines. The service migrates it at startup, and rejects a schema that is too new."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from svc.store.tx import Row, Store, Tx
 
-# A store of each released schema, with rows in every table, as a SQLite script.
+# A SQLite script for each released schema. It creates a store with rows in every table.
 RELEASED = Path(__file__).parents[1] / "released"
-# The digests of the migrations. Never edit a committed migration; add a line for each new file.
+# The digests of the migrations. Do not edit committed migrations. Add a line for each new file.
 DIGESTS = {
     "0001-start.sql": "cedc5d9ae8ccbfb63d0d877ae5c81045d25b572f7bb469a7738f7049be688c21",
     "0002-kept-snippets.sql": "1404cd6b3bdd82269ef4ab104ae5a20899427f17c837d0fc403635bdfad72fdd",
@@ -42,7 +42,7 @@ DIGESTS = {
     "0005-user-language.sql": "011fca5a214605aba6d04bc7414cafc56f8f0f7c771491ba66c4e437559479ff",
 }
 
-# Tables of released schemas whose rows are in other tables now. Separate tests cover them.
+# Tables in released schemas whose rows are now in other tables. Separate tests cover them.
 REPLACED = ("wave_accounts",)
 SNIPPET_OF_SCHEMA_1 = "e9ca5aea551f60ed28840946c960816295ef38655d1b7325d441ba782ffa12be"
 
@@ -60,7 +60,7 @@ def store_config(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sto
 
 
 def _set_schema(url: str, number: int) -> Tx[None]:
-    """Set the schema version, like a program with this schema."""
+    """Set the schema version, as a program with this schema does."""
     if url.startswith("sqlite"):
         yield sql(f"pragma user_version = {number}")
     else:
@@ -242,7 +242,7 @@ async def test_postgres_store_is_copied_before_a_migration(postgres_url, tmp_pat
 
 @pytest.mark.rule("X18")
 async def test_store_in_use_is_not_migrated(store_config, tmp_path):
-    """A standby and a command of a newer version do not migrate it. The next service does."""
+    """A standby or command of a newer version does not migrate the store. The next service does."""
     url = store_config.url.get_secret_value()
     steps = migrations(store_config.engine)
     more = [*steps, Migration(steps[-1].number + 1, "one-more", ("create table more (id bigint)",))]
@@ -271,7 +271,10 @@ def test_committed_migrations_are_never_edited():
 
 
 def released_rows(script: Path, path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Create a released store at `path`. Returns its rows by table, each table after the tables that it references."""
+    """Create a released store at `path`, and return its rows by table.
+
+    Each table comes after the tables that it references.
+    """
     with closing(sqlite3.connect(path)) as database:
         database.executescript(script.read_text())
         database.row_factory = sqlite3.Row
@@ -282,7 +285,7 @@ def released_rows(script: Path, path: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def insert_all(rows: dict[str, list[dict[str, Any]]]) -> Tx[None]:
-    """Replace all rows of the store."""
+    """Replace all rows in the store."""
     for table in reversed(rows):
         yield sql(f"delete from {table}")
     for table, found in rows.items():
@@ -314,13 +317,13 @@ async def test_released_store_is_migrated_with_every_row(store_config, tmp_path,
             if table == "serving":  # each start increments the epoch
                 continue
             assert sorted(map(repr, kept)) == sorted(map(repr, before)), table
-        # Customers' pages contain the snippet of that release.
+        # Customers' pages contain that release's snippet.
         for row in await store.read(_one("select snippet from sites")):
             assert hashlib.sha256(row["snippet"].encode()).hexdigest() == SNIPPET_OF_SCHEMA_1
-        # The workers keep their days, and have no configuration row for them.
+        # The workers keep the same number of days as before, and have no configuration row for it.
         days = await store.read(_one("select distinct days_kept, days_kept_version from accounts"))
         assert [tuple(row.values()) for row in days] == [(35, 0)]
-        # Users have not chosen a language, and waiting e-mails have none.
+        # Users have not chosen a language yet, and queued emails have none.
         for table in ("users", "outbox"):
             languages = await store.read(_one(f"select distinct language from {table}"))
             assert [row["language"] for row in languages] == [None], table
@@ -373,7 +376,7 @@ async def test_store_whose_tables_are_not_those_of_its_number_is_refused(store_c
 
 
 def _an_older_account(name: str) -> Tx[str]:
-    """Add an account and its user by the columns of schema 1. Returns the account's id."""
+    """Add an account and its user with the columns of schema 1. Return the account's id."""
     [user] = yield sql(
         "insert into users (email, password_hash, email_confirmed, plan, created_at) values ($1, '', 1, 'free', 1)"
         " returning id",

@@ -1,4 +1,4 @@
-"""Tests for PostgreSQL only: cancellation across two event loops, and truly concurrent transactions."""
+"""Tests only for PostgreSQL: cancellation across two event loops, and transactions that run concurrently."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def ill_typed() -> Tx[None]:
 
 
 async def test_interrupted_statement_does_not_affect_the_next_one(table, postgres_url):
-    """The server has the first part of the statement and waits for the second, in a transaction unknown to asyncpg."""
+    """The parameter cannot be encoded, but the server has already begun a transaction, which asyncpg does not know."""
     open_ones = f"select count(*) from pg_stat_activity where {_OURS} and xact_start is not null"
     with pytest.raises(asyncpg.DataError):
         await table.peek(ill_typed())
@@ -131,7 +131,7 @@ async def test_many_cancellations_leak_no_connections_and_leave_no_partial_chang
                 nursery.start_soon(one, number, chance.choice([0, chance.uniform(0, 0.004), chance.uniform(0, 0.1)]))
     assert {number for number in await table.read(ids()) if number > 0} == answered
     assert await table.read(count()) == 2 * len(answered)
-    # Every connection of the pool works and none is in a transaction.
+    # All connections in the pool work, and none is in a transaction.
     async with trio.open_nursery() as nursery:
         for number in range(POOL_SIZE * 3):
             nursery.start_soon(table.run, put(10_000 + number))
@@ -167,7 +167,7 @@ async def test_deadlock_commits_one_transaction_and_asks_the_other_to_retry(tabl
         yield sql("set local deadlock_timeout = '100ms'")
         yield sql("update t set n = n + 1 where id = $1", first)
         yield sql("select pg_advisory_xact_lock_shared(42)")
-        yield sql(  # until the other transaction has come as far
+        yield sql(  # wait until the other transaction has reached the same point
             "do $$ begin while (select count(*) from pg_locks where locktype = 'advisory' and objid = 42"
             " and database = (select oid from pg_database where datname = current_database())) < 2"
             " loop perform pg_sleep(0.01); end loop; end $$"
@@ -218,7 +218,7 @@ def _touch(number: int) -> Tx[None]:
 
 
 async def test_cancellation_waits_for_a_running_commit(table):
-    """A deferred trigger delays the commit. The cancellation comes during the commit, and the result is returned."""
+    """A deferred trigger delays the commit. The cancellation comes during the commit, but the result is returned."""
 
     def slow_commit() -> Tx[None]:
         yield sql(
@@ -308,7 +308,8 @@ async def test_transaction_after_a_cancelled_one_is_committed(table):
         raise Conflict("link_exists")
 
     async def cancelled(number: int) -> None:
-        work = put if number % 2 else put_and_fail  # the cancellation can hit the ROLLBACK of a failed transaction
+        # The cancellation can also hit the ROLLBACK of a failed transaction.
+        work = put if number % 2 else put_and_fail
         with trio.move_on_after(chance.uniform(0, 0.002)), suppress(Conflict):
             await table.run(work(number))
 
@@ -321,7 +322,7 @@ async def test_transaction_after_a_cancelled_one_is_committed(table):
 
 
 async def test_cancellation_before_the_first_step_ends_the_call():
-    """A task that is cancelled before it starts runs none of its code in asyncio."""
+    """In asyncio, a task that is cancelled before it starts does not run any of its code."""
     loop_thread = LoopThread()
     ran = []
 
@@ -340,7 +341,7 @@ async def test_cancellation_before_the_first_step_ends_the_call():
 
 
 async def test_response_that_replaces_an_expired_one_is_not_deleted(table):
-    """Both find the expired row. The deletion waits for the other transaction and evaluates its condition again."""
+    """Both transactions find the expired row. The deletion waits for the other, and then checks its condition again."""
     claim = Claim(await table.run(a_user()), None, "POST", "/v1/sites", "key", "digest")
     first, second = StoredAnswer(201, b"1", "", {}), StoredAnswer(201, b"2", "", {})
     begun = threading.Event()

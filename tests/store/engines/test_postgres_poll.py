@@ -1,4 +1,4 @@
-"""Polling whether a store is free while a service uses it."""
+"""Poll until a store is free while a service is using it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pool of PostgreSQL connections, with a real server: bounds, turns, cancelled waits, broken connections."""
+"""The pool of PostgreSQL connections, with a real server: size, order, cancelled waits and lost connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE = 3
 
 
 class Server:
-    """Opens connections to a real server; `refuses` while it is to fail."""
+    """Opens connections to a real server. While `refuses` is True, each attempt fails."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -43,7 +43,7 @@ def server(postgres_url):
 
 @pytest.fixture
 def in_asyncio(server):
-    """A function that runs a scenario with a new pool, in an asyncio loop, and closes the pool after it."""
+    """A function that runs a scenario with a new pool in an asyncio loop, and then closes the pool."""
 
     def run(scenario: Callable[[Pool], Coroutine[Any, Any, None]]) -> None:
         async def whole() -> None:
@@ -53,7 +53,7 @@ def in_asyncio(server):
             finally:
                 await pool.close()
 
-        # In a thread: the browser of other tests may have a loop in this one.
+        # Use another thread, because other tests' browser may have an event loop in this thread.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, whole()).result()
 
@@ -65,7 +65,7 @@ async def process_id(connection: Any) -> int:
 
 
 async def all_of(pool: Pool) -> set[int]:
-    """The server processes of all connections, held at the same time; fails if the pool lost one."""
+    """Use all connections at the same time, and return their server processes. Fails if the pool has lost one."""
     held = [await pool.acquire(10) for _ in range(SIZE)]
     ids = {await process_id(connection) for connection in held}
     for connection in held:

@@ -62,7 +62,7 @@ function lifetimeMs(headers, now) {
 
 /**
  * Responds to one cache request.
- * @param {{cache: string, method: string, url: string}} call cache: which one @param {ArrayBuffer} body
+ * @param {{cache: string, method: string, url: string}} call cache: its name @param {ArrayBuffer} body
  * @param {number} now emulated epoch ms
  */
 export function answerCache({ cache: name, method, url }, body, now) {

@@ -1,4 +1,4 @@
-// Shifts `Date` for the script: same values, types and methods, but the emulated time. Imported before the script.
+// Shifts `Date` to the emulated time. Its types and methods are the same for the script. Imported before the script.
 export const settings = __SETTINGS__; // {offset_ms, max_d1_queries}; changed while running
 
 const Real = Date;

@@ -1,6 +1,6 @@
 // The databases: one Durable Object with SQLite per database id, in a workerd process that runs as long as the
-// emulator. So an upload, which starts a new process for the scripts, affects neither data nor caches. The accounts'
-// meters are here too, because every statement passes here, both from a worker's binding and from the API.
+// emulator. An upload, which starts a new process for the scripts, therefore affects neither data nor caches. This
+// process also has the accounts' meters, because it runs every statement, from a worker's binding or from the API.
 import { DurableObject, env } from "cloudflare:workers";
 import { answerCache } from "./cache.js";
 
@@ -66,7 +66,7 @@ export class D1Object extends DurableObject {
   #columns = new Map();
 
   /**
-   * Enforces the 2 MB limit for values built by SQL itself (`body || ?`), which no parameter reveals.
+   * Enforces the 2 MB limit for values that SQL itself builds (`body || ?`). The parameters do not reveal their size.
    * @param {string} sql
    */
   #refuseGrownValues(sql) {

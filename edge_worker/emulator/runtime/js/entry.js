@@ -10,12 +10,12 @@ export * from "__MAIN__";
  * @typedef {object} Invocation
  * @property {string} kind
  * @property {number} d1_queries
- * @property {boolean} waits whether scheduler.wait takes real time; otherwise it returns immediately
+ * @property {boolean} waits true if scheduler.wait takes real time; otherwise it returns immediately
  * @property {number} waited_ms total of the waits that were skipped
  * @property {number} open number of promises that have not settled
  * @property {unknown} failure reason of the first promise that was rejected
  * @property {number} until ms of the isolate's clock at which waitUntil work is cancelled
- * @property {boolean} ended the invocation receives no further results
+ * @property {boolean} ended true if the invocation receives no further results
  * @property {(error: Error) => void} fail rejects the response if it has not been given
  */
 
@@ -100,8 +100,8 @@ scheduler.wait = async (ms, options) => {
 };
 
 // Every statement of a D1 binding passes through these two methods of the runtime's own client (workerd 2026-11: the
-// fetcher itself is private). They count the queries of each invocation: platform docs, 50 on the free plan, counting
-// each statement of a batch. They do not parse bodies, because that would distort the script's measured CPU time.
+// fetcher itself is private). They count the queries of each invocation. The free plan allows 50, and each statement of
+// a batch counts (platform docs). They do not parse bodies, because that would distort the script's measured CPU time.
 let counting = false;
 
 /** @param {Record<string, any>} env of the script */

@@ -25,8 +25,8 @@ const CF = {
  * @property {Record<string, Zone>} zones by name
  * @property {Record<string, FrontAccount>} accounts by id
  * @property {Record<string, {account: string}>} services the scripts' processes by name
- * @property {boolean} watch_d1 whether a fault for database calls is active
- * @property {boolean} local_egress whether a worker's fetch can reach addresses of this machine
+ * @property {boolean} watch_d1 true if a fault for database calls is active
+ * @property {boolean} local_egress true if a worker's fetch can reach addresses of this machine
  */
 
 /** @type {World} */
@@ -70,9 +70,9 @@ function askCache(name, method, url, body) {
 }
 
 /**
- * Returns the response of the zone's cache, or else of the customer's origin server. Zone rules decide what is cached;
- * here every URL is ("cache everything"). There is no server behind a dummy record (platform docs: error 522, after a
- * wait; here immediately).
+ * Returns the response of the zone's cache, or else of the customer's origin server. On the platform, zone rules decide
+ * what is cached. Here, every URL is cached ("cache everything"). A dummy record has no server: the platform returns
+ * error 522 after a wait (platform docs), and the emulator returns it immediately.
  * @param {Request} request @returns {Promise<Response>}
  */
 async function origin(request) {
@@ -130,7 +130,7 @@ async function answer(request) {
   const known = /** @type {FrontAccount} */ (world.accounts[account]);
   const day = dayOf(account);
   const counter = counterOf(account, script);
-  // platform docs: above the daily requests a route fails closed with error 1027, or open to the origin if configured
+  // platform docs: above the daily limit a route fails closed with error 1027, or open to the origin if configured
   if (day.requests + (known.base[today()] ?? 0) >= known.max_requests) {
     return route.fail_open ? origin(visit) : refusal(429, 1027, "This website has been temporarily rate limited");
   }

@@ -54,7 +54,7 @@ interface Route {
   zone: string;
   account: string;
   script: string;
-  /** none: the route excludes its requests from less specific ones */
+  /** if missing, matching requests are excluded from less specific routes */
   service?: string;
   fail_open: boolean;
 }
@@ -63,7 +63,7 @@ interface Zone {
   account: string;
   active: boolean;
   routes: Route[];
-  /** what is behind the edge for a name, which can be a wildcard */
+  /** the backend of each name, which can be a wildcard */
   hosts: Record<string, "past" | "origin" | "nothing">;
 }
 

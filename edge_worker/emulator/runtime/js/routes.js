@@ -1,6 +1,6 @@
-// Finds the route of a request. Platform docs (workers/configuration/routing/routes): the most specific pattern wins;
-// `*` is allowed only at the start of the host and the end of the path; a pattern without it matches no query string; a
-// route without a script excludes its requests from less specific routes (bypass).
+// Finds the route of a request. Platform docs: workers/configuration/routing/routes. The most specific pattern wins.
+// `*` is allowed only at the start of the host and the end of the path. A pattern without `*` matches no query string.
+// A route without a script excludes its requests from less specific routes (bypass).
 
 /**
  * @typedef {{any: boolean, host: string, path: string, prefix: boolean}} Pattern
@@ -53,8 +53,8 @@ export function compile(zones) {
 const matches = (route, target) => (route.prefix ? target.startsWith(route.path) : target === route.path);
 
 /**
- * Returns what is behind the edge for a host, by its DNS record or the closest wildcard's; "past" if the edge is not
- * involved because the record is not proxied or does not exist.
+ * Returns the backend of a host, as set by its DNS record or the closest wildcard record. Returns "past" if requests
+ * bypass the edge because the record is not proxied or does not exist.
  * @param {Zone | undefined} zone @param {string} host @returns {"past" | "origin" | "nothing"}
  */
 export function behind(zone, host) {

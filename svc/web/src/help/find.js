@@ -1,4 +1,4 @@
-/** Matching of the documentation's search. Pure functions. */
+/** Matches search words with sections of the documentation. Pure functions. */
 
 /**
  * The search index, as `python -m svc.web.help` writes it.
@@ -10,11 +10,11 @@
  * @typedef {{href: string, title: string, page: string, excerpt: Part[]}} Found `page`: "" if it is the title
  */
 
-// How much a word counts by where it is.
+// The weight of a word, by its position.
 const IN_HEADING = 8;
 const IN_TITLE = 4;
 const IN_TEXT = 1;
-/** Characters of an excerpt before its first word, and in total. */
+/** Number of characters in an excerpt before the first searched word, and in total. */
 const BEFORE = 40;
 const LENGTH = 160;
 
@@ -24,7 +24,7 @@ export const wordsOf = (typed) => [...new Set(typed.toLowerCase().split(/\s+/).f
 /**
  * @param {Index} index
  * @param {string[]} words in lower case
- * @returns {Found[]} the sections that contain all words, best first; none without words
+ * @returns {Found[]} the sections that contain all words, best first; none if `words` is empty
  */
 export function find(index, words) {
   if (words.length === 0) return [];

@@ -85,7 +85,7 @@ export function AccountErrors({ account, does, busy }) {
   const { error, operation } = account;
   const words = t().account;
   const button = { id: account.edge_account_id, does, busy };
-  // A failed operation whose error is not that of the account. For example, a failed update changes nothing.
+  // A failed operation with an error other than the account's. For example, a failed update changes nothing.
   const failed = operation?.state === "failed" && operation.error?.code !== error?.code ? operation : null;
   // A failed renewal is shown in its dialog, and a remaining token as a warning.
   const shown = failed?.kind === "install" || failed?.kind === "update" ? failed : null;

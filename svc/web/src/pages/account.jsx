@@ -23,7 +23,7 @@ import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-t
 /** @typedef {import("../wire").FullAccount} Account */
 /** @typedef {"rename" | "renew" | "days" | "disconnect"} Asking the open dialog */
 
-/** Polling for the new advice after a change of the plan, which takes seconds. */
+/** Polling interval for the new advice after a plan change. The advice takes seconds. */
 const ADVICE_MS = 2_000;
 const ADVICE_WITHIN_MS = 30_000;
 

@@ -112,7 +112,7 @@ function Sent({ email, other }) {
 
 /**
  * The target page of a link in an email. It removes the token from the address bar immediately, to keep it out of the
- * history and screenshots. The user must press a button, as mail scanners open links.
+ * history and screenshots. The user must press a button, because mail scanners open links.
  * @param {{
  *   words: {title: string, explain: string, submit: string, done: string, stale: string},
  *   use: (token: string, values: Record<string, string>) => Promise<unknown>,

@@ -98,7 +98,7 @@ const CHANGED_ELSEWHERE = "changed_elsewhere";
 const same = (a, b) => JSON.stringify([a.url, a.rules]) === JSON.stringify([b.url, b.rules]);
 
 /**
- * The edit form. It does not overwrite a change made elsewhere since it was opened without showing that change.
+ * The edit form. If the link was changed elsewhere in the meantime, the form shows that change before overwriting it.
  * @param {{link: Link}} props
  */
 function Change({ link }) {

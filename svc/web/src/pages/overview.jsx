@@ -37,7 +37,7 @@ const anyCounted = (sites, links) =>
   sites.some(({ first_view_at }) => first_view_at !== null) || links.some(({ clicks_7d }) => (clicks_7d ?? 0) > 0);
 
 /**
- * The report of a link without clicks before today, which alone shows the first click immediately.
+ * Read the report of a link without clicks before today. Only a report shows the first click immediately.
  * @param {import("../wire").Site[] | undefined} sites @param {import("../wire").Link[] | undefined} links
  */
 function useFirstClick(sites = [], links = []) {

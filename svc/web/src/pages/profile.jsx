@@ -28,7 +28,7 @@ export function Profile() {
   if (left.value) return <UserDeleted left={left.value} />;
   return (
     <Page title={words.title}>
-      {/* Rendered together, so that no late part moves a button while the user clicks it. */}
+      {/* Rendered together, so that a part that loads late does not move a button while the user clicks it. */}
       {me.loading || sessions.loading ? (
         <Skeleton rows={12} />
       ) : (
@@ -194,7 +194,7 @@ function BrowserSettings({ take }) {
   );
 }
 
-/** Store the language of the pages as that of e-mails to the user. @returns {Promise<Caller>} */
+/** Store the language of the pages as the user's e-mail language. @returns {Promise<Caller>} */
 async function storeLanguage() {
   for (;;) {
     const shown = textLanguage();

@@ -18,7 +18,7 @@ const WELL = ["ready", "pending", "installing"];
  * @param {import("../wire").User} user
  * @param {import("../wire").Account[]} accounts
  * @param {import("../wire").Site[]} sites
- * @returns {Need[]} of the user first, then of accounts, then of sites
+ * @returns {Need[]} the user's problems first, then the accounts' and the sites' problems
  */
 export function attention(user, accounts, sites) {
   return [...ofUser(user), ...accounts.flatMap(ofAccount), ...sites.flatMap(ofSite)];

@@ -15,7 +15,7 @@ const OTHER = "(other)";
 
 /**
  * @param {{kind: "site" | "link", lists: Lists, totals: import("../wire").Counts, from: string | null}} props
- *   `totals`: the full length of a bar; `from`: the first day of the breakdowns, if later than that of the report
+ *   `totals`: the full length of a bar; `from`: the first day of the breakdowns, if later than the report's
  */
 export const Breakdowns = ({ kind, lists, totals, from }) => (
   <section aria-labelledby="lists">

@@ -17,7 +17,7 @@ const TOP = 12;
 /** The width of a bar as a fraction of its slot, and the offset of the outline behind it. */
 const WIDE = (/** @type {number} */ count) => (count > 7 ? 0.62 : 0.4);
 const OUTLINE = 0.16;
-/** The interval of labels below the bars. */
+/** The interval between labels below the bars. */
 const NAMED = (/** @type {number} */ count) => (count > 24 ? 5 : count > 7 ? 3 : 1);
 
 /**
@@ -127,7 +127,7 @@ function Drawing({ hourly, slots, bots, at, point, leave }) {
   const count = slots.length;
   /** @param {number} value */
   const y = (value) => HEIGHT - ((HEIGHT - TOP) * value) / top;
-  /** @param {number} place the index of a slot; .5 is its middle */
+  /** @param {number} place the index of a slot, plus .5 for its middle */
   const x = (place) => `${((100 * place) / count).toFixed(3)}%`;
   const wide = WIDE(count);
   return (

@@ -91,7 +91,7 @@ function Panel({ id, chosen, choose, close }) {
         spellcheck={false}
         value={wanted.value}
         onInput={(event) => {
-          // Not an edit of the form.
+          // This is not an edit of the form.
           event.stopPropagation();
           wanted.value = event.currentTarget.value;
         }}

@@ -14,7 +14,7 @@ import { Form } from "./form.jsx";
 export function Dialog({ title, close, children }) {
   const id = useId();
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  // In the same task as the dialog appears, so that the next key press goes to it.
+  // Run in the task in which the dialog appears, so that the next key press goes to it.
   useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();

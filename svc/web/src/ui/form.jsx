@@ -212,7 +212,7 @@ export function Password({ name, label, ...attributes }) {
         label={t().session.showPassword}
         checked={shown.value}
         onInput={(/** @type {import("preact").TargetedEvent<HTMLInputElement>} */ event) => {
-          // Not an edit of the form.
+          // This is not an edit of the form.
           event.stopPropagation();
           shown.value = event.currentTarget.checked;
         }}

@@ -7,7 +7,7 @@ import { Copy } from "./parts.jsx";
 
 /**
  * @param {{issued: import("../wire").IssuedKey, close: () => void}} props only its button closes the dialog; the
- *   caller then drops the value
+ *   caller then discards the value
  */
 export function IssuedKey({ issued: { key, name }, close }) {
   const words = t().keys.issued;

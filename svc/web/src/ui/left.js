@@ -4,7 +4,7 @@ import { t } from "../words.js";
 
 /**
  * @param {string[]} left the sentences of the API
- * @param {import("../wire").RemainingResource[]} remaining the same resources with codes
+ * @param {import("../wire").RemainingResource[]} remaining the same resources, each with its code
  * @returns {string[]} in the reader's language
  */
 export function leftTexts(left, remaining) {

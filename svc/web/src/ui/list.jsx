@@ -1,4 +1,4 @@
-/** Tables of objects. j and k move between the rows, Enter opens the focused one. */
+/** Tables of objects. j and k move between the rows; Enter opens the focused row. */
 
 import { useKeys } from "../keys.js";
 import { t } from "../words.js";

@@ -11,7 +11,7 @@ import { useWrite } from "./write.js";
 export const PAGE = 50;
 
 /**
- * The rows of the first page and of further pages loaded on request.
+ * Return the rows of the first page, and of the later pages that the user has loaded.
  * @template {{id: string}} T
  * @template {{next_cursor?: string | undefined}} P
  * @param {{
@@ -25,7 +25,7 @@ export const PAGE = 50;
  */
 export function useMore({ read, asked, rows, next }) {
   const first = read.data ? rows(read.data) : [];
-  // If the first page has changed, further pages might leave a gap. The list then starts over.
+  // If the first page has changed, the later pages might leave a gap, so the list starts over.
   const list = `${asked} ${first.at(-1)?.id}`;
   const further = useSignal({ list, pages: /** @type {P[]} */ ([]), from: 0 });
   const shown = useRef(list);

@@ -140,7 +140,7 @@ function Refusals({ responses, codes }) {
       <summary>{words.refusals(errors.length)}</summary>
       <dl class="fields">
         {errors.map(({ status, code }) => {
-          // In English, the texts of the service.
+          // In English, show the service's own texts.
           const { message = "", remedy = null } = codes[code] ?? {};
           const own = (textLanguage() !== "en" && t().troubles[code]) || [message, remedy];
           return (

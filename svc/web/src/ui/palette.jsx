@@ -45,7 +45,7 @@ function pages() {
 /**
  * @param {string} q
  * @returns {{sites: Offer[], links: Offer[], busy: boolean, error: import("../http.js").ApiError | undefined}} the
- *   results of the service; none for an empty text
+ *   results from the service; none for an empty text
  */
 function useFound(q) {
   const asked = q === "" ? null : { q, limit: FEW };

@@ -21,7 +21,7 @@ export function Page({ title, head, children, narrow = false, focus = false }) {
   useEffect(() => {
     document.title = `${title} · ${t().common.product}`;
   }, [title]);
-  // In the same task as the heading appears, so that the next key press goes to the new page.
+  // Run in the task in which the heading appears, so that the next key press goes to the new page.
   useLayoutEffect(() => {
     if (arrived() || focus) heading.current?.focus({ preventScroll: true });
   }, []);
@@ -89,7 +89,7 @@ export function Mark({ kind, children }) {
 /**
  * The seconds until a time, updated every second.
  * @param {number | null} at_ms since 1970
- * @returns {number} 0 once the time has come
+ * @returns {number} 0 once that time is reached
  */
 export function useCountdown(at_ms) {
   const left_s = at_ms === null ? 0 : Math.max(0, Math.ceil((at_ms - Date.now()) / 1_000));
@@ -131,8 +131,8 @@ export function explain({ code = "", message = "", details = {} }) {
 export const issueText = ({ code = "", message, limit = 0 }) => t().api.issues[code]?.(limit) ?? message;
 
 /**
- * An error with its message, remedy and code, and optionally a "Try again" button. Also for stored errors of an account
- * or site.
+ * An error with its message, remedy and code, and optionally a "Try again" button. It is also used for the stored
+ * errors of an account or site.
  * @param {{
  *   error: import("../http.js").ApiError | {code?: string, message?: string, details?: Record<string, unknown>},
  *   again?: (() => void) | undefined,
@@ -184,7 +184,7 @@ export const Note = ({ kind = "plain", children }) => <div class={`note ${kind}`
 /** @param {{children: Children}} props says what will appear here and how to add it */
 export const Empty = ({ children }) => <div class="empty">{children}</div>;
 
-/** @param {{rows?: number}} props a placeholder while data loads; CSS shows it after a short delay */
+/** @param {{rows?: number}} props a placeholder while data is loading; CSS shows it after a short delay */
 export function Skeleton({ rows = 4 }) {
   return (
     <div class="skeleton" role="status">
@@ -197,7 +197,7 @@ export function Skeleton({ rows = 4 }) {
 }
 
 /**
- * Loaded data: a skeleton before, an error after a failure. Data from an earlier read stays beside the error.
+ * Loaded data: a skeleton while it is loading, and an error if that fails. Earlier data stays beside the error.
  * @template T
  * @param {{read: import("../resource.js").Read<T>, rows?: number, children: (data: T) => Children}} props
  */

@@ -52,11 +52,11 @@ export function Report({ kind, id, name }) {
 
   const own = /** @type {any} */ (kind === "site" ? { site_id: id } : { link_id: id });
   const today = period === "today";
-  // The breakdowns of each period cost a read of the account's database, and these reads are limited.
+  // Each period's breakdowns require a read of the account's database, and these reads are limited.
   const { place, shown } = useShown(`${kind} ${id} ${period}`);
   const lists = shown ? { ...own, period, breakdowns: "1" } : null;
   const live = useKept(useResource(REPORT[kind], lists, { pace: livePace(today) }));
-  // The numbers of a site are stored. The latest of a link are read live, once for all periods.
+  // A site's numbers are stored. A link's latest numbers are read live, once for all periods.
   const pace = kind === "link" ? livePace(today) : () => (today ? TODAY_AGAIN_MS : null);
   const read = useKept(useResource(REPORT[kind], { ...own, period }, { pace }));
   const report = read.data?.report;
@@ -140,7 +140,7 @@ export function Report({ kind, id, name }) {
 function Lists({ kind, report, lists }) {
   const from = firstListed(report);
   const empty = Object.values(lists).every((list) => list.length === 0);
-  // If totals exist for days whose breakdowns were deleted, say why the breakdowns are empty.
+  // If totals exist for days without breakdowns because these were deleted, say why the lists are empty.
   if (empty && (from === null || nothing(report.totals))) return null;
   const totals = from === null ? report.totals : sumFrom(report, from);
   return <Breakdowns kind={kind} lists={lists} totals={totals} from={from} />;
@@ -155,7 +155,7 @@ const livePace =
   ({ report }) =>
     report.unavailable === "rate_limited" ? REFUSED_AGAIN_MS : today ? LIVE_AGAIN_MS : null;
 
-/** Links to the periods, so that each has a URL. @param {{current: Period}} props */
+/** Links to the periods, so that each period has a URL. @param {{current: Period}} props */
 function Periods({ current }) {
   const words = t().report;
   return (
@@ -175,7 +175,7 @@ function Periods({ current }) {
 
 /**
  * @param {{kind: Kind, report: What, before: Counts | null, compared: boolean}} props `compared`: reserve the
- *   space of `before` while it loads
+ *   space of `before` while it is loading
  */
 function Totals({ kind, report, before, compared }) {
   const words = t().report;

@@ -96,7 +96,7 @@ export function RulesEditor({ rules }) {
       if (element instanceof HTMLElement) element.focus();
     };
   };
-  // In the same task as the changed rules appear, so that the next key press goes to the right element.
+  // Run in the task in which the changed rules appear, so that the next key press goes to the right element.
   useLayoutEffect(() => {
     focusNext.current?.();
     focusNext.current = null;

@@ -173,7 +173,7 @@ function ThemeChoice() {
 /** @param {string} value */
 const asTheme = (value) => (value === "light" || value === "dark" ? value : "system");
 
-/** The line that says that the service is unreachable. The page below keeps its data. */
+/** The line that reports that the service is unreachable. The page below keeps its data. */
 function Connection() {
   const words = t().common;
   const at_ms = unreachable.value;

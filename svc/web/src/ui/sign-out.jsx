@@ -5,7 +5,7 @@ import { signOut } from "../session.js";
 import { t } from "../words.js";
 import { useWrite } from "./write.js";
 
-/** Sign out in all tabs. If the service is unreachable, the session continues, and the connection line says so. */
+/** Sign out in all tabs. If the service is unreachable, the session continues, and `Connection` reports the problem. */
 export function SignOut() {
   const { busy, run } = useWrite();
   return (

@@ -17,7 +17,7 @@ import { useWrite } from "./write.js";
  *   Seen a response; `text`: null if it is not text
  */
 
-// Longer bodies are cut off, as they would block the page.
+// Longer bodies are cut off, because they would block the page.
 const SHOWN_CHARACTERS = 100_000;
 const READABLE = /json|text|yaml|svg|csv/;
 

@@ -17,7 +17,7 @@ import { Leads } from "./rules.jsx";
  * @typedef {keyof ReturnType<typeof t>["links"]["try"]["ways"]} Way
  */
 
-/** The User-Agent headers of such visitors. @type {Record<Exclude<Agent, "own">, string | null>} */
+/** The User-Agent header of each kind of visitor. @type {Record<Exclude<Agent, "own">, string | null>} */
 const AGENTS = {
   phone:
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 " +

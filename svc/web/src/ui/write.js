@@ -1,4 +1,4 @@
-/** State of a write or another action: it runs once at a time, and its error is shown. */
+/** State of a write or another action. Only one action runs at a time, and its error is shown. */
 
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -10,7 +10,7 @@ import { asApiError } from "../http.js";
 
 /**
  * @typedef {object} Write
- * @property {boolean} busy true while an action runs
+ * @property {boolean} busy true while an action is running
  * @property {string} doing the name of the running action
  * @property {boolean} done true if the last action succeeded
  * @property {ApiError | null} error of the last action
