@@ -113,11 +113,11 @@ class Workers:
         texts = upload.texts
         head = {"v": 1, "install": texts["INSTALL"], "bundle": texts["BUNDLE"], "schema": 1, "queue": 0}
         body = {**head, "sent_at": system_clock(), "error": None, "dropped": {}, "parts": []}
-        answer = await client.post(
+        response = await client.post(
             texts["PUSH_URL"], json=body, headers={"Authorization": f"Bearer {texts['WORKER_KEY']}"}
         )
-        if answer.status_code != 200:
-            raise AssertionError(f"a push got the response {answer.status_code} {answer.text}")
+        if response.status_code != 200:
+            raise AssertionError(f"a push got the response {response.status_code} {response.text}")
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,8 @@ async def _connect_all(
             customer = await emulator.create_account(subdomain=f"customer-{number}")
             own = replace(service, headers={"Authorization": f"Bearer {key}"})
             body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
-            answer = await own.call("POST", "/v1/accounts", body, expect=202, key=customer.account_id)
-            connected.append(Connected(answer["account"]["id"], key))
+            response = await own.call("POST", "/v1/accounts", body, expect=202, key=customer.account_id)
+            connected.append(Connected(response["account"]["id"], key))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(workers.push_until, _ACCOUNTS)

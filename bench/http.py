@@ -263,8 +263,8 @@ async def _connected(service: Service, emulator: Emulator) -> str:
     body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
     async with trio.open_nursery() as nursery:
         nursery.start_soon(Workers(emulator).push_until, 1)
-        answer = await service.call("POST", "/v1/accounts", body, expect=202, key="connect")
-        account_id: str = answer["account"]["id"]
+        response = await service.call("POST", "/v1/accounts", body, expect=202, key="connect")
+        account_id: str = response["account"]["id"]
         await service.account_in(account_id, "ready")
     return account_id
 

@@ -216,10 +216,10 @@ async def _listed(place: Place) -> AsyncIterator[Row]:
             first, times, found = path, [], 0
             while path is not None:
                 began = time.perf_counter()
-                answer = await place.service.call("GET", path)
+                response = await place.service.call("GET", path)
                 times.append(time.perf_counter() - began)
-                found += len(answer["links"])
-                path = f"{first}&cursor={answer['next_cursor']}" if "next_cursor" in answer else None
+                found += len(response["links"])
+                path = f"{first}&cursor={response['next_cursor']}" if "next_cursor" in response else None
             if found != _LINKS:
                 raise AssertionError(f"{found} links were listed by {order}")
             pages.append(times)
@@ -309,14 +309,14 @@ def _get(host: str, code: str) -> bytes:
 
 async def _exchange(stream: trio.SocketStream, wanted: bytes) -> None:
     await stream.send_all(wanted)
-    answer = b""
-    while not answer.endswith(b"\r\n\r\n"):  # a redirect has no body
+    response = b""
+    while not response.endswith(b"\r\n\r\n"):  # a redirect has no body
         received = await stream.receive_some()
         if not received:
-            raise AssertionError(f"the edge closed the connection after {answer!r}")
-        answer += received
-    if answer[9:12] != b"302":
-        raise AssertionError(f"the edge responded {answer!r}")
+            raise AssertionError(f"the edge closed the connection after {response!r}")
+        response += received
+    if response[9:12] != b"302":
+        raise AssertionError(f"the edge responded {response!r}")
 
 
 MEASURES = (one_account, warm_clicks)

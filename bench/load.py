@@ -132,19 +132,19 @@ async def exchange(stream: trio.SocketStream, wanted: bytes, status: int) -> boo
     Raises AssertionError if the response has another status.
     """
     await stream.send_all(wanted)
-    answer = b""
-    while not _whole(answer):
+    response = b""
+    while not _whole(response):
         received = await stream.receive_some(65_536)
         if not received:
-            raise ConnectionClosed(f"the service closed the connection after {answer[:300]!r}")
-        answer += received
-    if not answer.startswith(f"HTTP/1.1 {status} ".encode()):
-        raise AssertionError(f"unexpected response {answer[:300]!r}")
-    return b"\r\nconnection: close" not in answer.partition(b"\r\n\r\n")[0].lower()
+            raise ConnectionClosed(f"the service closed the connection after {response[:300]!r}")
+        response += received
+    if not response.startswith(f"HTTP/1.1 {status} ".encode()):
+        raise AssertionError(f"unexpected response {response[:300]!r}")
+    return b"\r\nconnection: close" not in response.partition(b"\r\n\r\n")[0].lower()
 
 
-def _whole(answer: bytes) -> bool:
-    head, end, body = answer.partition(b"\r\n\r\n")
+def _whole(response: bytes) -> bool:
+    head, end, body = response.partition(b"\r\n\r\n")
     for line in head.split(b"\r\n") if end else ():
         name, _, value = line.partition(b":")
         if name.lower() == b"content-length":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bench.figures import Row
 from bench.runtime import BUNDLE
 from edge_worker.harness.installed import HOUR_MS, open_installed_worker
-from edge_worker.harness.storm import HEALTHY, Answer, run_storm, views_counted
+from edge_worker.harness.storm import HEALTHY, Response, run_storm, views_counted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -27,10 +27,10 @@ async def outage() -> AsyncIterator[Row]:
     async with open_installed_worker(BUNDLE) as worker:
         storm = await run_storm(worker, REQUESTS, random.Random(SEED))
         counted = await views_counted(worker, await worker.clock(12 * HOUR_MS / 1000))
-    known = [answer for answer in storm.answers if answer.known and answer.phase != HEALTHY.name]
+    known = [response for response in storm.responses if response.known and response.phase != HEALTHY.name]
     statuses = ", ".join(f"{count} x {status}" for status, count in sorted(storm.statuses.items()))
-    errors = sum(answer.status not in _EXPECTED for answer in storm.answers)
-    refused = sum(answer.status == 503 for answer in known)
+    errors = sum(response.status not in _EXPECTED for response in storm.responses)
+    refused = sum(response.status == 503 for response in known)
     wrong = sum(
         not views <= counted[target] <= views + storm.disconnected[target] for target, views in storm.counted.items()
     )
@@ -41,8 +41,8 @@ async def outage() -> AsyncIterator[Row]:
     yield Row(f"outage: targets of {len(storm.counted)} with a wrong count", str(wrong), "0")
 
 
-def _slowest(answers: Iterable[Answer], *, first: bool) -> str:
-    return f"{max(answer.took_s for answer in answers if answer.first == first):.3f} s"
+def _slowest(responses: Iterable[Response], *, first: bool) -> str:
+    return f"{max(response.took_s for response in responses if response.first == first):.3f} s"
 
 
 MEASURES = (outage,)

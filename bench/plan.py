@@ -62,7 +62,7 @@ async def daily_usage() -> AsyncIterator[Row]:
             visit = await worker.emulator.visit(host, "/x", method="POST", headers={"user-agent": CHROME}, body="/\n")
             assert visit.status == 204
 
-        first = [await _first_answer(worker, ask) for ask in (click, view)]
+        first = [await _first_response(worker, ask) for ask in (click, view)]
         yield Row("rows read before a new isolate's first click, first view", f"{first[0]} {first[1]}", "< 30")
         began, before = await worker.clock(0), await usage(worker)
         for minute in range(HOUR_MINUTES):
@@ -85,7 +85,7 @@ async def daily_usage() -> AsyncIterator[Row]:
     yield Row(what, str(day), f"< {Usage(MAX_READ, MAX_WRITTEN)}")
 
 
-async def _first_answer(worker: InstalledWorker, ask: Callable[[], Awaitable[None]]) -> int:
+async def _first_response(worker: InstalledWorker, ask: Callable[[], Awaitable[None]]) -> int:
     await worker.emulator.settled()
     await worker.emulator.new_isolates()
     before = await usage(worker)

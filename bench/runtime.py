@@ -50,9 +50,9 @@ class Bare:
     async def sql(self, sql: str, *params: Any) -> list[dict[str, Any]]:
         """Run a statement and return its rows."""
         body = [{"sql": sql, "params": list(params)}]
-        answer = (await self._databases.post("/query", params={"db": "bench"}, json=body)).json()
-        assert isinstance(answer, list), answer
-        rows: list[dict[str, Any]] = answer[0]["results"]
+        response = (await self._databases.post("/query", params={"db": "bench"}, json=body)).json()
+        assert isinstance(response, list), response
+        rows: list[dict[str, Any]] = response[0]["results"]
         return rows
 
     async def configure(self, rows: Mapping[str, object]) -> None:

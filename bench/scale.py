@@ -40,8 +40,8 @@ from svc.actors.operations.install import push_second
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, system_clock
 from svc.config import EdgeConfig
 from svc.edge import tokens
-from svc.edge.answers import HttpAnswer
 from svc.edge.client import Edge
+from svc.edge.responses import HttpResponse
 from svc.errors import EdgeUnavailable
 from svc.ids import digest, new_id
 from svc.metrics import Metrics
@@ -273,12 +273,12 @@ async def health_checks() -> AsyncIterator[Row]:
 class _SlowPlatform(Edge):
     """A client for a platform that responds to each call after 0.3 s, but never for the account `silent`."""
 
-    async def _send_and_receive(self, token: SecretStr, exchange: Exchange) -> HttpAnswer:
+    async def _send_and_receive(self, token: SecretStr, exchange: Exchange) -> HttpResponse:
         del token
         await trio.sleep(math.inf if "/silent/" in exchange.path else _PLATFORM_S)
         result = {"id": "t", "status": "active"}
-        answer = {"success": True, "errors": [], "messages": [], "result": result}
-        return HttpAnswer(200, json.dumps(answer).encode(), None, None)
+        response = {"success": True, "errors": [], "messages": [], "result": result}
+        return HttpResponse(200, json.dumps(response).encode(), None, None)
 
 
 @dataclass

@@ -190,14 +190,14 @@ async def _at_rate(worker: InstalledWorker, rate: int, seconds: int) -> None:
 
 async def _exchange(stream: trio.SocketStream, request: bytes) -> None:
     await stream.send_all(request)
-    answer = b""
-    while not answer.endswith(b"\r\n\r\n"):  # none of these responses has a body
+    response = b""
+    while not response.endswith(b"\r\n\r\n"):  # none of these responses has a body
         received = await stream.receive_some()
         if not received:
-            raise AssertionError(f"the edge closed the connection after {answer!r}")
-        answer += received
-    if answer[9:12] not in (b"302", b"204"):
-        raise AssertionError(f"the edge responded {answer!r}")
+            raise AssertionError(f"the edge closed the connection after {response!r}")
+        response += received
+    if response[9:12] not in (b"302", b"204"):
+        raise AssertionError(f"the edge responded {response!r}")
 
 
 async def _written(worker: InstalledWorker) -> int:

@@ -223,12 +223,12 @@ class Simulation:
         headers = {"Authorization": f"Bearer {worker.key}", "Content-Type": "application/json"}
         for body in bodies:
             # All workers push at the same time, so the service may be busy.
-            while (answer := await self._send(body, headers)).status_code == 503:
+            while (response := await self._send(body, headers)).status_code == 503:
                 self.refused += 1
-                await trio.sleep(int(answer.headers["Retry-After"]))
-            said = await answer.get_json()
-            if answer.status_code != 200 or said["refused"] or said["unknown_targets"]:
-                raise AssertionError(f"a push got the response {answer.status_code} {said}")
+                await trio.sleep(int(response.headers["Retry-After"]))
+            said = await response.get_json()
+            if response.status_code != 200 or said["refused"] or said["unknown_targets"]:
+                raise AssertionError(f"a push got the response {response.status_code} {said}")
             self.pushed += 1
 
     async def _send(self, body: bytes, headers: dict[str, str]) -> Response:
@@ -244,10 +244,10 @@ class Simulation:
 
     async def report(self, site_id: str) -> Any:
         """Read a site's report for 30 days over HTTP, and return it."""
-        answer = await self._app.test_client().get(f"/v1/sites/{site_id}/report?period=30d", headers=self._headers)
-        if answer.status_code != 200:
-            raise AssertionError(f"a report got the response {answer.status_code} {await answer.get_data()!r}")
-        return (await answer.get_json())["report"]
+        response = await self._app.test_client().get(f"/v1/sites/{site_id}/report?period=30d", headers=self._headers)
+        if response.status_code != 200:
+            raise AssertionError(f"a report got the response {response.status_code} {await response.get_data()!r}")
+        return (await response.get_json())["report"]
 
     async def report_ms(self) -> float:
         """Read a random site's report and return the duration in ms."""

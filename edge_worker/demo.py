@@ -137,8 +137,8 @@ class Journey:
             "edge_account_id": self.platform_account.account_id,
             "bootstrap_token": self.platform_account.bootstrap_token,
         }
-        answer = await self.service.call("POST", "/v1/accounts", body, expect=202, key="demo-connect")
-        self.account_id = answer["account"]["id"]
+        response = await self.service.call("POST", "/v1/accounts", body, expect=202, key="demo-connect")
+        self.account_id = response["account"]["id"]
         step("Connected with a bootstrap token, which has been deleted")
         account = await self.service.account_in(self.account_id, "ready", "connected")
         if account["state"] != "ready":
@@ -177,9 +177,9 @@ class Journey:
         """Send page views as the snippet does."""
         for hit in hits:
             body = f"{hit.page}\n{hit.referrer}"
-            answer = await self._send("POST", SITE_HOST, self.site["path"], hit, body)
-            if answer.status_code != 204:
-                raise AssertionError(f"a view got status {answer.status_code}")
+            response = await self._send("POST", SITE_HOST, self.site["path"], hit, body)
+            if response.status_code != 204:
+                raise AssertionError(f"a view got status {response.status_code}")
             self.site_tally.add(hit, self._at(ago_s))
         return len(hits)
 
@@ -188,10 +188,10 @@ class Journey:
         for hit in hits:
             path = "/hello?q" if hit.scanned else "/hello"
             method = (hit.bot.method if hit.bot else "") or "GET"
-            answer = await self._send(method, LINK_HOST, path, hit)
-            target = answer.headers.get("Location")
-            if answer.status_code != 302 or target != self._target(hit):
-                raise AssertionError(f"a click got status {answer.status_code} with target {target}")
+            response = await self._send(method, LINK_HOST, path, hit)
+            target = response.headers.get("Location")
+            if response.status_code != 302 or target != self._target(hit):
+                raise AssertionError(f"a click got status {response.status_code} with target {target}")
             self.link_tally.add(hit, self._at(ago_s))
         return len(hits)
 

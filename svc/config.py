@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from svc.model import Plan
 
 # Larger values are almost certainly typos, and could exceed the range of dates and 64-bit integers.
-_MOST_DAYS = 3_650
+_MAX_DAYS = 3_650
 _LARGEST = 10**12
 # Names that do not exist in public DNS (RFC 6761, RFC 8375, and conventions of private networks).
 _PRIVATE_NAME = re.compile(
@@ -58,10 +58,10 @@ _REMOVED = {
 }
 _IN_PASSWORDS = "in a user name or password, write / as %2F, ? as %3F, # as %23, @ as %40, : as %3A and % as %25"
 Number = Annotated[PositiveInt, Field(le=_LARGEST)]
-Seconds = Annotated[PositiveFloat, Field(le=_MOST_DAYS * 86_400)]
-Days = Annotated[PositiveFloat, Field(le=_MOST_DAYS)]
+Seconds = Annotated[PositiveFloat, Field(le=_MAX_DAYS * 86_400)]
+Days = Annotated[PositiveFloat, Field(le=_MAX_DAYS)]
 # Reports show the hours of the current UTC day. The second day allows for clock differences.
-HourDays = Annotated[float, Field(ge=2, le=_MOST_DAYS)]
+HourDays = Annotated[float, Field(ge=2, le=_MAX_DAYS)]
 
 
 class ConfigError(Exception):

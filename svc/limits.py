@@ -22,13 +22,13 @@ class Verdict:
 
 # Maximum number of names in memory; each needs 150 to 1,000 bytes. A client can evict a name only by using this many
 # other names.
-MOST_NAMES = 20_000
+MAX_NAMES = 20_000
 
 
 class SlidingLimit:
     """A limit of `quota` requests per name in any window of `window_s` seconds. Rejected requests do not count."""
 
-    def __init__(self, quota: int, window_s: int = 60, most_names: int = MOST_NAMES) -> None:
+    def __init__(self, quota: int, window_s: int = 60, most_names: int = MAX_NAMES) -> None:
         self.quota = quota
         self.window_s = window_s
         self._most_names = most_names

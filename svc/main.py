@@ -118,7 +118,7 @@ async def run(
             with trio.open_signal_receiver(*_shutdown_signals()) as signals:
                 announce(f"http://{host}:{port}")
                 greet(Started(f"http://{host}:{port}", base_url, web is not None, first))
-                await systemd.tell("READY=1", "STATUS=serving")
+                await systemd.notify("READY=1", "STATUS=serving")
                 beside.start_soon(systemd.keep_notified, lambda: store.condition.problem)
                 await serve(
                     app,
@@ -209,7 +209,7 @@ async def _listen(section: str, bind: str) -> tuple[list[trio.SocketListener], s
 async def _wait_for_signal(signals: AsyncIterator[int], config: Config, systemd: Systemd) -> None:
     try:
         log.info("stopping", extra={"signal": signal.Signals(await anext(signals)).name})
-        await systemd.tell("STOPPING=1", "STATUS=stopping: finishing running requests")
+        await systemd.notify("STOPPING=1", "STATUS=stopping: finishing running requests")
     finally:  # also if another service has taken over the store, which cancels this wait
         _limit_shutdown_time(config)
 

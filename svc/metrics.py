@@ -40,7 +40,7 @@ _LOOP_EVERY_S = 0.1
 # Replaces label values that are not allowed.
 OTHER = "other"
 # The maximum number of series per metric. The API has about 60 routes with a few statuses each.
-MOST_CHILDREN = 600
+MAX_CHILDREN = 600
 # Marks a label whose values are names from the program. Any value is allowed.
 NAMES: tuple[str, ...] = ()
 
@@ -373,7 +373,7 @@ class Metrics(prometheus.registry.Collector):
             value if not values or value in values else OTHER
             for value, values in zip(labels, metric.labels.values(), strict=True)
         )
-        if self._sizes[metric] >= MOST_CHILDREN:
+        if self._sizes[metric] >= MAX_CHILDREN:
             bounded = (OTHER,) * len(labels)
         if bounded != labels:  # do not cache replaced labels: their number is unbounded
             return made.labels(*bounded)

@@ -96,7 +96,7 @@ DEFAULT_LANGUAGE: Language = "en"
 EdgePlan = Literal["free", "paid"]  # an account's plan at Cloudflare, as set by the user
 Suggestion = Literal["shorter_hourly_retention"]  # advice that a user can follow by changing an account setting
 # The range of DaysKept. A worker without the setting keeps the maximum.
-LEAST_DAYS_KEPT, MOST_DAYS_KEPT = 14, 35
+MIN_DAYS_KEPT, MAX_DAYS_KEPT = 14, 35
 Metric = Literal["requests", "writes", "reads", "size"]
 AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # in ascending order of severity
 Unread = Literal["analytics", "size"]  # data sources that could not be read for an advice
@@ -287,7 +287,7 @@ class DaysKept:
     changed, so the worker has no row for it.
     """
 
-    days: int = MOST_DAYS_KEPT
+    days: int = MAX_DAYS_KEPT
     version: int = 0
 
 
@@ -387,7 +387,7 @@ class Account:
     push: WorkerPush | None
     advice: Advice | None
     advice_due_at: int | None  # when to compute the advice next; None if it has never been computed
-    told: JsonObject  # problems that e-mails have reported to the user (actors/service/notifications.py)
+    notified: JsonObject  # problems that e-mails have reported to the user (actors/service/notifications.py)
     notice_due_at: int | None
     link_host: LinkHost | None
     created_at: int
@@ -395,7 +395,7 @@ class Account:
     @property
     def suggestion(self) -> Suggestion | None:
         """The advice's suggestion. None if it has no suggestion, or if the setting is already at its minimum."""
-        if self.advice is None or self.days_kept.days <= LEAST_DAYS_KEPT:
+        if self.advice is None or self.days_kept.days <= MIN_DAYS_KEPT:
             return None
         return self.advice.suggest
 

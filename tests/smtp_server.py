@@ -173,7 +173,7 @@ class _Talk:
         self._socket.close()
 
     def hold(self) -> None:
-        self._answer("welcome", "", "220 mail.example ready")
+        self._respond("welcome", "", "220 mail.example ready")
         handlers: dict[str, Any] = {
             "EHLO": self._ehlo,
             "HELO": self._ehlo,
@@ -186,7 +186,7 @@ class _Talk:
             line = self._line()
             verb = line.split(" ")[0].upper()
             if verb == "QUIT":
-                self._answer("QUIT", line, "221 2.0.0 bye")
+                self._respond("QUIT", line, "221 2.0.0 bye")
                 return
             handlers.get(verb, self._unknown)(line)
 
@@ -199,7 +199,7 @@ class _Talk:
     def _say(self, text: str) -> None:
         self._socket.sendall(text.encode() + b"\r\n")
 
-    def _answer(self, step: str, said: str, usual: str) -> bool:
+    def _respond(self, step: str, said: str, usual: str) -> bool:
         """Send the reply for a step. Return True if it was the normal reply."""
         self._server.steps.append(step)
         act = self._server.rule(step, said)
@@ -232,16 +232,16 @@ class _Talk:
         if self._secure and self._server.wants_password:
             extensions = [*extensions, "AUTH PLAIN LOGIN"]
         lines = ["mail.example", "SIZE 1000000", "ENHANCEDSTATUSCODES", *extensions]
-        self._answer("EHLO", line, "\r\n".join([*(f"250-{one}" for one in lines[:-1]), f"250 {lines[-1]}"]))
+        self._respond("EHLO", line, "\r\n".join([*(f"250-{one}" for one in lines[:-1]), f"250 {lines[-1]}"]))
 
     def _starttls(self, line: str) -> None:
-        if self._answer("STARTTLS", line, "220 2.0.0 ready to start TLS"):
+        if self._respond("STARTTLS", line, "220 2.0.0 ready to start TLS"):
             self.upgrade()
 
     def _auth(self, line: str) -> None:
         right = self._server.right(base64.b64decode(line.split(" ")[-1]))
         self._signed_in = right
-        self._answer("AUTH", line.split(" ")[1], "235 2.7.0 welcome" if right else "535 5.7.8 no")
+        self._respond("AUTH", line.split(" ")[1], "235 2.7.0 welcome" if right else "535 5.7.8 no")
 
     def _rset(self, line: str) -> None:
         self._sender = self._to = ""
@@ -252,15 +252,15 @@ class _Talk:
             self._say("530 5.7.0 sign in first")
         elif self._sender:
             self._say("503 5.5.1 one at a time")
-        elif self._answer("MAIL", line, "250 2.1.0 ok"):
+        elif self._respond("MAIL", line, "250 2.1.0 ok"):
             self._sender = line
 
     def _rcpt(self, line: str) -> None:
-        if self._answer("RCPT", line, "250 2.1.5 ok"):
+        if self._respond("RCPT", line, "250 2.1.5 ok"):
             self._to = line.partition("<")[2].rstrip(">")
 
     def _data(self, line: str) -> None:
-        if not self._answer("DATA", line, "354 send the message"):
+        if not self._respond("DATA", line, "354 send the message"):
             return
         raw = b""
         while (part := self._lines.readline(2_000)) != b".\r\n":
@@ -269,7 +269,7 @@ class _Talk:
             raw += part.removeprefix(b".")
         self._server.taken.append(Taken(self._sender, self._to, raw))
         self._sender = ""
-        if not self._answer("taken", line, "250 2.0.0 accepted"):
+        if not self._respond("taken", line, "250 2.0.0 accepted"):
             self._to = ""
 
     def _unknown(self, line: str) -> None:

@@ -61,10 +61,10 @@ def test_service_runs_with_closed_standard_output(tmp_path: Path) -> None:
         os.close(writing)
         assert served.stderr is not None
         url = next(found[1] for line in served.stderr if (found := re.search(r"is running at (http://[\d.:]+)", line)))
-        answer = httpx.get(f"{url}/healthz", trust_env=False)
+        response = httpx.get(f"{url}/healthz", trust_env=False)
         served.terminate()
         _, log = served.communicate(timeout=60)
-    assert (answer.json(), served.returncode, "Traceback" in log) == ({"ok": True}, 0, False), log
+    assert (response.json(), served.returncode, "Traceback" in log) == ({"ok": True}, 0, False), log
 
 
 def test_startup_objects_are_excluded_from_garbage_collection(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from svc import metrics as table
 from svc.metrics import (
-    MOST_CHILDREN,
+    MAX_CHILDREN,
     TABLE,
     CounterMetric,
     GaugeMetric,
@@ -78,10 +78,10 @@ def test_unknown_label_value_becomes_other_and_is_not_cached():
 @pytest.mark.rule("X14")
 def test_number_of_series_is_limited():
     metrics = Metrics()
-    for number in range(MOST_CHILDREN + 100):
+    for number in range(MAX_CHILDREN + 100):
         metrics.count(table.REQUEST_ERRORS, f"/v1/{number}", "not_found")
     found = scrape(metrics).counts("svc_http_errors_total", "route", "code")
-    assert len(found) == MOST_CHILDREN + 1
+    assert len(found) == MAX_CHILDREN + 1
     assert found["other", "other"] == 100
 
 

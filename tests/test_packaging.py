@@ -166,9 +166,9 @@ def test_editable_install_works_without_generated_files(tmp_path):
 def test_missing_worker_bundle_is_reported_with_the_remedy(tmp_path):
     folder = copy_of(tmp_path, without="worker", compiled=True)
     for command in ("check", "serve"):
-        answer = run(folder, "svc", command, SVC_HTTP_BIND="127.0.0.1:0")
-        assert answer.returncode == 1, command
-        text = answer.stdout + answer.stderr
+        response = run(folder, "svc", command, SVC_HTTP_BIND="127.0.0.1:0")
+        assert response.returncode == 1, command
+        text = response.stdout + response.stderr
         assert "bundle cannot be used" in text
         assert "run: make build" in text
         assert "Traceback" not in text

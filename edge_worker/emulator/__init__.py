@@ -99,7 +99,7 @@ state crons faults     stored data; schedule of crons; injected failures
 firewall               requests that never reach the API
 runtime/               the workerd processes, their configuration, and the code that runs beside the scripts (js/)
 platform               state shared by all handlers
-api/                   the platform's API: authorization (access, rights), wire format (wire), one file per resource
+api/                   the platform's API: authorization (access, permissions), format (wire), one file per resource
 control customers      the control interface for tests
 server                 serves all of it on one port, and the customers' origin servers on another
 client process         for users of the emulator: a client for its control interface, and a function that starts it

@@ -93,13 +93,13 @@ class Emulator:
         `rights`: names of permission groups, `zones`: names (default: all), `name`, `expires_in_s` (default one day;
         None: never), `condition`, `delay_ms`.
         """
-        answer = await self.call("POST", f"/accounts/{account_id}/tokens", wanted)
-        return answer["token_id"], answer["bootstrap_token"]
+        response = await self.call("POST", f"/accounts/{account_id}/tokens", wanted)
+        return response["token_id"], response["bootstrap_token"]
 
     async def set_zone(self, account_id: str, name: str, **wanted: Any) -> str:
         """Create or change a zone (`type`, `status`, `paused`, `dns`) and return its id."""
-        answer = await self.call("POST", f"/accounts/{account_id}/zones", {"name": name, **wanted})
-        return str(answer["zone_id"])
+        response = await self.call("POST", f"/accounts/{account_id}/zones", {"name": name, **wanted})
+        return str(response["zone_id"])
 
     async def reset(self, **settings: float | str) -> None:
         """Delete all accounts, faults and logs, and set the failure settings: see control.FailureSettingsCall."""
@@ -121,8 +121,8 @@ class Emulator:
         scheduler.wait returns immediately and is added to `waited_ms`, unless `waits` requests real waits.
         """
         body = {"account_id": account_id, "script": script, "at": at, "cron": cron, "waits": waits}
-        answer: dict[str, Any] = await self.call("POST", "/cron", body)
-        return answer
+        response: dict[str, Any] = await self.call("POST", "/cron", body)
+        return response
 
     async def crons(self, fired: Sequence[tuple[str, int]], script: str) -> list[dict[str, Any]]:
         """Fire the first cron of that script in several accounts, given as (account id, epoch ms), concurrently.

@@ -387,8 +387,8 @@ async def visit() -> Response:
         for name in ("accept", "user-agent", "accept-encoding", "connection"):
             client.headers.pop(name, None)
         request = client.build_request(call.method, here.edge_url + call.path, headers=headers, content=call.body)
-        answer = await client.send(request)
-    body = {"status": answer.status_code, "headers": dict(answer.headers), "body": answer.text}
+        response = await client.send(request)
+    body = {"status": response.status_code, "headers": dict(response.headers), "body": response.text}
     return as_json(body)
 
 

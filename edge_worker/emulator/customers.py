@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 from quart import Blueprint, Response
 
-from edge_worker.emulator.api.rights import ACCOUNT, ZONE, group_named
+from edge_worker.emulator.api.permissions import ACCOUNT, ZONE, group_named
 from edge_worker.emulator.api.tokens import make_token
 from edge_worker.emulator.api.wire import ApiError, body_object, invalid
 from edge_worker.emulator.api.zones import make_record
@@ -104,8 +104,8 @@ async def create_account() -> Response:
     zones = {wanted_zone.name: add_zone(account, wanted_zone, here.now()).id for wanted_zone in wanted.zones}
     token_id, value = add_token(here, account, NewToken())
     await here.runtime.update()
-    answer = {"account_id": account_id, "bootstrap_token": value, "bootstrap_token_id": token_id, "zones": zones}
-    return as_json(answer, 201)
+    response = {"account_id": account_id, "bootstrap_token": value, "bootstrap_token_id": token_id, "zones": zones}
+    return as_json(response, 201)
 
 
 @routes.post("/accounts/<account_id>/tokens")

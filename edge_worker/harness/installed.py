@@ -48,7 +48,7 @@ class Receiver:
         self.as_of: dict[tuple[str, str], int] = {}
         self.refused_hours: list[int] = []
         self.finals: list[str] = []
-        self.answers: list[Callable[[dict[str, Any]], tuple[int, Any, dict[str, str]]]] = []
+        self.responses: list[Callable[[dict[str, Any]], tuple[int, Any, dict[str, str]]]] = []
 
     def apply(self, body: dict[str, Any]) -> None:
         """Apply a push. Numbers are absolute; a day's numbers are ignored if they are older than the stored ones."""
@@ -66,10 +66,10 @@ class Receiver:
             if part["final"]:
                 self.finals.append(part["day"])
 
-    def answer(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+    def response(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         """Respond to a push with the next response that a test has queued, or accept every part."""
-        if self.answers:
-            return self.answers.pop(0)(body)
+        if self.responses:
+            return self.responses.pop(0)(body)
         self.apply(body)
         return 200, accepted(body), {}
 
@@ -96,8 +96,8 @@ async def open_receiver() -> AsyncIterator[Receiver]:
         assert request.headers["authorization"] == "Bearer key-of-the-worker"
         assert len(await request.get_data()) <= 500_000
         receiver.pushes.append(body)
-        status, answer, headers = receiver.answer(body)
-        return Response(json.dumps(answer), status=status, headers=headers, content_type="application/json")
+        status, response, headers = receiver.response(body)
+        return Response(json.dumps(response), status=status, headers=headers, content_type="application/json")
 
     config = Config()
     config.bind = ["127.0.0.1:0"]
@@ -131,10 +131,10 @@ class InstalledWorker:
 
     async def sql(self, sql: str, *params: Any) -> list[dict[str, Any]]:
         """Run a statement and return its rows."""
-        answer = await self.api(
+        response = await self.api(
             "POST", f"/d1/database/{self.database}/query", json={"sql": sql, "params": list(params)}
         )
-        rows: list[dict[str, Any]] = answer[0]["results"]
+        rows: list[dict[str, Any]] = response[0]["results"]
         return rows
 
     async def install(self, bundle: Path) -> None:
@@ -153,8 +153,8 @@ class InstalledWorker:
     async def route(self, pattern: str, script: str) -> None:
         """Create a route in the account's zone."""
         path = f"/zones/{self.customer.zones['example.com']}/workers/routes"
-        answer = await self._client.post(path, json={"pattern": pattern, "script": script})
-        assert answer.is_success, answer.text
+        response = await self._client.post(path, json={"pattern": pattern, "script": script})
+        assert response.is_success, response.text
 
     async def upload(self, bundle: Path, manifest: dict[str, Any], install: str) -> None:
         """Upload the script with its bindings."""

@@ -81,11 +81,11 @@ class Service:
         Raises AssertionError if the status is not `expect` (None: any 2xx).
         """
         headers = {**self.headers, **({"Idempotency-Key": key} if key else {})}
-        answer = await self.client.request(method, f"{self.url}{path}", json=body, headers=headers)
-        ok = answer.status_code == expect if expect is not None else answer.is_success
+        response = await self.client.request(method, f"{self.url}{path}", json=body, headers=headers)
+        ok = response.status_code == expect if expect is not None else response.is_success
         if not ok:
-            raise AssertionError(f"{method} {path}: {answer.status_code} {answer.text}")
-        return answer.json()
+            raise AssertionError(f"{method} {path}: {response.status_code} {response.text}")
+        return response.json()
 
     async def sign_up(self, address: str, password: str) -> None:
         """Sign up, follow the link in the e-mail, and sign in. Later calls use the session."""

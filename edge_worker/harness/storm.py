@@ -47,7 +47,7 @@ def _phases(chance: random.Random) -> Iterator[Phase]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """The response to one visitor. `known`: the isolate had already responded for the same target."""
 
     phase: str
@@ -62,19 +62,19 @@ class Answer:
 class Storm:
     """All responses, and the number of visitors who disconnected, per target."""
 
-    answers: list[Answer] = field(default_factory=list)
+    responses: list[Response] = field(default_factory=list)
     disconnected: Counter[str] = field(default_factory=Counter)
     known: set[str] = field(default_factory=set)
 
     @property
     def statuses(self) -> Counter[int]:
         """The number of responses by status."""
-        return Counter(answer.status for answer in self.answers)
+        return Counter(response.status for response in self.responses)
 
     @property
     def counted(self) -> Counter[str]:
         """The number of views and clicks that got a response, by target."""
-        return Counter(answer.target for answer in self.answers if answer.status in (302, 204))
+        return Counter(response.target for response in self.responses if response.status in (302, 204))
 
 
 async def run_storm(worker: InstalledWorker, requests: int, chance: random.Random) -> Storm:
@@ -109,7 +109,7 @@ async def _run_phase(worker: InstalledWorker, storm: Storm, phase: Phase, chance
             while b"\r\n" not in head:
                 head += await stream.receive_some()
         status = int(head.split()[1])
-        storm.answers.append(Answer(phase.name, target, status, trio.current_time() - began, known, first))
+        storm.responses.append(Response(phase.name, target, status, trio.current_time() - began, known, first))
         answered = answered or known
         if status in (302, 204):
             storm.known.add(target)

@@ -18,7 +18,7 @@ async def test_backlog_of_many_days_is_sent_within_all_limits(worker: InstalledW
     now = await worker.clock(0)
     await worker.cron(now)
     midnight = now - now % DAY_MS
-    worker.receiver.answers += [lambda _: (503, {}, {})] * 10_000
+    worker.receiver.responses += [lambda _: (503, {}, {})] * 10_000
     days = BACKLOG_DAYS
     for day in range(days):
         start = midnight + day * DAY_MS + 2 * HOUR_MS if day else now
@@ -30,7 +30,7 @@ async def test_backlog_of_many_days_is_sent_within_all_limits(worker: InstalledW
                 await worker.cron(at)
     queue = (await worker.sql("select count(*) as n from outbox"))[0]["n"]
     assert queue > 20 * days
-    worker.receiver.answers.clear()
+    worker.receiver.responses.clear()
     await worker.crons_until_quiet(midnight + days * DAY_MS + HOUR_MS + 4 * MINUTE_MS)
     assert list(worker.receiver.days.values()) == [(4, 0, 2)] * days
     assert len(worker.receiver.finals) == days

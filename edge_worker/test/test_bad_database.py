@@ -23,7 +23,7 @@ REQUESTS = 20_000 if EVERYTHING else 900
 async def test_no_visitor_gets_an_error_and_each_is_counted_once(worker: InstalledWorker) -> None:
     storm = await run_storm(worker, REQUESTS, random.Random(SEED))
     assert set(storm.statuses) <= {302, 204, 503}
-    assert [answer for answer in storm.answers if answer.known and answer.status == 503] == []
+    assert [response for response in storm.responses if response.known and response.status == 503] == []
     counted = await views_counted(worker, await worker.clock(3 * HOUR_MS / 1000))
     for target, views in storm.counted.items():
         assert views <= counted[target] <= views + storm.disconnected[target], target

@@ -136,12 +136,12 @@ async def test_copies_are_not_served_without_routes(worker: InstalledWorker) -> 
 
 async def test_new_isolate_without_copies_asks_a_links_visitor_to_retry(worker: InstalledWorker) -> None:
     await worker.emulator.fault("d1_drop_before", times=None)
-    answer = await worker.click("abc")
-    assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+    response = await worker.click("abc")
+    assert (response.status, response.headers["retry-after"]) == (503, "5")
     # A path that cannot be a code may be a page of the site.
     await worker.emulator.add_page(SITE_HOST, f"{SITE_PATH}/page", "the shop")
-    answer = await worker.emulator.visit(SITE_HOST, f"{SITE_PATH}/page")
-    assert (answer.status, answer.body) == (200, "the shop")
+    response = await worker.emulator.visit(SITE_HOST, f"{SITE_PATH}/page")
+    assert (response.status, response.body) == (200, "the shop")
     await worker.emulator.clear_faults()
 
 
@@ -251,8 +251,8 @@ async def test_the_first_click_on_another_link_host_is_counted(worker: Installed
     assert (await worker.click("abc")).status == 302
     assert (await worker.emulator.visit(SITE_HOST, "/page")).status == 404  # the origin's response
     await worker.configure({"host": {"host": SITE_HOST}})
-    answer = await worker.emulator.visit(SITE_HOST, "/abc", headers={"user-agent": CHROME})
-    assert (answer.status, answer.headers.get("location")) == (302, "https://example.net/1")
+    response = await worker.emulator.visit(SITE_HOST, "/abc", headers={"user-agent": CHROME})
+    assert (response.status, response.headers.get("location")) == (302, "https://example.net/1")
 
 
 async def test_unknown_code_is_not_found_while_the_database_fails(worker: InstalledWorker) -> None:
@@ -302,14 +302,14 @@ async def test_new_path_counts_from_its_first_view(worker: InstalledWorker) -> N
         await worker.route(f"{SITE_HOST}{path}*", "svc-edge")
         await worker.configure({f"path:{SITE_HOST}{path}": {"target": "site_a", "script": "k3f"}})
         for method, end, status in (("POST", "", 204), ("GET", "/k3f.js", 200)):
-            answer = await worker.emulator.visit(
+            response = await worker.emulator.visit(
                 SITE_HOST,
                 path + end,
                 method=method,
                 headers={"user-agent": CHROME},
                 body="/" if method == "POST" else None,
             )
-            assert answer.status == status
+            assert response.status == status
     await worker.emulator.settled()
     lines = [line for row in await worker.sql("select lines from event_log") for line in row["lines"].splitlines()]
     assert len(lines) == 4
@@ -322,8 +322,8 @@ async def test_page_with_the_path_form_of_a_site_is_served(worker: InstalledWork
     for fault in ("", "d1_drop_before"):
         if fault:
             await worker.emulator.fault(fault, times=None)
-        answer = await worker.emulator.visit(SITE_HOST, "/bcdefgh2")
-        assert (answer.status, answer.body) == (200, "the shop")
+        response = await worker.emulator.visit(SITE_HOST, "/bcdefgh2")
+        assert (response.status, response.body) == (200, "the shop")
     await worker.emulator.clear_faults()
 
 

@@ -93,10 +93,10 @@ async def burst(worker: InstalledWorker, expected: Expected, chance: random.Rand
                     f"x-emulator-ip: 10.{person // 65_536}.{person // 256 % 256}.{person % 256}\r\n"
                     f"content-length: {len(body)}\r\n\r\n{body}".encode()
                 )
-                answer = b""
-                while not answer.endswith(b"\r\n\r\n"):
-                    answer += await stream.receive_some()
-                assert answer.startswith(b"HTTP/1.1 204" if body else b"HTTP/1.1 302"), answer
+                response = b""
+                while not response.endswith(b"\r\n\r\n"):
+                    response += await stream.receive_some()
+                assert response.startswith(b"HTTP/1.1 204" if body else b"HTTP/1.1 302"), response
                 target = "site_a" if body else f"lnk_{path[-1]}"
                 expected.add(target, person, at, bot=bot)
 
@@ -136,7 +136,7 @@ async def test_three_days_of_events_are_counted_exactly_within_the_free_plan(wor
             at = midnight + day * DAY_MS + hour * HOUR_MS + 2 * MINUTE_MS
             await worker.clock((at - real) / 1000 - 30)
             await burst(worker, expected, chance, EVENTS // (DAYS * len(BURST_HOURS)), at)
-            receiver.answers += [accept_without_response, accept_twice]
+            receiver.responses += [accept_without_response, accept_twice]
             next_at = at + HOUR_MS + 2 * MINUTE_MS
             await worker.clock((next_at - real) / 1000)
             await worker.crons_until_quiet(next_at)

@@ -165,7 +165,7 @@ async def test_endless_body_is_read_only_up_to_the_limit(worker: InstalledWorker
             f"POST {SITE_PATH} HTTP/1.1\r\nhost: {SITE_HOST}\r\nuser-agent: {CHROME}\r\n"
             "transfer-encoding: chunked\r\n\r\n".encode()
         )
-        answer = b""
+        response = b""
         async with trio.open_nursery() as nursery:
 
             async def send() -> None:
@@ -176,9 +176,9 @@ async def test_endless_body_is_read_only_up_to_the_limit(worker: InstalledWorker
 
             nursery.start_soon(send)
             with trio.fail_after(30):
-                answer = await stream.receive_some()
+                response = await stream.receive_some()
             nursery.cancel_scope.cancel()
-    assert answer.startswith(b"HTTP/1.1 204")
+    assert response.startswith(b"HTTP/1.1 204")
     # A complete body in chunks, and a body with a Content-Length that is too large.
     await worker.emulator.visit(
         SITE_HOST, SITE_PATH, method="POST", body="/" + "x" * 9_000, headers={"user-agent": CHROME}

@@ -336,10 +336,10 @@ async def test_lost_responses_and_rejections_change_no_total(worker: InstalledWo
         return 200, {**accepted(body), "accepted": [part["id"] for part in body["parts"]][:1]}, {}
 
     # Three hours are queued before the service accepts any.
-    receiver.answers += [accept_without_response] * 20
+    receiver.responses += [accept_without_response] * 20
     for hour in range(3):
         await worker.cron(at + hour * HOUR_MS)
-    receiver.answers = [
+    receiver.responses = [
         lambda _: (503, {}, {"retry-after": "600"}),
         lambda _: (413, {}, {}),
         half,
@@ -347,7 +347,7 @@ async def test_lost_responses_and_rejections_change_no_total(worker: InstalledWo
         accept_without_response,
     ]
     await worker.crons_until_quiet(at + 3 * HOUR_MS)
-    assert receiver.answers == []
+    assert receiver.responses == []
     assert list(receiver.days.values()) == [(VIEWS, 0, PEOPLE)]
     assert sum(counts[0] for counts in receiver.hours.values()) == VIEWS
 
@@ -355,7 +355,7 @@ async def test_lost_responses_and_rejections_change_no_total(worker: InstalledWo
 @pytest.mark.rule("W7")
 async def test_rejected_key_stops_pushes_until_the_next_upload(worker: InstalledWorker, bundle: Path) -> None:
     now = await worker.clock(0)
-    worker.receiver.answers.append(lambda _: (401, {}, {}))
+    worker.receiver.responses.append(lambda _: (401, {}, {}))
     await worker.cron(now)
     for minute in range(1, 50):
         await worker.cron(now + minute * MINUTE_MS)
@@ -377,7 +377,7 @@ async def test_rejected_parts_leave_the_queue_and_are_counted(worker: InstalledW
         refused = [{"id": part["id"], "code": "too_old"} for part in body["parts"]]
         return 200, {**accepted(body), "accepted": [], "refused": refused}, {}
 
-    worker.receiver.answers.append(refuse)
+    worker.receiver.responses.append(refuse)
     await worker.crons_until_quiet(next_hour(now))
     assert (await worker.state())["dropped"]["too_old"] == 1
     assert worker.receiver.days == {}

@@ -53,11 +53,11 @@ async def test_accepted_and_pushed_events_are_in_the_ledger_once_despite_crashes
         worker.receiver.apply(body)
         return 502, {}, {}
 
-    answers: list[Callable[[dict[str, Any]], tuple[int, Any, dict[str, str]]]] = [
+    responses: list[Callable[[dict[str, Any]], tuple[int, Any, dict[str, str]]]] = [
         accept_without_response,
         accept_without_response,
     ]
-    worker.receiver.answers += answers
+    worker.receiver.responses += responses
     at = next_hour(now)
     for kind in ("d1_drop_before", "d1_drop_after"):
         for after in range(4):
@@ -116,11 +116,11 @@ async def test_rejected_and_unknown_targets_do_not_count_as_pushed(worker: Insta
     at = next_hour(now)
     # The first push only confirms the upload.
     await worker.cron(now)
-    worker.receiver.answers.append(reject_links_as_unknown)
+    worker.receiver.responses.append(reject_links_as_unknown)
     await worker.crons_until_quiet(at)
     await worker.clock((at - now) / 1000)
     await send_views(worker, 1, 1)
-    worker.receiver.answers.append(reject_all)
+    worker.receiver.responses.append(reject_all)
     await worker.crons_until_quiet(at + HOUR_MS)
     found = await ledger(worker, now // DAY_MS)
     assert found == {

@@ -44,7 +44,7 @@ async def test_every_push_except_the_first_is_sent_at_the_accounts_second(
 ) -> None:
     hour = await counting_from(worker, bundle, SECOND)
     assert await hourly_push(worker, hour, 16) == {"pushes": 0, "waited_ms": 0}
-    worker.receiver.answers.append(lambda body: (503, {}, {}))
+    worker.receiver.responses.append(lambda body: (503, {}, {}))
     assert await hourly_push(worker, hour, 17) == {"pushes": 1, "waited_ms": 42_000}
     # Retried two minutes later at the same second, then after an hour.
     assert await hourly_push(worker, hour, 18) == {"pushes": 0, "waited_ms": 0}

@@ -32,8 +32,8 @@ async def drive(worker: InstalledWorker, steps: Sequence[dict[str, Any]], *, dri
     }  # fmt: skip
     with trio.fail_after(BROWSER_LIMIT_S):
         run = await trio.run_process(node_command(BROWSER), stdin=json.dumps(order).encode(), capture_stdout=True)
-    answer: dict[str, Any] = json.loads(run.stdout)
-    return answer
+    response: dict[str, Any] = json.loads(run.stdout)
+    return response
 
 
 async def site(
@@ -66,7 +66,7 @@ async def counted(worker: InstalledWorker) -> dict[str, Any]:
 @pytest.mark.rule("W2")
 async def test_each_visible_page_is_one_view(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
-    answer = await drive(
+    response = await drive(
         worker,
         [
             {"goto": f"http://{SITE_HOST}/?utm_source=News&token=secret"},
@@ -81,8 +81,8 @@ async def test_each_visible_page_is_one_view(worker: InstalledWorker, bundle: Pa
             {"evaluate": "[document.cookie, localStorage.length, sessionStorage.length].join()"},
         ],
     )
-    assert answer["steps"][-1] == ",0,0"
-    assert answer["console"] == []
+    assert response["steps"][-1] == ",0,0"
+    assert response["console"] == []
     totals = await counted(worker)
     assert totals["pages"] == {"/": 1, "/a": 3, "/b": 1, "/two": 1, "/tag": 1}
     assert totals["sources"] == {"news": 1, "(internal)": 5, "": 1}
@@ -100,7 +100,7 @@ async def test_prerendered_page_that_is_never_shown_is_not_a_view(worker: Instal
 @pytest.mark.rule("S2")
 async def test_prerendered_page_is_one_view_when_it_is_shown(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
-    answer = await drive(
+    response = await drive(
         worker,
         [
             {"goto": f"http://{SITE_HOST}/ahead"},
@@ -110,7 +110,7 @@ async def test_prerendered_page_is_one_view_when_it_is_shown(worker: InstalledWo
             {"evaluate": "performance.getEntriesByType('navigation')[0].activationStart > 0"},
         ],
     )
-    assert answer["steps"][-1] is True, "the click loaded the page again"
+    assert response["steps"][-1] is True, "the click loaded the page again"
     assert (await counted(worker))["pages"] == {"/ahead": 1, "/two": 1}
 
 
@@ -119,7 +119,7 @@ async def test_going_back_is_one_view_with_or_without_the_back_forward_cache(
     worker: InstalledWorker, bundle: Path
 ) -> None:
     await site(worker, bundle)
-    answer = await drive(
+    response = await drive(
         worker,
         [
             {"goto": f"http://{SITE_HOST}/"},
@@ -131,7 +131,7 @@ async def test_going_back_is_one_view_with_or_without_the_back_forward_cache(
         ],
     )
     # A headless browser without a window reloads the page. Every other browser keeps it.
-    kept = answer["steps"][4]
+    kept = response["steps"][4]
     totals = await counted(worker)
     assert totals["pages"] == {"/": 2, "/two": 1}
     assert totals["sources"] == ({"": 2, "(internal)": 1} if kept else {"": 3})
@@ -182,11 +182,11 @@ async def test_every_page_counts_without_the_navigation_api(worker: InstalledWor
 
 async def test_browser_without_beacons_gets_no_error(worker: InstalledWorker, bundle: Path) -> None:
     await site(worker, bundle)
-    answer = await drive(
+    response = await drive(
         worker,
         [{"before_load": "navigator.sendBeacon = undefined"}, {"goto": f"http://{SITE_HOST}/two"}, {"idle": True}],
     )
-    assert answer["console"] == []
+    assert response["console"] == []
 
 
 async def test_browser_driven_by_a_program_is_a_bot(worker: InstalledWorker, bundle: Path) -> None:

@@ -103,7 +103,7 @@ class AccountActor:
         self.mailbox.put(ask)
         self._check_scope.cancel()
         self._start(self)
-        return await ask.answer()
+        return await ask.response()
 
     async def ask_for(self, kind: OperationKind, work: Callable[[], Awaitable[T]], claim: Claim | None) -> T:
         """Run `work` like `ask`, but refuse it immediately while another operation is running.
@@ -162,9 +162,9 @@ class AccountActor:
             checked = await renew.check(self._context, account_id, bootstrap_token)
 
             async def work() -> R:
-                answer = await renew.renew(self._context, account_id, checked, commit)
+                response = await renew.renew(self._context, account_id, checked, commit)
                 self.timers.health_at = 0
-                return answer
+                return response
 
             return await self.ask_for("renew", work, claim)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from svc.errors import ServiceError
 from svc.metrics import Metrics
-from svc.store.tx import given
+from svc.store.tx import constant
 
 if TYPE_CHECKING:
     from svc.clock import Clock
@@ -37,7 +37,7 @@ class _NotYet(Exception):
 
 
 def _not_yet() -> Tx[Any]:
-    yield from given(None)
+    yield from constant(None)
     raise _NotYet
 
 
@@ -62,7 +62,7 @@ class Context:
         if problem is not None:
             raise ServiceError("not_configured", f"No worker can be installed: {problem}.")
 
-    async def stored_answer(self, commit: Commit[Any, R]) -> R | None:
+    async def stored_response(self, commit: Commit[Any, R]) -> R | None:
         """Return the stored response if this request is a repeat of an earlier one; None if no response is stored.
 
         Use it for work that calls Cloudflare before the transaction that would find the stored response.

@@ -47,7 +47,7 @@ class Ask(Generic[T]):
             self.result = result
             self.done.set()
 
-    async def answer(self) -> T:
+    async def response(self) -> T:
         """Wait for the result. Raises what the work raised."""
         await self.done.wait()
         if self.result is None:

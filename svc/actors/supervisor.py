@@ -66,7 +66,7 @@ class Supervisor:
         self._nursery = nursery
         self._duties = duties
         self.live_reads = LiveReads(context, nursery)
-        self.departures = UserDeletions(context, nursery, self.account)
+        self.user_deletions = UserDeletions(context, nursery, self.account)
         # An actor exists only while a waiting caller or its own task references it.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
         self._timers: dict[str, Timers] = {}
@@ -118,7 +118,7 @@ class Supervisor:
             try:
                 found = await self._context.store.read(accounts.due_times(self._context.config.timing))
                 crashed = set(await self._context.store.read(accounts.crashed_edge_accounts()))
-                await self.departures.load()
+                await self.user_deletions.load()
                 break
             except StoreUnavailable:
                 failures += 1
@@ -186,7 +186,7 @@ class Supervisor:
     def close(self) -> None:
         """Reject new requests; queued requests are still served."""
         self._closed = True
-        self.departures.close()
+        self.user_deletions.close()
         for actor in self._actors.values():
             actor.mailbox.close()
 

@@ -10,13 +10,13 @@ from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Host, Moment, Name
-from svc.api.shape import Answer, Body, NoBody, optional_field
+from svc.api.shape import Body, NoBody, ResponseBody, optional_field
 from svc.errors import Code, with_remedy
 from svc.finding import FindingKind
 from svc.model import (
     DROP_REASONS,
-    LEAST_DAYS_KEPT,
-    MOST_DAYS_KEPT,
+    MAX_DAYS_KEPT,
+    MIN_DAYS_KEPT,
     AccountState,
     AccountWarning,
     AdviceLevel,
@@ -47,7 +47,7 @@ _BOOTSTRAP_FIELD = (
 )
 
 
-DaysKept = Annotated[int, Field(ge=LEAST_DAYS_KEPT, le=MOST_DAYS_KEPT, examples=[LEAST_DAYS_KEPT])]
+DaysKept = Annotated[int, Field(ge=MIN_DAYS_KEPT, le=MAX_DAYS_KEPT, examples=[MIN_DAYS_KEPT])]
 
 
 class Connect(Body):
@@ -109,7 +109,7 @@ class PutLinkHost(Body):
         return model.LinkHostRequest(self.host, self.replace_website, self.has_certificate)
 
 
-class AccountError(Answer):
+class AccountError(ResponseBody):
     """An account's error, its warnings, or both. A working account can have warnings that need attention."""
 
     code: str | None = optional_field()
@@ -121,14 +121,14 @@ class AccountError(Answer):
     warnings: tuple[AccountWarning, ...] | None = optional_field()
 
 
-class WorkingToken(Answer):
+class WorkingToken(ResponseBody):
     """The working token. Its value is never shown."""
 
     name: str
     expires_at: Moment
 
 
-class Edge(Answer):
+class Edge(ResponseBody):
     """The installed worker."""
 
     bundle: str = Field(description="SHA-256 of the worker's code.")
@@ -137,7 +137,7 @@ class Edge(Answer):
     installed_at: Moment
 
 
-class LastPush(Answer):
+class LastPush(ResponseBody):
     """The worker's status as of its last push."""
 
     at: Moment
@@ -151,14 +151,14 @@ class LastPush(Answer):
     dropped: dict[str, Count] = Field(description="The number of events that were not counted, by reason.")
 
 
-class Busiest(Answer):
+class Busiest(ResponseBody):
     """The highest usage on one day. For the metric `size`, the database's size and the day when the service read it."""
 
     day: Day | None = Field(description="The day of this usage. Null if there was no usage.")
     value: Count
 
 
-class MetricAdvice(Answer):
+class MetricAdvice(ResponseBody):
     """Usage of one metric compared with its limit."""
 
     level: AdviceLevel
@@ -169,7 +169,7 @@ class MetricAdvice(Answer):
     )
 
 
-class Advice(Answer):
+class Advice(ResponseBody):
     """Plan usage compared with the limits of the account's plan, over the last seven complete days (UTC)."""
 
     level: AdviceLevel | None = Field(
@@ -212,7 +212,7 @@ class Advice(Answer):
         )
 
 
-class Account(Answer):
+class Account(ResponseBody):
     """A connected Cloudflare account."""
 
     id: str
@@ -237,7 +237,7 @@ class Account(Answer):
         return cls(**_fields(account, bundle))
 
 
-class Operation(Answer):
+class Operation(ResponseBody):
     """A long-running operation on an account."""
 
     kind: OperationKind
@@ -261,7 +261,7 @@ class Operation(Answer):
         )
 
 
-class LinkHost(Answer):
+class LinkHost(ResponseBody):
     """The host of an account's links."""
 
     host: str
@@ -304,31 +304,31 @@ class FullAccount(Account):
         )
 
 
-class AccountList(Answer):
+class AccountList(ResponseBody):
     """The accounts, oldest first."""
 
     accounts: tuple[Account, ...]
 
 
-class OneAccount(Answer):
+class OneAccount(ResponseBody):
     """The account as it is after the request."""
 
     account: Account
 
 
-class OneFullAccount(Answer):
+class OneFullAccount(ResponseBody):
     """An account with its latest operation and its link host."""
 
     account: FullAccount
 
 
-class OneLinkHost(Answer):
+class OneLinkHost(ResponseBody):
     """The link host as it is after the request."""
 
     link_host: LinkHost
 
 
-class RemainingResource(Answer):
+class RemainingResource(ResponseBody):
     """A resource that the service could not remove from Cloudflare. The field `left` describes it in a sentence."""
 
     kind: LeftKind = Field(
@@ -349,7 +349,7 @@ class RemainingResource(Answer):
         return tuple(cls(kind=one.kind, why=one.why, facts=dict(one.facts)) for one in left)
 
 
-class Disconnected(Answer):
+class Disconnected(ResponseBody):
     """The result of a disconnect."""
 
     ok: Literal[True] = True
@@ -375,7 +375,7 @@ class Disconnected(Answer):
         )
 
 
-class Finding(Answer):
+class Finding(ResponseBody):
     """A difference between the expected and the actual state at Cloudflare."""
 
     kind: FindingKind = Field(
@@ -390,20 +390,20 @@ class Finding(Answer):
     mended: bool = Field(description="True if the health check has repaired the problem.")
 
 
-class Check(Answer):
+class Check(ResponseBody):
     """The findings of a health check. The list is empty if no problem was found."""
 
     findings: tuple[Finding, ...]
 
 
-class Zone(Answer):
+class Zone(ResponseBody):
     """A zone of the Cloudflare account."""
 
     name: str
     status: str = Field(description="The zone's status at Cloudflare.")
 
 
-class Zones(Answer):
+class Zones(ResponseBody):
     """The zones of a Cloudflare account, sorted by name. `truncated` is true if there are more than 1,000."""
 
     zones: tuple[Zone, ...] = Field(json_schema_extra={"maxItems": 1000})
@@ -484,7 +484,7 @@ LIST = Endpoint(
     tag="accounts",
     summary="List your connected accounts",
     scopes=("accounts", "sites"),
-    answer=AccountList,
+    response=AccountList,
 )
 CONNECT = Endpoint(
     method="POST",
@@ -497,7 +497,7 @@ CONNECT = Endpoint(
     " After a 503, the account is `pending`: send the same request again to continue.",
     scopes=("accounts",),
     body=Connect,
-    answer=OneAccount,
+    response=OneAccount,
     status=202,
     codes=(
         "email_unconfirmed",
@@ -519,7 +519,7 @@ SHOW = Endpoint(
     tag="accounts",
     summary="Show an account with its latest operation and its link host",
     scopes=("accounts", "sites"),
-    answer=OneFullAccount,
+    response=OneFullAccount,
 )
 CHANGE = Endpoint(
     method="PATCH",
@@ -532,7 +532,7 @@ CHANGE = Endpoint(
     " specification.",
     scopes=("accounts",),
     body=AccountChange,
-    answer=OneAccount,
+    response=OneAccount,
     example={"plan": "paid"},
 )
 ZONES = Endpoint(
@@ -542,7 +542,7 @@ ZONES = Endpoint(
     summary="List the zones of the Cloudflare account",
     description="The service reads the zones from Cloudflare for each request.",
     scopes=("accounts", "sites"),
-    answer=Zones,
+    response=Zones,
     codes=_LIVE,
 )
 RENEW = Endpoint(
@@ -558,7 +558,7 @@ RENEW = Endpoint(
     " token that the failed renewal left at Cloudflare.",
     scopes=("accounts",),
     body=Renew,
-    answer=OneAccount,
+    response=OneAccount,
     codes=(*_BOOTSTRAP, "renew_lost", "account_not_ready"),
     example={"bootstrap_token": "…"},
     token_page=TOKEN_PAGE,
@@ -573,7 +573,7 @@ INSTALL = Endpoint(
     " or database of the same name that it did not create, or a worker that was changed outside the service.",
     scopes=("accounts",),
     body=NoBody,
-    answer=OneAccount,
+    response=OneAccount,
     status=202,
     codes=("account_not_ready", "operation_in_progress", "not_configured"),
 )
@@ -590,7 +590,7 @@ DISCONNECT = Endpoint(
     " get the first response again.",
     scopes=("accounts",),
     body=NoBody,
-    answer=Disconnected,
+    response=Disconnected,
     codes=("operation_in_progress",),
 )
 CHECK = Endpoint(
@@ -607,7 +607,7 @@ CHECK = Endpoint(
     " API specification.",
     scopes=("accounts",),
     body=NoBody,
-    answer=Check,
+    response=Check,
     codes=("cloudflare_unavailable",),
 )
 PUT_LINK_HOST = Endpoint(
@@ -622,7 +622,7 @@ PUT_LINK_HOST = Endpoint(
     " serves a website, unless you send `replace_website: true`.",
     scopes=("sites",),
     body=PutLinkHost,
-    answer=OneLinkHost,
+    response=OneLinkHost,
     status=202,
     codes=(
         *_LIVE,

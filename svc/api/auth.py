@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Email, MailToken, Moment, NewPassword, Password, Wrong
 from svc.api.me import User
-from svc.api.shape import Answer, Body, NoBody, Ok
+from svc.api.shape import Body, NoBody, Ok, ResponseBody
 from svc.security.password_policy import password_problem_for_user
 
 REFRESH_COOKIE = "svc_refresh"
@@ -59,7 +59,7 @@ class Reset(Body):
     password: NewPassword
 
 
-class NewSession(Answer):
+class NewSession(ResponseBody):
     """A sign-in session. The refresh token is in a cookie."""
 
     access_token: str = Field(json_schema_extra={"format": "password"})
@@ -78,7 +78,7 @@ SIGN_UP = Endpoint(
     " `Accept-Language` header. `PATCH /v1/me` changes the language.",
     access="anybody",
     body=SignUp,
-    answer=Ok,
+    response=Ok,
     status=202,
     codes=("rate_limited",),
     example={"email": "ann@example.com", "password": "correct horse battery staple"},
@@ -90,7 +90,7 @@ CONFIRM = Endpoint(
     summary="Confirm the e-mail address with the token from the e-mail",
     access="anybody",
     body=MailedToken,
-    answer=Ok,
+    response=Ok,
     codes=("rate_limited",),
     example={"token": "…"},
 )
@@ -102,7 +102,7 @@ RESEND = Endpoint(
     description=_SAME_ANSWER,
     access="anybody",
     body=Address,
-    answer=Ok,
+    response=Ok,
     status=202,
     codes=("rate_limited",),
     example={"email": "ann@example.com"},
@@ -114,7 +114,7 @@ SIGN_IN = Endpoint(
     summary="Sign in and start a session",
     access="anybody",
     body=Credentials,
-    answer=NewSession,
+    response=NewSession,
     codes=("unauthorized", "rate_limited"),
     cookies=True,
     example={"email": "ann@example.com", "password": "correct horse battery staple"},
@@ -129,7 +129,7 @@ REFRESH = Endpoint(
     " the service ends the session.",
     access="cookie",
     body=NoBody,
-    answer=NewSession,
+    response=NewSession,
     codes=("rate_limited",),
     cookies=True,
 )
@@ -141,7 +141,7 @@ SIGN_OUT = Endpoint(
     description="The service ends the session of the refresh cookie and the session of the access token.",
     access="anybody",
     body=NoBody,
-    answer=Ok,
+    response=Ok,
     codes=("unauthorized",),
     cookies=True,
     signs_out=True,
@@ -154,7 +154,7 @@ ASK_RESET = Endpoint(
     description=_SAME_ANSWER,
     access="anybody",
     body=Address,
-    answer=Ok,
+    response=Ok,
     status=202,
     codes=("rate_limited",),
     example={"email": "ann@example.com"},
@@ -167,7 +167,7 @@ RESET = Endpoint(
     description="The service ends all sessions of the user, and notifies the user of the change by e-mail.",
     access="anybody",
     body=Reset,
-    answer=Ok,
+    response=Ok,
     codes=("rate_limited",),
     cookies=True,
     example={"token": "…", "password": "correct horse battery staple"},

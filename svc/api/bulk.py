@@ -11,17 +11,17 @@ from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import HttpsUrl, Id, LinkCode
 from svc.api.links import CODE, Link, Rules
-from svc.api.shape import Answer, Body, optional_field, parse_body
+from svc.api.shape import Body, ResponseBody, optional_field, parse_body
 from svc.errors import Invalid
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
 
-MOST_LINKS = 1_000
+MAX_LINKS = 1_000
 # The default of `[http] max_body_bytes`. It is enough for a thousand URLs of a thousand characters.
 BULK_BYTES = 1_048_576
-_MOST_ISSUES = 5  # per row, because each of a thousand rows can have issues
+_MAX_ISSUES = 5  # per row, because each of a thousand rows can have issues
 
 
 class LinkRow(Body):
@@ -60,11 +60,11 @@ class NewLinks(Body):
 
     account_id: Id
     links: Annotated[
-        tuple[Annotated[Any, _AnyRow], ...], Field(min_length=1, max_length=MOST_LINKS, description="At most 1,000.")
+        tuple[Annotated[Any, _AnyRow], ...], Field(min_length=1, max_length=MAX_LINKS, description="At most 1,000.")
     ]
 
 
-class Result(Answer):
+class Result(ResponseBody):
     """The result for one link: the created link or an error."""
 
     link: Link | None = optional_field("The created link.")
@@ -74,7 +74,7 @@ class Result(Answer):
     )
 
 
-class Results(Answer):
+class Results(ResponseBody):
     """One result per link, in the order of the request."""
 
     results: tuple[Result, ...]
@@ -85,7 +85,7 @@ def row_of(value: object) -> LinkRow | Invalid:
     try:
         return parse_body(LinkRow, to_json(value))
     except Invalid as error:
-        return Invalid(error.issues[:_MOST_ISSUES])
+        return Invalid(error.issues[:_MAX_ISSUES])
 
 
 ADD_MANY = Endpoint(
@@ -99,7 +99,7 @@ ADD_MANY = Endpoint(
     " request and creates no links. The body can have at most 1 MiB, and at most 70,000 fields and list items.",
     scopes=("links",),
     body=NewLinks,
-    answer=Results,
+    response=Results,
     codes=("limit_reached", "not_found", "link_host_required"),
     example={
         "account_id": "acc_k3v5d2m7q4x6a5c3e7zp",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Literal
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
-from svc.api.shape import Answer, NoBody, NoQuery, Query
+from svc.api.shape import NoBody, NoQuery, Query, ResponseBody
 from svc.errors import CATALOGUE
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Endpoint(Generic[B, Q]):
     path: str  # "/v1/links/{link_id}"; at most one parameter
     tag: Tag
     summary: str
-    answer: type[Answer] | None
+    response: type[ResponseBody] | None
     description: str = ""
     access: Access = "user"
     scopes: tuple[Scope, ...] = ()  # any one of these is sufficient; (): no scope needed

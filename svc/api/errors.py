@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from svc.api.shape import Answer, optional_field
+from svc.api.shape import ResponseBody, optional_field
 from svc.errors import ErrorNote, with_remedy
 
 
-class ErrorObject(Answer):
+class ErrorObject(ResponseBody):
     """An error. Branch on `code`, which is stable; `message` is for people."""
 
     code: str
@@ -25,7 +25,7 @@ class ErrorObject(Answer):
         return None if note is None else cls(**with_remedy(note))
 
 
-class ErrorAnswer(Answer):
+class ErrorResponse(ResponseBody):
     """The body of every error response."""
 
     error: ErrorObject

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import DIGITS, Count, Id, Moment
-from svc.api.shape import Answer, Query, optional_field
+from svc.api.shape import Query, ResponseBody, optional_field
 from svc.errors import Invalid, Issue
 from svc.ids import ID_CHARS, in_base32, is_id, number_of_base32
 from svc.model import Action, EventOrder
@@ -32,7 +32,7 @@ class EventQuery(Query):
     limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(100, description="Maximum number of events.")
 
 
-class Event(Answer):
+class Event(ResponseBody):
     """A recorded change."""
 
     id: str
@@ -74,7 +74,7 @@ class Event(Answer):
         )
 
 
-class EventList(Answer):
+class EventList(ResponseBody):
     """Events in the requested order. A page can have fewer than `limit` events even if there are more pages."""
 
     events: tuple[Event, ...] = Field(json_schema_extra={"maxItems": 1000})
@@ -110,7 +110,7 @@ LIST = Endpoint(
     " specification.",
     scopes=("accounts",),
     query=EventQuery,
-    answer=EventList,
+    response=EventList,
 )
 
 ENDPOINTS = (LIST,)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import EdgeCountry, HeaderText, QueryText
-from svc.api.shape import LARGE_BYTES, Answer, Body, optional_field
+from svc.api.shape import LARGE_BYTES, Body, ResponseBody, optional_field
 
 if TYPE_CHECKING:
     from svc.worker import explain
@@ -31,7 +31,7 @@ class AskedClick(Body):
     )
 
 
-class CountedAs(Answer):
+class CountedAs(ResponseBody):
     """The category in which the worker counts a click."""
 
     kind: Literal["view", "bot"]
@@ -44,7 +44,7 @@ class CountedAs(Answer):
     os: str
 
 
-class ExplainedClick(Answer):
+class ExplainedClick(ResponseBody):
     """The target of a click, and how it is counted."""
 
     url: str
@@ -78,7 +78,7 @@ EXPLAIN = Endpoint(
     " website, because it has a `Referer` header, or a prefetch, because it has a special header.",
     scopes=("links",),
     body=AskedClick,
-    answer=ExplainedClick,
+    response=ExplainedClick,
     codes=("link_host_required",),
     example={
         "country": "DE",

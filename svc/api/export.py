@@ -11,7 +11,7 @@ from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Moment
 from svc.api.links import Rule
-from svc.api.shape import Answer, optional_field
+from svc.api.shape import ResponseBody, optional_field
 from svc.model import AccountState, EdgePlan, Language, LinkState, Location, Plan, SiteState
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ EXPORT = Endpoint(
     " service sends the ZIP file while it creates it, so an interrupted download is incomplete. The request requires a"
     " sign-in session, or an API key with all scopes that is not limited to specific accounts. This operation is not"
     " part of the original API specification.",
-    answer=None,
+    response=None,
     media_types=(ZIP_TYPE,),
     codes=("scope_required",),
 )
@@ -37,7 +37,7 @@ EXPORT = Endpoint(
 ENDPOINTS = (EXPORT,)
 
 
-class User(Answer):
+class User(ResponseBody):
     """The content of user.json. Objects created after `exported_at` are not in the export."""
 
     id: int
@@ -56,7 +56,7 @@ class User(Answer):
         return cls(**vars(user), exported_at=exported_at)
 
 
-class Account(Answer):
+class Account(ResponseBody):
     """An item of accounts.json. `plan` is the account's Workers plan. Disconnected accounts have no `state`."""
 
     id: str
@@ -93,7 +93,7 @@ class Account(Answer):
         )
 
 
-class Site(Answer):
+class Site(ResponseBody):
     """An item of sites.json. The fields are the columns of sites.csv, where lists are JSON."""
 
     id: str
@@ -124,7 +124,7 @@ class Site(Answer):
         )
 
 
-class Link(Answer):
+class Link(ResponseBody):
     """An item of links.json. The fields are the columns of links.csv, where lists are JSON."""
 
     id: str
@@ -167,7 +167,7 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> str:
     return text.getvalue()
 
 
-def cells_of(row: Answer) -> list[object]:
+def cells_of(row: ResponseBody) -> list[object]:
     """Return an object's fields as CSV cells: lists and booleans as JSON, null as an empty cell."""
     values = row.model_dump(mode="json").values()
     return [json.dumps(value) if isinstance(value, (bool, list)) else value for value in values]

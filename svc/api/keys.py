@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Day, EdgeAccountId, Moment, Name, Network, Wrong
-from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Ok
+from svc.api.shape import LARGE_BYTES, Body, NoBody, Ok, ResponseBody
 from svc.model import Scope
 from svc.security.api_key import PATTERN
 
@@ -47,7 +47,7 @@ class KeyChange(Body):
     name: Name
 
 
-class Key(Answer):
+class Key(ResponseBody):
     """An API key without its value."""
 
     id: str
@@ -75,14 +75,14 @@ class IssuedKey(Key):
         return cls(**Key.model_validate(key).__dict__, key=value)
 
 
-class KeyList(Answer):
+class KeyList(ResponseBody):
     """The user's API keys, oldest first."""
 
     keys: tuple[Key, ...]
 
 
 LIST = Endpoint(
-    method="GET", path="/v1/keys", tag="keys", summary="List your API keys", answer=KeyList, access="session"
+    method="GET", path="/v1/keys", tag="keys", summary="List your API keys", response=KeyList, access="session"
 )
 ISSUE = Endpoint(
     method="POST",
@@ -94,7 +94,7 @@ ISSUE = Endpoint(
     " `key_already_issued`.",
     access="session",
     body=NewKey,
-    answer=IssuedKey,
+    response=IssuedKey,
     status=201,
     codes=("limit_reached", "key_already_issued"),
     example={"scopes": ["links", "reports"], "name": "nightly report", "allow_ips": ["192.0.2.0/24"]},
@@ -109,7 +109,7 @@ RENAME = Endpoint(
     " specification.",
     access="session",
     body=KeyChange,
-    answer=Key,
+    response=Key,
     example={"name": "nightly report"},
 )
 REVOKE = Endpoint(
@@ -123,7 +123,7 @@ REVOKE = Endpoint(
     " requests that are in progress.",
     access="session",
     body=NoBody,
-    answer=Ok,
+    response=Ok,
 )
 
 ENDPOINTS = (LIST, ISSUE, RENAME, REVOKE)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Count, Day, Moment, QueryDay
-from svc.api.shape import Answer, Query, optional_field
+from svc.api.shape import Query, ResponseBody, optional_field
 from svc.model import UnavailableReason
 from svc.worker.ledger import DropReason, Fault
 
@@ -22,7 +22,7 @@ class LedgerQuery(Query):
     day: QueryDay | None = optional_field("A UTC day, not after today. Default: today.")
 
 
-class EventCounts(Answer):
+class EventCounts(ResponseBody):
     """Views by people, and visits by bots."""
 
     views: Count
@@ -34,14 +34,14 @@ class EventCounts(Answer):
         return None if events is None else cls(views=events.views, bots=events.bots)
 
 
-class Difference(Answer):
+class Difference(ResponseBody):
     """The number at the later step minus the number at the earlier step. Negative if events are missing."""
 
     views: int
     bots: int
 
 
-class LedgerTarget(Answer):
+class LedgerTarget(ResponseBody):
     """The number of events at each step for a site or link. Only `stored` is known if the database was not read."""
 
     id: str
@@ -84,7 +84,7 @@ class LedgerTarget(Answer):
         )
 
 
-class PlatformRequests(Answer):
+class PlatformRequests(ResponseBody):
     """An estimate with its 95% confidence interval."""
 
     estimate: Count
@@ -92,7 +92,7 @@ class PlatformRequests(Answer):
     at_most: Count
 
 
-class Ledger(Answer):
+class Ledger(ResponseBody):
     """An account's statement of counts for one day."""
 
     day: Day
@@ -118,7 +118,7 @@ class Ledger(Answer):
     )
 
 
-class OneLedger(Answer):
+class OneLedger(ResponseBody):
     """A statement of counts."""
 
     ledger: Ledger
@@ -134,7 +134,7 @@ SHOW = Endpoint(
     " is not part of the original API specification.",
     scopes=("reports",),
     query=LedgerQuery,
-    answer=OneLedger,
+    response=OneLedger,
 )
 
 ENDPOINTS = (SHOW,)

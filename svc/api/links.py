@@ -12,7 +12,7 @@ from svc.api.ascii_forms import search_forms
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Country, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch
-from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, optional_field
+from svc.api.shape import LARGE_BYTES, Body, NoBody, Query, ResponseBody, optional_field
 from svc.model import ConfigState, LinkOrder, LinkState
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class QrQuery(Query):
     )
 
 
-class Rule(Answer):
+class Rule(ResponseBody):
     """A rule of a link. A condition that is absent matches all clicks."""
 
     url: str
@@ -112,7 +112,7 @@ class Rule(Answer):
     devices: tuple[str, ...] | None = optional_field()
 
 
-class Link(Answer):
+class Link(ResponseBody):
     """A short link. `short_url` is null if the account has no link host or the link is deleted."""
 
     id: str
@@ -158,14 +158,14 @@ class Link(Answer):
         )
 
 
-class LinkList(Answer):
+class LinkList(ResponseBody):
     """A page of links. A link that exists from your first request to your last appears on exactly one page."""
 
     links: tuple[Link, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = optional_field("Present if there may be more links. The next page can be empty.")
 
 
-class OneLink(Answer):
+class OneLink(ResponseBody):
     """The link as it is after the request."""
 
     link: Link
@@ -190,7 +190,7 @@ LIST = Endpoint(
     summary="List your links",
     scopes=("links",),
     query=LinkQuery,
-    answer=LinkList,
+    response=LinkList,
 )
 ADD = Endpoint(
     method="POST",
@@ -200,7 +200,7 @@ ADD = Endpoint(
     summary="Create a short link",
     scopes=("links",),
     body=NewLink,
-    answer=OneLink,
+    response=OneLink,
     status=201,
     codes=("limit_reached", "not_found", "link_host_required", "link_exists"),
     example={
@@ -215,7 +215,7 @@ SHOW = Endpoint(
     tag="links",
     summary="Show a link",
     scopes=("links",),
-    answer=OneLink,
+    response=OneLink,
 )
 QR_CODE = Endpoint(
     method="GET",
@@ -225,7 +225,7 @@ QR_CODE = Endpoint(
     description="The QR code contains the short URL with `?q`, so that scans are counted with the source `qr`.",
     scopes=("links",),
     query=QrQuery,
-    answer=None,
+    response=None,
     media_types=("image/svg+xml",),
     codes=("link_host_required",),
 )
@@ -239,7 +239,7 @@ CHANGE = Endpoint(
     " service also accepts a body that changes nothing. If the link is deleted, the response is `not_found`.",
     scopes=("links",),
     body=LinkChange,
-    answer=OneLink,
+    response=OneLink,
     example={"url": "https://example.com/autumn", "rules": []},
 )
 DELETE = Endpoint(
@@ -252,7 +252,7 @@ DELETE = Endpoint(
     " If you delete the link again, the response is `not_found`.",
     scopes=("links",),
     body=NoBody,
-    answer=OneLink,
+    response=OneLink,
 )
 
 ENDPOINTS = (LIST, ADD, SHOW, CHANGE, DELETE, QR_CODE)

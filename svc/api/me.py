@@ -9,14 +9,14 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from svc.api.accounts import RemainingResource
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Count, Moment, Password, Wrong
-from svc.api.shape import Answer, Body, optional_field
+from svc.api.shape import Body, ResponseBody, optional_field
 from svc.model import Language, Plan
 
 if TYPE_CHECKING:
     from svc import model
 
 
-class User(Answer):
+class User(ResponseBody):
     """A user of the service."""
 
     id: int
@@ -34,7 +34,7 @@ class User(Answer):
     )
 
 
-class Limits(Answer):
+class Limits(ResponseBody):
     """The maximum number of objects that the user can have, by kind, and the rate limits."""
 
     accounts: Count
@@ -45,7 +45,7 @@ class Limits(Answer):
     report_reads_per_minute: Count
 
 
-class Use(Answer):
+class Use(ResponseBody):
     """The number of objects that the user has, by kind. Deleted objects are not included."""
 
     accounts: Count
@@ -54,7 +54,7 @@ class Use(Answer):
     keys: Count
 
 
-class Caller(Answer):
+class Caller(ResponseBody):
     """The caller: the user with plan, limits and usage, and the type of the credential."""
 
     user: User
@@ -106,7 +106,7 @@ class Leave(Body):
     password: Password
 
 
-class Left(Answer):
+class Left(ResponseBody):
     """The result of a user's deletion."""
 
     ok: bool = True
@@ -124,17 +124,17 @@ class Left(Answer):
     )
 
     @classmethod
-    def from_model(cls, farewell: model.DeletionResult) -> Left:
+    def from_model(cls, result: model.DeletionResult) -> Left:
         """Return the response for a user's deletion."""
         return cls(
-            left=tuple(one.words for one in farewell.left),
-            leftovers=RemainingResource.each(farewell.left),
-            revoke_tokens=farewell.revoke_tokens,
+            left=tuple(one.words for one in result.left),
+            leftovers=RemainingResource.each(result.left),
+            revoke_tokens=result.revoke_tokens,
         )
 
 
 SHOW = Endpoint(
-    method="GET", path="/v1/me", tag="me", summary="Show the user, the plan, the limits and the usage", answer=Caller
+    method="GET", path="/v1/me", tag="me", summary="Show the user, the plan, the limits and the usage", response=Caller
 )
 
 CHANGE = Endpoint(
@@ -145,7 +145,7 @@ CHANGE = Endpoint(
     summary="Turn notifications about the accounts on or off, or change the language of e-mails",
     access="session",
     body=ChangeMe,
-    answer=Caller,
+    response=Caller,
     example={"notify": False, "language": "de"},
 )
 
@@ -164,7 +164,7 @@ LEAVE = Endpoint(
     " the result by e-mail. It does not store the response for an Idempotency-Key.",
     access="session",
     body=Leave,
-    answer=Left,
+    response=Left,
     codes=("invalid_password",),
     leaving=True,
     signs_out=True,

@@ -16,7 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from svc.api.auth import REFRESH_COOKIE, cookie_name
 from svc.api.contract import ENDPOINTS, TAGS
 from svc.api.endpoint import ID_PREFIXES, JSON_TYPE
-from svc.api.errors import ErrorAnswer
+from svc.api.errors import ErrorResponse
 from svc.api.export import ZIP_TYPE
 from svc.api.probes import YAML_TYPE
 from svc.errors import CATALOGUE, ServiceError
@@ -130,12 +130,12 @@ def to_yaml(contract: Json) -> bytes:
 
 def _schemas() -> tuple[Json, dict[tuple[type[BaseModel], str], Json]]:
     """Return the schemas, and the reference to each model by mode (validation or serialization)."""
-    wanted: dict[tuple[type[BaseModel], Any], None] = {(ErrorAnswer, "serialization"): None}
+    wanted: dict[tuple[type[BaseModel], Any], None] = {(ErrorResponse, "serialization"): None}
     for endpoint in ENDPOINTS:
         if endpoint.body is not None:
             wanted[endpoint.body, "validation"] = None
-        if endpoint.answer is not None:
-            wanted[endpoint.answer, "serialization"] = None
+        if endpoint.response is not None:
+            wanted[endpoint.response, "serialization"] = None
     refs, definitions = models_json_schema(list(wanted), ref_template=_REF, schema_generator=_Generator)
     return definitions["$defs"], refs  # type: ignore[return-value]  # declared as a wider type
 
@@ -153,7 +153,7 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
         "parameters": parameters,
         "responses": {
             str(endpoint.status): _success(endpoint, refs),
-            **_refusals(endpoint, refs[ErrorAnswer, "serialization"]),
+            **_refusals(endpoint, refs[ErrorResponse, "serialization"]),
         },
     }
     if endpoint.body is not None:
@@ -216,8 +216,8 @@ def _success(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str
         media_type: {"schema": _OTHER_SCHEMAS.get(media_type, {"type": "string"})}
         for media_type in endpoint.media_types
     }
-    if endpoint.answer is not None:
-        content[JSON_TYPE] = {"schema": refs[endpoint.answer, "serialization"]}
+    if endpoint.response is not None:
+        content[JSON_TYPE] = {"schema": refs[endpoint.response, "serialization"]}
     return {"description": endpoint.summary, "headers": headers, "content": content}
 
 

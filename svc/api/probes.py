@@ -14,7 +14,7 @@ ALIVE = Endpoint(
     tag="service",
     summary="Liveness probe: the process responds",
     access="anybody",
-    answer=Ok,
+    response=Ok,
 )
 READY = Endpoint(
     method="GET",
@@ -22,7 +22,7 @@ READY = Endpoint(
     tag="service",
     summary="Readiness probe: the store can be read and written",
     access="anybody",
-    answer=Ok,
+    response=Ok,
 )
 OPENAPI_JSON = Endpoint(
     method="GET",
@@ -30,7 +30,7 @@ OPENAPI_JSON = Endpoint(
     tag="service",
     summary="The API description as OpenAPI 3.1.0 in JSON",
     access="anybody",
-    answer=None,
+    response=None,
     media_types=(JSON_TYPE,),
 )
 OPENAPI_YAML = Endpoint(
@@ -39,7 +39,7 @@ OPENAPI_YAML = Endpoint(
     tag="service",
     summary="The API description as OpenAPI 3.1.0 in YAML",
     access="anybody",
-    answer=None,
+    response=None,
     media_types=(YAML_TYPE,),
 )
 REFERENCE_MD = Endpoint(
@@ -48,7 +48,7 @@ REFERENCE_MD = Endpoint(
     tag="service",
     summary="The API reference as Markdown",
     access="anybody",
-    answer=None,
+    response=None,
     media_types=(MARKDOWN_TYPE,),
 )
 REFERENCE = Endpoint(
@@ -57,7 +57,7 @@ REFERENCE = Endpoint(
     tag="service",
     summary="The API reference as a page of the web application, or as Markdown if the client prefers it",
     access="anybody",
-    answer=None,
+    response=None,
     media_types=("text/html", MARKDOWN_TYPE),
 )
 

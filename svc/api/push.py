@@ -18,15 +18,15 @@ from pydantic import (
 )
 
 from svc.api.endpoint import Endpoint
-from svc.api.shape import LARGE_BYTES, Answer, issues_of, parse_body
+from svc.api.shape import LARGE_BYTES, ResponseBody, issues_of, parse_body
 from svc.errors import Invalid, Issue
 from svc.model import NO_NUL
 from svc.worker.pushed import Count, PushedPart, TargetId
 
 # Limits that apply before parsing, so that no body costs more than a valid body of the same size. A part has about 60
 # fields and lists besides its rows. A row has one list and four commas, and more than _BYTES_A_ROW bytes.
-_MOST_PARTS = 100
-_MOST_FIELDS = 80 * _MOST_PARTS
+_MAX_PARTS = 100
+_MAX_FIELDS = 80 * _MAX_PARTS
 _BYTES_A_ROW = 30
 
 _PART = TypeAdapter(PushedPart)
@@ -68,23 +68,23 @@ class PushHead(_FromWorker):
     error: Annotated[str, Field(max_length=1000, pattern=NO_NUL, strict=True)] | None
     error_kind: TargetId | None = None  # newer workers may send other kinds; old workers send none
     dropped: Dropped
-    parts: Annotated[tuple[Any, ...], Field(max_length=_MOST_PARTS)]
+    parts: Annotated[tuple[Any, ...], Field(max_length=_MAX_PARTS)]
 
 
 class Push(PushHead):
     """A worker's push."""
 
-    parts: Annotated[tuple[PushedPart, ...], Field(max_length=_MOST_PARTS), FailFast()]
+    parts: Annotated[tuple[PushedPart, ...], Field(max_length=_MAX_PARTS), FailFast()]
 
 
-class RefusedPart(Answer):
+class RefusedPart(ResponseBody):
     """A part that is permanently rejected."""
 
     id: int
     code: Literal["invalid", "too_old"]
 
 
-class PushAnswer(Answer):
+class PushResponse(ResponseBody):
     """The outcome of each part of a push."""
 
     ok: bool = True
@@ -103,7 +103,7 @@ PUSH = Endpoint(
     access="worker",
     codes=("rate_limited",),
     body=Push,
-    answer=PushAnswer,
+    response=PushResponse,
 )
 
 ENDPOINTS = (PUSH,)
@@ -128,7 +128,7 @@ def _check_marks(raw: bytes) -> None:
     """Reject a large body before parsing if its punctuation shows that it cannot be a push. Raises Invalid."""
     rows = len(raw) // _BYTES_A_ROW
     lists, fields, commas = raw.count(b"[") + raw.count(b"{"), raw.count(b":"), raw.count(b",")
-    if fields > _MOST_FIELDS or lists > _MOST_FIELDS + rows or commas > _MOST_FIELDS + 4 * rows:
+    if fields > _MAX_FIELDS or lists > _MAX_FIELDS + rows or commas > _MAX_FIELDS + 4 * rows:
         raise Invalid([Issue("", "has too many fields, lists or items for a push", "too_much")])
 
 

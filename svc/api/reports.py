@@ -8,7 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Count, Day, Moment
-from svc.api.shape import Answer, Query, optional_field
+from svc.api.shape import Query, ResponseBody, optional_field
 from svc.model import Period, UnavailableReason
 
 
@@ -21,7 +21,7 @@ class ReportQuery(Query):
     )
 
 
-class Counts(Answer):
+class Counts(ResponseBody):
     """`views` and `visitors` count people, and `bots` counts everything else. `visitors` are unique per day."""
 
     views: Count
@@ -35,14 +35,14 @@ class Point(Counts):
     at: Moment
 
 
-class Top(Answer):
+class Top(ResponseBody):
     """One of the ten most frequent values."""
 
     key: str
     n: Count
 
 
-class Breakdowns(Answer):
+class Breakdowns(ResponseBody):
     """The ten most frequent values of each dimension, most frequent first. `(other)` combines all other values."""
 
     pages: tuple[Top, ...]
@@ -54,7 +54,7 @@ class Breakdowns(Answer):
     bots: tuple[Top, ...]
 
 
-class Report(Answer):
+class Report(ResponseBody):
     """The counts of a site or link over a period."""
 
     period: Period
@@ -77,13 +77,13 @@ class Report(Answer):
     )
 
 
-class OneReport(Answer):
+class OneReport(ResponseBody):
     """A report."""
 
     report: Report
 
 
-class FirstView(Answer):
+class FirstView(ResponseBody):
     """The first visits of a site, read from its worker's database."""
 
     seen: bool = Field(description="True if a view has been counted.")
@@ -95,7 +95,7 @@ class FirstView(Answer):
     )
 
 
-class OneFirstView(Answer):
+class OneFirstView(ResponseBody):
     """The first visits of a site."""
 
     first_view: FirstView
@@ -110,7 +110,7 @@ SITE = Endpoint(
     " caches the result for 5 minutes. A user can cause at most 30 of these reads per minute.",
     scopes=("reports",),
     query=ReportQuery,
-    answer=OneReport,
+    response=OneReport,
 )
 FIRST_VIEW = Endpoint(
     method="GET",
@@ -121,7 +121,7 @@ FIRST_VIEW = Endpoint(
     " view, the service reads the worker's database and caches the result for 10 seconds. Each read counts as one of"
     " the user's 30 report reads per minute.",
     scopes=("reports",),
-    answer=OneFirstView,
+    response=OneFirstView,
 )
 LINK = Endpoint(
     method="GET",
@@ -132,7 +132,7 @@ LINK = Endpoint(
     " report contains only stored days.",
     scopes=("reports",),
     query=ReportQuery,
-    answer=OneReport,
+    response=OneReport,
 )
 
 ENDPOINTS = (SITE, FIRST_VIEW, LINK)

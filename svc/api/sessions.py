@@ -8,10 +8,10 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Moment, NewPassword, Password
-from svc.api.shape import Answer, Body, NoBody, Ok
+from svc.api.shape import Body, NoBody, Ok, ResponseBody
 
 
-class Session(Answer):
+class Session(ResponseBody):
     """An active sign-in session."""
 
     id: str
@@ -26,7 +26,7 @@ class Session(Answer):
     current: bool = Field(description="True if this is the caller's session.")
 
 
-class SessionList(Answer):
+class SessionList(ResponseBody):
     """The user's sessions, most recently used first."""
 
     sessions: tuple[Session, ...]
@@ -48,7 +48,7 @@ LIST = Endpoint(
     summary="List your sessions",
     description="The service does not store the IP addresses of sessions.",
     access="session",
-    answer=SessionList,
+    response=SessionList,
 )
 END_ALL = Endpoint(
     method="DELETE",
@@ -58,7 +58,7 @@ END_ALL = Endpoint(
     summary="Sign out everywhere, including this session",
     access="session",
     body=NoBody,
-    answer=Ok,
+    response=Ok,
     signs_out=True,
 )
 END = Endpoint(
@@ -69,7 +69,7 @@ END = Endpoint(
     summary="End a session",
     access="session",
     body=NoBody,
-    answer=Ok,
+    response=Ok,
     signs_out=True,
 )
 CHANGE_PASSWORD = Endpoint(
@@ -81,7 +81,7 @@ CHANGE_PASSWORD = Endpoint(
     description="The service notifies the user of the change by e-mail.",
     access="session",
     body=ChangePassword,
-    answer=Ok,
+    response=Ok,
     codes=("invalid_password",),
     example={"old": "correct horse battery staple", "new": "four more words of mine"},
 )

@@ -27,9 +27,9 @@ SMALL_BYTES = 4_096
 LARGE_BYTES = 65_536
 
 # No valid object has more than six fields.
-_MOST_FIELDS = 50
+_MAX_FIELDS = 50
 _DEEPEST = 8
-_MOST_ISSUES = 20
+_MAX_ISSUES = 20
 _LONGEST_PATH = 200  # characters; limited because clients choose the names of unknown fields
 
 
@@ -66,7 +66,7 @@ class NoQuery(Query):
     """No query parameters."""
 
 
-class Answer(BaseModel):
+class ResponseBody(BaseModel):
     """A JSON object in a response."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True, serialize_by_alias=True)
@@ -76,7 +76,7 @@ class Answer(BaseModel):
         return self.__pydantic_serializer__.to_json(self)
 
 
-class Ok(Answer):
+class Ok(ResponseBody):
     """Confirmation that the request succeeded."""
 
     ok: bool = True
@@ -121,7 +121,7 @@ def parse_query(model: type[Q], parameters: Mapping[str, list[str]]) -> Q:
     """Parse a query. Raises Invalid if a parameter is invalid or repeated."""
     twice = [name for name, values in parameters.items() if len(values) > 1]
     if twice:
-        raise Invalid([Issue(_cut(name), "must not be repeated", "twice") for name in twice[:_MOST_ISSUES]])
+        raise Invalid([Issue(_cut(name), "must not be repeated", "twice") for name in twice[:_MAX_ISSUES]])
     try:
         return model.model_validate({name: values[0] for name, values in parameters.items()})
     except ValidationError as error:
@@ -130,7 +130,7 @@ def parse_query(model: type[Q], parameters: Mapping[str, list[str]]) -> Q:
 
 def issues_of(error: ValidationError) -> list[Issue]:
     """Return the first 20 issues. They quote only field names from the input."""
-    found = error.errors(include_url=False, include_input=False)[:_MOST_ISSUES]
+    found = error.errors(include_url=False, include_input=False)[:_MAX_ISSUES]
     return [_issue(_cut(".".join(str(part) for part in each["loc"])), each) for each in found]
 
 
@@ -150,7 +150,7 @@ def _bounded(raw: bytes, model: type[Body]) -> bytes:
     values = containers = 0
     for _ in range(_DEEPEST):
         values += sum(len(container) for container in level if isinstance(container, (dict, list)))
-        if values > model.most_values or any(isinstance(item, dict) and len(item) > _MOST_FIELDS for item in level):
+        if values > model.most_values or any(isinstance(item, dict) and len(item) > _MAX_FIELDS for item in level):
             raise Invalid([Issue("", _TOO_MANY_VALUES, "too_much")])
         level = [item for container in level for item in _items(container) if isinstance(item, (dict, list))]
         containers += len(level)

@@ -11,7 +11,7 @@ from svc.api.ascii_forms import search_forms
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Cursor, ExcludedPaths, Host, Id, Moment, Search
-from svc.api.shape import LARGE_BYTES, Answer, Body, NoBody, Query, optional_field
+from svc.api.shape import LARGE_BYTES, Body, NoBody, Query, ResponseBody, optional_field
 from svc.errors import with_remedy
 from svc.model import ConfigState, SiteOrder, SiteState
 from svc.worker import snippet
@@ -74,7 +74,7 @@ class SiteQuery(Query):
         return search_forms(self.q)
 
 
-class Snippet(Answer):
+class Snippet(ResponseBody):
     """The code for the site's pages, in two forms. Each page needs one of them."""
 
     inline: str = Field(description="A script element that contains the code.")
@@ -82,14 +82,14 @@ class Snippet(Answer):
     csp_hash: str = Field(description="The source expression that allows the inline form in a Content-Security-Policy.")
 
 
-class Retiring(Answer):
+class Retiring(ResponseBody):
     """A path from before a rotation. Until the time `until`, the worker still counts views that use it."""
 
     path: str
     until: Moment
 
 
-class Site(Answer):
+class Site(ResponseBody):
     """A site. Deleted sites have no snippet."""
 
     id: str
@@ -159,14 +159,14 @@ class Site(Answer):
         )
 
 
-class SiteList(Answer):
+class SiteList(ResponseBody):
     """A page of sites, in the requested order."""
 
     sites: tuple[Site, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = optional_field("Present if there are more sites.")
 
 
-class OneSite(Answer):
+class OneSite(ResponseBody):
     """The site as it is after the request."""
 
     site: Site
@@ -179,7 +179,7 @@ LIST = Endpoint(
     summary="List your sites",
     scopes=("sites",),
     query=SiteQuery,
-    answer=SiteList,
+    response=SiteList,
 )
 ADD = Endpoint(
     method="POST",
@@ -191,7 +191,7 @@ ADD = Endpoint(
     " `synced`.",
     scopes=("sites",),
     body=NewSite,
-    answer=OneSite,
+    response=OneSite,
     status=202,
     codes=(
         "limit_reached",
@@ -210,7 +210,7 @@ SHOW = Endpoint(
     tag="sites",
     summary="Show a site",
     scopes=("sites",),
-    answer=OneSite,
+    response=OneSite,
 )
 CHANGE = Endpoint(
     method="PATCH",
@@ -221,7 +221,7 @@ CHANGE = Endpoint(
     description="The snippet stays the same. Once `config` is `synced`, the worker has received the change.",
     scopes=("sites",),
     body=SiteChange,
-    answer=OneSite,
+    response=OneSite,
     codes=("site_not_active",),
     example={"excluded_paths": ["/admin/", "/preview/"]},
 )
@@ -235,7 +235,7 @@ DELETE = Endpoint(
     " and report remain available.",
     scopes=("sites",),
     body=NoBody,
-    answer=OneSite,
+    response=OneSite,
     codes=("site_not_active",),
 )
 ROTATE = Endpoint(
@@ -249,7 +249,7 @@ ROTATE = Endpoint(
     " `active` and `config` is `synced`.",
     scopes=("sites",),
     body=NoBody,
-    answer=OneSite,
+    response=OneSite,
     codes=("site_not_active", "limit_reached"),
 )
 

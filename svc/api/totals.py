@@ -6,7 +6,7 @@ from typing import Literal
 
 from svc.api.endpoint import JSON_TYPE, Endpoint
 from svc.api.fields import Count, Moment, QueryDay
-from svc.api.shape import Answer, Query, optional_field
+from svc.api.shape import Query, ResponseBody, optional_field
 
 CSV_TYPE = "text/csv"
 
@@ -19,7 +19,7 @@ class TotalsQuery(Query):
     by: Literal["day", "hour"] = "day"
 
 
-class Total(Answer):
+class Total(ResponseBody):
     """The counts of the day or hour that begins at `at`."""
 
     at: Moment
@@ -31,7 +31,7 @@ class Total(Answer):
     )
 
 
-class Totals(Answer):
+class Totals(ResponseBody):
     """Stored totals, oldest first. Days and hours are absent if they had no views or were not sent yet."""
 
     totals: tuple[Total, ...]
@@ -50,7 +50,7 @@ SITE = Endpoint(
     description=_DESCRIPTION,
     scopes=("reports",),
     query=TotalsQuery,
-    answer=Totals,
+    response=Totals,
     media_types=(JSON_TYPE, CSV_TYPE),
 )
 LINK = Endpoint(
@@ -61,7 +61,7 @@ LINK = Endpoint(
     description=_DESCRIPTION,
     scopes=("reports",),
     query=TotalsQuery,
-    answer=Totals,
+    response=Totals,
     media_types=(JSON_TYPE, CSV_TYPE),
 )
 

@@ -14,13 +14,13 @@ from urllib.parse import quote
 
 import trio
 
-from svc.edge.answers import Envelope, Failed, Shape
+from svc.edge.responses import Envelope, Failed, Shape
 from svc.errors import EdgeError, EdgeGone, EdgeRefused
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-    from svc.edge.answers import Retry
+    from svc.edge.responses import Retry
     from svc.errors import Code
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class Bearer:
     """The account and token of a call.
 
     `user_id`: the user whose concurrency limit the call counts towards, if any.
-    `awaited`: True if a user is waiting for the call. The call can then use the token's full rate limit (see pace.py).
+    `awaited`: True if a user is waiting for the call. The call can then use the token's full rate limit (see call_limits.py).
     """
 
     edge_account_id: str
@@ -106,7 +106,7 @@ class Access:
         """Return an Access for a token that was just created. For `seconds`, it retries calls after 401 and 403.
 
         Cloudflare users report that a new token can take about a minute to work everywhere. With other tokens, calls
-        are retried only a few times after 401 and 403; see answers.CREDENTIAL_WAITS.
+        are retried only a few times after 401 and 403; see responses.CREDENTIAL_WAITS.
         """
         return Access(self._client, self._bearer, trio.current_time() + seconds)
 

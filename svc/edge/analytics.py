@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from svc.clock import day_number, day_text
-from svc.edge.answers import Shape
+from svc.edge.responses import Shape
 from svc.errors import EdgeRefused
 from svc.model import Figure
 

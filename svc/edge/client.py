@@ -18,10 +18,10 @@ import trio
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from svc.edge.access import Access, Bearer
-from svc.edge.answers import Failed, HttpAnswer, Retry, compact, no_answer, read, too_large, unreadable
-from svc.edge.endpoints import area_of
-from svc.edge.pace import Pace
-from svc.edge.shares import Shares
+from svc.edge.call_limits import CallLimits
+from svc.edge.endpoints import area_from_path
+from svc.edge.fair_limiter import FairLimiter
+from svc.edge.responses import Failed, HttpResponse, Retry, compact, no_response, read, too_large, unreadable
 from svc.edge.tls import trusted
 from svc.errors import EdgeGone, EdgeRefused, EdgeUnknown
 from svc.metrics import CALL_SECONDS, CALL_WAIT, CALLS_HELD_BACK, CALLS_RUNNING, CALLS_WAITING, Metrics
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from svc.config import EdgeConfig
     from svc.edge.access import Exchange
-    from svc.edge.answers import Envelope
+    from svc.edge.responses import Envelope
 
 T = TypeVar("T")
 
@@ -54,10 +54,10 @@ class Edge:
     def __init__(self, config: EdgeConfig, client: httpx.AsyncClient, first_wait_s: float, metrics: Metrics) -> None:
         self._client = client
         self._metrics = metrics
-        self._shares = Shares(
+        self._limiter = FairLimiter(
             config.concurrency, per_account=config.concurrency_per_account, per_user=config.concurrency_per_user
         )
-        self._pace = Pace(config.calls_per_token, config.calls_per_second)
+        self._call_limits = CallLimits(config.calls_per_token, config.calls_per_second)
         self._base_url = config.api_base_url
         self._timeout_s = config.timeout_s
         self.retry = Retry(config.retries, first_wait_s)
@@ -79,26 +79,26 @@ class Edge:
         finally:
             if call.sent_at is not None:
                 took_s = trio.current_time() - call.sent_at
-                self._metrics.observe(CALL_SECONDS, took_s, area_of(exchange.path), call.outcome)
+                self._metrics.observe(CALL_SECONDS, took_s, area_from_path(exchange.path), call.outcome)
         return tried
 
     async def _exchanged(
         self, bearer: Bearer, shape: type[T], exchange: Exchange, secret: str, call: _Call
     ) -> tuple[Envelope, T] | Failed:
-        answer = await self._answer(bearer, exchange, call)
-        if isinstance(answer, Failed):
-            return answer
+        response = await self._respond(bearer, exchange, call)
+        if isinstance(response, Failed):
+            return response
         envelope = read(
-            answer, repeatable=exchange.repeatable, secret=secret, graphql=exchange.graphql, gone=exchange.gone
+            response, repeatable=exchange.repeatable, secret=secret, graphql=exchange.graphql, gone=exchange.gone
         )
         if isinstance(envelope, Failed):
             return envelope
         try:
             return envelope, _adapter(cast("Hashable", shape)).validate_python(envelope.result)
         except ValidationError as problem:
-            return unreadable(problem, answer.status, repeatable=exchange.repeatable)
+            return unreadable(problem, response.status, repeatable=exchange.repeatable)
 
-    async def _answer(self, bearer: Bearer, exchange: Exchange, call: _Call) -> HttpAnswer | Failed:
+    async def _respond(self, bearer: Bearer, exchange: Exchange, call: _Call) -> HttpResponse | Failed:
         """Wait for a slot, then send the request and receive the response.
 
         `timeout_s` applies to the wait and, separately, to the exchange.
@@ -107,12 +107,12 @@ class Edge:
         asked_at = trio.current_time()
         with trio.move_on_after(self._timeout_s) as deadline:
             try:
-                async with self._shares.place(bearer.edge_account_id, bearer.user_id):
-                    too_many = self._pace.count(bearer)
+                async with self._limiter.slot(bearer.edge_account_id, bearer.user_id):
+                    too_many = self._call_limits.count(bearer)
                     if too_many is not None:
                         self._metrics.count(CALLS_HELD_BACK, "pace")
                         return too_many
-                    await self._pace.turn()
+                    await self._call_limits.wait()
                     began = True
                     call.sent_at = trio.current_time()
                     self._metrics.observe(CALL_WAIT, call.sent_at - asked_at)
@@ -120,21 +120,21 @@ class Edge:
                     return await self._send_and_receive(bearer.token, exchange)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
                 what = f"Cloudflare cannot be reached ({type(error).__name__})"
-                return no_answer(what, sent=False, repeatable=exchange.repeatable)
+                return no_response(what, sent=False, repeatable=exchange.repeatable)
             except (httpx.TransportError, httpx.DecodingError) as error:
                 what = f"Cloudflare did not respond ({type(error).__name__})"
-                return no_answer(what, sent=True, repeatable=exchange.repeatable)
+                return no_response(what, sent=True, repeatable=exchange.repeatable)
         if not began:
             self._metrics.count(CALLS_HELD_BACK, "crowded")
-            return no_answer("Too many calls to Cloudflare are in progress", sent=False, repeatable=True)
+            return no_response("Too many calls to Cloudflare are in progress", sent=False, repeatable=True)
         what = f"Cloudflare did not respond within {self._timeout_s:g} s"
-        return no_answer(what, sent=True, repeatable=exchange.repeatable)
+        return no_response(what, sent=True, repeatable=exchange.repeatable)
 
     def _show_load(self) -> None:
-        self._metrics.set(CALLS_RUNNING, self._shares.held)
-        self._metrics.set(CALLS_WAITING, self._shares.waiting)
+        self._metrics.set(CALLS_RUNNING, self._limiter.held)
+        self._metrics.set(CALLS_WAITING, self._limiter.waiting)
 
-    async def _send_and_receive(self, token: SecretStr, exchange: Exchange) -> HttpAnswer | Failed:
+    async def _send_and_receive(self, token: SecretStr, exchange: Exchange) -> HttpResponse | Failed:
         headers = {"Authorization": f"Bearer {token.get_secret_value()}"}
         content = None if exchange.body is None else compact(exchange.body)
         if content is not None:
@@ -164,7 +164,7 @@ class Edge:
             await response.aclose()  # httpcore shields the necessary cleanup from cancellation
         if len(body) > MAX_ANSWER_BYTES:
             return too_large(response.status_code, repeatable=exchange.repeatable)
-        return HttpAnswer(
+        return HttpResponse(
             response.status_code, bytes(body), response.headers.get("Retry-After"), response.headers.get("cf-ray")
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
-from svc.edge.answers import Id, Moment, Shape
+from svc.edge.responses import Id, Moment, Shape
 from svc.model import Jurisdiction
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _GONE = frozenset({7404})  # wrangler: the database could not be found
 
-_MOST_BYTES = 10**15  # far above real sizes; larger values are ignored
+_MAX_BYTES = 10**15  # far above real sizes; larger values are ignored
 
 Parameter = str | int | None
 
@@ -85,7 +85,7 @@ async def get(access: Access, database_id: str) -> Database | None:
     found = await access.find(_Database, f"{_path(access)}/{database_id}", _GONE)
     if found is None:
         return None
-    size_bytes = found.file_size if found.file_size is not None and 0 <= found.file_size <= _MOST_BYTES else None
+    size_bytes = found.file_size if found.file_size is not None and 0 <= found.file_size <= _MAX_BYTES else None
     return Database(found.uuid, found.name, found.created_at, size_bytes)
 
 

@@ -17,6 +17,6 @@ _AREAS = (
 )
 
 
-def area_of(path: str) -> str:
+def area_from_path(path: str) -> str:
     """Return the area of a path relative to the API's base URL, or `other`."""
     return next((area for pattern, area in _AREAS if pattern.fullmatch(path)), "other")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from svc.edge.answers import Id, Shape
+from svc.edge.responses import Id, Shape
 
 if TYPE_CHECKING:
     from svc.edge.access import Access

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr  # noqa: TC002  # used at run time by a model
 
-from svc.edge.answers import Id, Moment, Shape
+from svc.edge.responses import Id, Moment, Shape
 from svc.errors import EdgeRefused, EdgeUnavailable, ServiceError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _ZONE = "com.cloudflare.api.account.zone"
 
 
 @dataclass(frozen=True)
-class Right:
+class Permission:
     """A permission, identified by the name and scope of its permission group. Ids are looked up at run time."""
 
     name: str
@@ -42,13 +42,13 @@ class Right:
 
 # All permissions of the working token.
 WORKING_PERMISSIONS = (
-    Right("Workers Scripts Write", _ACCOUNT),
-    Right("D1 Write", _ACCOUNT),
-    Right("Account Analytics Read", _ACCOUNT),
-    Right("Account Settings Read", _ACCOUNT),
-    Right("Workers Routes Write", _ZONE),
-    Right("Zone Read", _ZONE),
-    Right("DNS Read", _ZONE),
+    Permission("Workers Scripts Write", _ACCOUNT),
+    Permission("D1 Write", _ACCOUNT),
+    Permission("Account Analytics Read", _ACCOUNT),
+    Permission("Account Settings Read", _ACCOUNT),
+    Permission("Workers Routes Write", _ZONE),
+    Permission("Zone Read", _ZONE),
+    Permission("DNS Read", _ZONE),
 )
 
 
@@ -152,17 +152,17 @@ def policies_for(edge_account_id: str, groups: Sequence[PermissionGroup]) -> lis
 
     Raises ServiceError permission_catalog if Cloudflare's list lacks a permission. `details.missing` has the names.
     """
-    ids: dict[Right, str] = {}
-    for right in WORKING_PERMISSIONS:
+    ids: dict[Permission, str] = {}
+    for permission in WORKING_PERMISSIONS:
         for group in groups:
-            if right.fits(group.name, group.scopes):
-                ids[right] = group.id
-    missing = [right.name for right in WORKING_PERMISSIONS if right not in ids]
+            if permission.fits(group.name, group.scopes):
+                ids[permission] = group.id
+    missing = [permission.name for permission in WORKING_PERMISSIONS if permission not in ids]
     if missing:
         raise ServiceError("permission_catalog", details={"missing": missing})
     account = f"{_ACCOUNT}.{edge_account_id}"
-    of_account = frozenset(ids[right] for right in WORKING_PERMISSIONS if right.scope == _ACCOUNT)
-    of_zones = frozenset(ids[right] for right in WORKING_PERMISSIONS if right.scope == _ZONE)
+    of_account = frozenset(ids[permission] for permission in WORKING_PERMISSIONS if permission.scope == _ACCOUNT)
+    of_zones = frozenset(ids[permission] for permission in WORKING_PERMISSIONS if permission.scope == _ZONE)
     return [
         Policy("allow", of_account, frozenset({account})),
         Policy("allow", of_zones, frozenset({f"{account}/{_ZONE}.*"})),
@@ -210,7 +210,9 @@ def cannot_grant(refused: EdgeRefused, groups: Sequence[PermissionGroup]) -> boo
     """Return True if Cloudflare refused to create a token because the calling token cannot grant its permissions."""
     if refused.remote_code == _COMMON_PERMISSION_CHECK:
         return True
-    needed = [group for group in groups for right in WORKING_PERMISSIONS if right.fits(group.name, group.scopes)]
+    needed = [
+        group for group in groups for permission in WORKING_PERMISSIONS if permission.fits(group.name, group.scopes)
+    ]
     return not all(group.selectable for group in needed)
 
 

@@ -30,7 +30,7 @@ async def send_view(host: str, path: str, *, through: str = "") -> int | None:
         timeout=_TIMEOUT_S, verify=trusted(), trust_env=False, follow_redirects=False
     ) as client:
         try:
-            answer = await client.post(f"{base_url}{path}", content="/\n", headers=headers)
+            response = await client.post(f"{base_url}{path}", content="/\n", headers=headers)
         except httpx.HTTPError:
             return None
-    return answer.status_code
+    return response.status_code

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from svc.edge.answers import Shape, compact
+from svc.edge.responses import Shape, compact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

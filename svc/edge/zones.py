@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from svc.edge.answers import Id, Shape
+from svc.edge.responses import Id, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

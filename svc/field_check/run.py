@@ -15,8 +15,8 @@ from svc.actors.sync.script import build_upload
 from svc.clock import DAY_MS, day_of, system_clock
 from svc.edge import analytics, d1, routes, tokens, visits, workers, zones
 from svc.edge.access import Bearer, Exchange
-from svc.edge.answers import DailyLimit, Failed
 from svc.edge.client import open_edge
+from svc.edge.responses import DailyLimit, Failed
 from svc.errors import EdgeError, EdgeRefused, ServiceError
 from svc.field_check.table import QUESTIONS, Row, format_table
 from svc.field_check.trace import SETTLING_S, Trace, TraceFile, remove, token_name, with_install
@@ -75,8 +75,8 @@ class _Findings:
     skipped: dict[str, str] = field(default_factory=dict)
     incomplete: bool = False
 
-    def record(self, number: str, answer: str, detail: str = "") -> None:
-        self.rows[number] = Row(QUESTIONS[number], answer, detail)
+    def record(self, number: str, response: str, detail: str = "") -> None:
+        self.rows[number] = Row(QUESTIONS[number], response, detail)
 
     @property
     def passed(self) -> bool:
@@ -192,8 +192,8 @@ class _Run:
         result, paged = outcome
         groups = result if isinstance(result, list) else []
         has_flag = any(isinstance(group, dict) and "is_selectable" in group for group in groups)
-        answer = f"{'' if has_flag else 'no '}is_selectable, {'paginated' if paged else 'not paginated'}"
-        self.found.record("0.2", answer, f"{len(groups)} groups in the first response")
+        response = f"{'' if has_flag else 'no '}is_selectable, {'paginated' if paged else 'not paginated'}"
+        self.found.record("0.2", response, f"{len(groups)} groups in the first response")
 
     async def _make_working_token(self) -> bool:
         self.show("create a working token with the required permissions (0.1)")
@@ -263,8 +263,8 @@ class _Run:
         self.show("read the workers.dev subdomain of the account (0.3)")
         exchange = Exchange("GET", f"{self.bootstrap.account_path}/workers/subdomain")
         outcome = await self._request(self.working_token, exchange)
-        answer = f"none, {_refusal(outcome.error)}" if isinstance(outcome, Failed) else "exists"
-        self.found.record("0.3", answer)
+        response = f"none, {_refusal(outcome.error)}" if isinstance(outcome, Failed) else "exists"
+        self.found.record("0.3", response)
         if not await workers.has_subdomain(self._works()):
             self.show("register a workers.dev subdomain, which workers require and which cannot be removed")
             await _run_shielded(workers.register_subdomain(self._works(), new_subdomain()))
@@ -391,8 +391,8 @@ class _Run:
                 return
             views = sum(day.views for day in live.days.values())
             await trio.sleep(_POLL_S)
-        answer = "yes" if views == 1 else f"{views} views instead of one"
-        self.found.record("job report", answer, f"after {trio.current_time() - began:.0f} s")
+        response = "yes" if views == 1 else f"{views} views instead of one"
+        self.found.record("job report", response, f"after {trio.current_time() - began:.0f} s")
 
     def _site(self, zone_id: str, host: str) -> Site:
         return Site(

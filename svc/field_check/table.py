@@ -19,13 +19,13 @@ class Row:
     """A question with the platform's answer."""
 
     question: Question
-    answer: str
+    response: str
     detail: str = ""
 
     @property
     def fits(self) -> bool:
         """True if the service supports this answer."""
-        return self.answer in self.question.known
+        return self.response in self.question.known
 
 
 # The questions by number. "job" marks the steps of the main workflow.
@@ -113,7 +113,7 @@ def format_table(rows: dict[str, Row], skipped: dict[str, str]) -> list[str]:
             ]
             continue
         lines.append(f"  {'fits ' if row.fits else 'OTHER'} {number:<14} {question.asked}")
-        lines.append(f"        answered: {row.answer}{f' ({row.detail})' if row.detail else ''}")
+        lines.append(f"        answered: {row.response}{f' ({row.detail})' if row.detail else ''}")
         if not row.fits:
             lines += [f"        expected: {', or '.join(question.known)}", f"        affects:  {question.decides}"]
     return lines

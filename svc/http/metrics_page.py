@@ -20,7 +20,7 @@ from svc import metrics as table
 from svc.clock import HOUR_MS
 from svc.errors import NotFound, ServiceError, StoreUnavailable
 from svc.faults import contained
-from svc.http.serving.answers import refusal
+from svc.http.serving.responses import refusal
 from svc.http.serving.server import serve
 from svc.metrics import watch_loop
 from svc.model import AccountState, OperationKind, RolloutState
@@ -46,7 +46,7 @@ _STALE_S = 60.0
 _BEHIND_MS = 2 * HOUR_MS
 # `ended_at` is the time when the transaction began. The commit may happen this much later.
 _LATE_MS = 120_000
-_MOST_ENDED = 1_000
+_MAX_ENDED = 1_000
 # One or two scrapers, a person, and a few idle connections.
 _CONNECTIONS = 8
 _GRACEFUL_S = 1.0
@@ -123,7 +123,7 @@ class StorePoller:
     async def _count_ended(self) -> None:
         """Count, exactly once, each operation that has ended since the service started, in any part of the service."""
         while True:
-            found = await self._store.read(ended_since(self._ended_from, _MOST_ENDED))
+            found = await self._store.read(ended_since(self._ended_from, _MAX_ENDED))
             for each in found:
                 if each.id not in self._ended:
                     took_s = max(0, each.ended_at - each.created_at) / 1000
@@ -132,7 +132,7 @@ class StorePoller:
             if found:
                 self._ended_from = max(self._ended_from, found[-1].ended_at - _LATE_MS)
                 self._ended = {id_: at for id_, at in self._ended.items() if at >= self._ended_from}
-            if len(found) < _MOST_ENDED:
+            if len(found) < _MAX_ENDED:
                 return
 
 
@@ -157,7 +157,7 @@ class MetricsPage:
         elif method not in ("GET", "HEAD"):
             await _refuse(send, ServiceError("method_not_allowed"), (b"allow", b"GET, HEAD"))
         else:
-            await _answer(send, 200, table.CONTENT_TYPE, await self.text())
+            await _respond(send, 200, table.CONTENT_TYPE, await self.text())
 
     async def text(self) -> bytes:
         """Return all metrics as text, at most `fresh_s` seconds old."""
@@ -173,11 +173,11 @@ class MetricsPage:
 
 
 async def _refuse(send: Any, error: ServiceError, *headers: tuple[bytes, bytes]) -> None:
-    answer = refusal(error)
-    await _answer(send, answer.status, answer.content_type, answer.body, *headers)
+    response = refusal(error)
+    await _respond(send, response.status, response.content_type, response.body, *headers)
 
 
-async def _answer(send: Any, status: int, content_type: str, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+async def _respond(send: Any, status: int, content_type: str, body: bytes, *headers: tuple[bytes, bytes]) -> None:
     own = [(b"content-type", content_type.encode()), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})
     await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # In characters. A page's title or URL has a few hundred characters.
-MOST_IN_A_ROW = 1 << 20
+MAX_ROW_CHARS = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
 # The first bytes of a ZIP archive (one with files, and an empty one) and of a gzip file.
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -50,16 +50,16 @@ class Lines:
         return self
 
     def __next__(self) -> str:
-        line = self._text.readline(MOST_IN_A_ROW + 1)
+        line = self._text.readline(MAX_ROW_CHARS + 1)
         if not line:
             raise StopIteration
         self.line += 1
         is_first = self._in_row == 0
         self._in_row += len(line)
-        if self._in_row <= MOST_IN_A_ROW:
+        if self._in_row <= MAX_ROW_CHARS:
             return line
         if not (self._skip_long_rows and is_first and self._skip(line)):
-            raise RowTooLong(f"line {self.line} belongs to a row of more than {MOST_IN_A_ROW} characters")
+            raise RowTooLong(f"line {self.line} belongs to a row of more than {MAX_ROW_CHARS} characters")
         self.too_long = True
         return ""
 
@@ -72,7 +72,7 @@ class Lines:
         """Read the rest of a line. Return True if its quotation marks are balanced, so that the row ends with it."""
         quotes = line.count('"')
         while line and not line.endswith(("\n", "\r")):
-            line = self._text.readline(MOST_IN_A_ROW)
+            line = self._text.readline(MAX_ROW_CHARS)
             quotes += line.count('"')
         return quotes % 2 == 0
 
@@ -82,7 +82,7 @@ def csv_reader(lines: Iterable[str], delimiter: str) -> _csv.Reader:
 
     This sets the csv module's field size limit, which applies to the whole process.
     """
-    csv.field_size_limit(MOST_IN_A_ROW)
+    csv.field_size_limit(MAX_ROW_CHARS)
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 

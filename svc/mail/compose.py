@@ -17,7 +17,7 @@ from svc.mail.messages import Link
 from svc.model import DEFAULT_LANGUAGE
 from svc.remaining_resource import RemainingResource
 from svc.store import accounts, outbox, users
-from svc.store.tx import given
+from svc.store.tx import constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -154,7 +154,7 @@ def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     left = row.facts.get("left") or [RemainingResource(**one) for one in row.facts.get("leftovers", ())]
     tokens, url = row.facts["revoke_tokens"], draft.terms.service_url
     email = messages.user_deleted(_language(row, None), row.address, left, tokens, url, mail_id=row.id)
-    return (yield from given(Composed(email, None)))
+    return (yield from constant(Composed(email, None)))
 
 
 def _language(row: Waiting, user: User | None) -> Language:

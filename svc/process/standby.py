@@ -76,7 +76,7 @@ class _Standby:
 
     async def _stop(self, signals: AsyncIterator[int], waiting: trio.CancelScope) -> None:
         log.info("standby: stopping", extra={"signal": signal.Signals(await anext(signals)).name})
-        await self._systemd.tell("STOPPING=1")
+        await self._systemd.notify("STOPPING=1")
         waiting.cancel()
 
     async def _wait(self, look: Look) -> None:
@@ -112,7 +112,7 @@ class _Standby:
         if state != self._state:
             self._state = state
             log.log(logging.INFO if state == _WAITS else logging.WARNING, state, extra=more)
-            await self._systemd.tell("READY=1", f"STATUS={state}")
+            await self._systemd.notify("READY=1", f"STATUS={state}")
 
     async def _serve_state(self) -> None:
         """Report the state to clients on this machine (`svc health`)."""

@@ -41,7 +41,7 @@ class Systemd:
     notify_address: str = ""
     watchdog_s: float | None = None
 
-    async def tell(self, *lines: str) -> None:
+    async def notify(self, *lines: str) -> None:
         """Send a notification in the format of sd_notify(3). Failures are logged, and no exception is raised."""
         if not self.notify_address:
             return
@@ -70,7 +70,7 @@ class Systemd:
                 lines.append(f"STATUS={current or 'serving'}")
                 reported = current
             if lines:
-                await self.tell(*lines)
+                await self.notify(*lines)
             await trio.sleep(_STATUS_EVERY_S if self.watchdog_s is None else self.watchdog_s / 2)
 
 

@@ -3,7 +3,7 @@
 api_key           the format of API keys
 passwords         argon2id hashes
 password_policy   rules against short and common passwords
-session_tokens    the tokens of a page session
+session_tokens    the tokens of a sign-in session
 vault             encryption of working tokens with the key file
 token_page        links to the Cloudflare page that creates a token, with the permissions filled in
 """

@@ -1,4 +1,4 @@
-"""Derive the access and refresh tokens of a page session. Each pair is derived from the previous one. Pure functions.
+"""The access and refresh tokens of a sign-in session. Each pair is derived from the previous one. Pure functions.
 
 The store has the digests of the tokens and the salt of the session's newest pair. The previous refresh token and this
 salt determine the newest pair. A client may exchange the same token twice, in two tabs or after a lost response. It

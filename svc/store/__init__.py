@@ -60,16 +60,16 @@ async def open_poll(config: StoreConfig) -> AsyncIterator[Look]:
     if config.engine == "sqlite":
         from svc.store.engines.sqlite_place import is_free
 
-        async def look() -> bool:
+        async def is_available() -> bool:
             await trio.lowlevel.checkpoint()
             return is_free(config.path)
 
-        yield look
+        yield is_available
     else:
         from svc.store.engines.postgres_poll import poll_postgres
 
-        async with poll_postgres(config.url.get_secret_value()) as asked:
-            yield asked
+        async with poll_postgres(config.url.get_secret_value()) as poll:
+            yield poll
 
 
 def _engine(

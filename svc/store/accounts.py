@@ -447,7 +447,7 @@ def _account(row: Row) -> Account:
         push=from_json_as(WorkerPush, row["push"]),
         advice=advice_from_json(row["advice"]),
         advice_due_at=row["advice_due_at"],
-        told=from_json(row["told"]),
+        notified=from_json(row["told"]),
         notice_due_at=row["notice_due_at"],
         link_host=link_host_of({name: row[f"host_{name}"] for name in LINK_HOST_COLUMNS}) if has_host else None,
         created_at=row["created_at"],

@@ -7,7 +7,7 @@ from svc.store.tx import Tx, placeholders, sql
 # The longest time for which browsers keep a cookie. The service deletes devices that have not been used for this long.
 DEVICE_DAYS = 400
 # The maximum number of devices per user. A person has fewer, and a bot's sign-ins cannot fill the store.
-MOST_DEVICES = 10
+MAX_DEVICES = 10
 
 
 def is_known_device(user_id: int, digest: str) -> Tx[bool]:
@@ -26,7 +26,7 @@ def remember_device(user_id: int, digest: str, now: int) -> Tx[None]:
         now,
     )
     rows = yield sql("select digest from devices where user_id = $1 order by seen_at desc, digest", user_id)
-    old = [row["digest"] for row in rows if row["digest"] != digest][MOST_DEVICES - 1 :]
+    old = [row["digest"] for row in rows if row["digest"] != digest][MAX_DEVICES - 1 :]
     if old:
         listed = placeholders(len(old), 2)
         yield sql(f"delete from devices where user_id = $1 and digest in ({listed})", user_id, *old)  # noqa: S608  # placeholders only

@@ -30,7 +30,7 @@ _INSERT = (
 )
 # The maximum number of events that are searched for one page, because not every reader may see all events. This takes
 # about 5 ms.
-_MOST_SEARCHED = 5_000
+_MAX_SEARCHED = 5_000
 
 
 def with_events(tx: Tx[T]) -> Generator[Statement | Changed, list[Row], T]:
@@ -106,10 +106,10 @@ def page(
     first, last = kept[0]["first"], kept[0]["length"]
     if order == "newest":
         upper = last if after is None else min(last, after - 1)
-        lower = max(first, upper - _MOST_SEARCHED + 1)
+        lower = max(first, upper - _MAX_SEARCHED + 1)
     else:
         lower = max(first, (after or 0) + 1)
-        upper = min(last, lower + _MOST_SEARCHED - 1)
+        upper = min(last, lower + _MAX_SEARCHED - 1)
     seen = "edge_account_id is not null"
     if edge_accounts is not None:
         seen = f"edge_account_id in ({placeholders(len(edge_accounts), first=5)})"

@@ -31,7 +31,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class StoredAnswer:
+class StoredResponse:
     """A stored response that can be sent again."""
 
     status: int
@@ -47,7 +47,7 @@ class AlreadyAnswered(Busy):
     """
 
 
-def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
+def recall(claim: Claim, now: int) -> Tx[StoredResponse | None]:
     """Return the stored response; None if there is none or it has expired.
 
     Raises Conflict idempotency_conflict if the key was used with another body (rule G4), or with a credential that has
@@ -66,10 +66,10 @@ def recall(claim: Claim, now: int) -> Tx[StoredAnswer | None]:
     row = rows[0]
     if row["body_digest"] != claim.body_digest or not _sees_all_of(claim, row["edge_accounts"]):
         raise Conflict("idempotency_conflict")
-    return StoredAnswer(row["status"], row["body"], row["content_type"], from_json(row["headers"]))
+    return StoredResponse(row["status"], row["body"], row["content_type"], from_json(row["headers"]))
 
 
-def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx[None]:
+def keep_response(claim: Claim, response: StoredResponse, now: int, ttl_ms: int) -> Tx[None]:
     """Store a response for `ttl_ms` in the same transaction as the request's effect. Replaces an expired response.
 
     Raises AlreadyAnswered if another request with the same claim was committed first, and Unauthorized if the user was
@@ -90,10 +90,10 @@ def keep_answer(claim: Claim, answer: StoredAnswer, now: int, ttl_ms: int) -> Tx
         claim.path,
         claim.key,
         claim.body_digest,
-        answer.status,
-        answer.content_type,
-        to_json(answer.headers),
-        answer.body,
+        response.status,
+        response.content_type,
+        to_json(response.headers),
+        response.body,
         now + ttl_ms,
         now,
         to_json(claim.edge_accounts),

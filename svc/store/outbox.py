@@ -167,13 +167,13 @@ def done(mail_id: str) -> Tx[None]:
     yield sql("delete from outbox where id = $1", mail_id)
 
 
-def failed(mail_id: str, due_at: int, trouble: str, *, unsure: bool = False) -> Tx[None]:
+def failed(mail_id: str, due_at: int, problem: str, *, unsure: bool = False) -> Tx[None]:
     """Schedule a retry at `due_at`. The server did not accept the e-mail, or the outcome is unknown (`unsure`)."""
     yield sql(
         "update outbox set due_at = $2, trouble = $3, unsure = unsure + $4 where id = $1",
         mail_id,
         due_at,
-        trouble,
+        problem,
         int(unsure),
     )
 

@@ -69,4 +69,4 @@ def fail_renew(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
     if operation is not None and operation.kind == "renew":
         yield from operations.fail(operation.id, error, now)
         yield from operations.resume_selfcheck(account_id, now)
-        yield from working_tokens.record_others(account_id, looked=False)
+        yield from working_tokens.record_others(account_id, verified=False)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 BATCH = 1_000
 
 
-def delete_answers(before: int) -> Tx[int]:
+def delete_responses(before: int) -> Tx[int]:
     """Delete expired responses for Idempotency-Keys (rule G5)."""
     return _delete("idempotency", "user_id, method, path, key", "expires_at <= $1", before)
 
 
 def delete_sessions(before: int) -> Tx[int]:
-    """Delete page sessions whose refresh token has expired."""
+    """Delete sign-in sessions whose refresh token has expired."""
     return _delete("sessions", "id", "refresh_expires_at <= $1", before)
 
 

@@ -1,4 +1,4 @@
-"""Transactions on page sessions. A session begins when a user signs in with a browser.
+"""Transactions on sign-in sessions. A session begins when a user signs in with a browser.
 
 A session has an access token, which is valid for a short time, and a refresh token. The browser exchanges the refresh
 token for a new pair of tokens.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from svc.model import User
 
 # The maximum number of sessions per user. A person needs fewer, and a bot's sign-ins cannot fill the store.
-MOST_SESSIONS = 50
+MAX_SESSIONS = 50
 
 # Excludes sessions of users who are being deleted.
 _WITH_USER = (
@@ -44,7 +44,7 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A page session.
+    """A sign-in session.
 
     `family`: the digest of the part that all of the session's refresh tokens share. `device`: the digest of the
     browser's cookie. `previous`: the digest of the refresh token that was exchanged for the newest pair; None if the
@@ -77,7 +77,7 @@ def add_session(session: Session) -> Tx[None]:
     )
     yield sql(
         f"delete from sessions where user_id = $1 and id <> $2 and id not in (select id from sessions"  # noqa: S608  # a constant
-        f" where user_id = $1 and id <> $2 order by issued_at desc, id limit {MOST_SESSIONS - 1})",
+        f" where user_id = $1 and id <> $2 order by issued_at desc, id limit {MAX_SESSIONS - 1})",
         session.user_id,
         session.id,
     )

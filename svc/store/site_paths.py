@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svc.model import Site
 
 # Each old path needs a route, and Cloudflare allows 1,000 routes per zone.
-MOST_RETIRING = 10
+MAX_RETIRING = 10
 
 
 def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snippet: str, until: int) -> Tx[Site]:
@@ -32,10 +32,10 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snip
     has `MOST_RETIRING` old paths.
     """
     site = yield from lock_site(account_id, site_id)
-    if len(site.retiring) >= MOST_RETIRING:
+    if len(site.retiring) >= MAX_RETIRING:
         raise Forbidden(
             "limit_reached",
-            f"The limit of {MOST_RETIRING} old paths is reached. The first of them is counted until"
+            f"The limit of {MAX_RETIRING} old paths is reached. The first of them is counted until"
             f" {iso(site.retiring[0].until)}.",
         )
     version = yield from bump_version(account_id)

@@ -56,7 +56,7 @@ class Statement:
 
     text: str
     runs: Sequence[tuple[Parameter, ...]] = field(repr=False)
-    answers: bool = True  # False: there may be any number of runs, and they return no rows
+    responses: bool = True  # False: there may be any number of runs, and they return no rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ def many(text: str, runs: Sequence[tuple[Parameter, ...]]) -> Statement:
     wanted = _parameters_of(text)
     if any(len(parameters) != wanted for parameters in runs):
         raise ValueError(f"not every run has {wanted} parameters: {text}")
-    return Statement(text, runs, answers=False)
+    return Statement(text, runs, responses=False)
 
 
-def given(value: T) -> Tx[T]:
+def constant(value: T) -> Tx[T]:
     """Return a transaction that does nothing and returns `value`. Use it to store a response without an effect."""
     yield from ()
     return value

@@ -124,14 +124,14 @@ def forget_events(user_id: int) -> Tx[bool]:
     return (yield from _delete("events", "user_id, number", "user_id = $1", user_id)) == BATCH
 
 
-def forget_answers(user_id: int) -> Tx[bool]:
+def forget_responses(user_id: int) -> Tx[bool]:
     """Delete a batch of the responses stored for Idempotency-Keys. Returns True if there may be more."""
     return (yield from _delete("idempotency", "user_id, method, path, key", "user_id = $1", user_id)) == BATCH
 
 
 # These run in this order, each until it returns False. Deleting the user's row would also delete the rows that
 # reference it, but in one long transaction.
-FORGET = (forget_totals, forget_refused_hours, forget_operations, forget_events, forget_answers)
+FORGET = (forget_totals, forget_refused_hours, forget_operations, forget_events, forget_responses)
 
 _OF_FORMER = "account_id in (select id from former_accounts where user_id = $1)"
 
@@ -152,10 +152,10 @@ def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
     formers = yield sql(
         "select * from former_accounts where user_id = $1 and told_with_user = 1 order by disconnected_at, id", user_id
     )
-    farewell = DeletionResult(tuple(former_of(row) for row in formers))
+    result = DeletionResult(tuple(former_of(row) for row in formers))
     if rows[0]["email_confirmed"]:  # otherwise the address may belong to someone else
-        tokens = [f"{one.title}: {one.revoke_token}" for one in farewell.accounts if one.revoke_token is not None]
-        facts: JsonObject = {"leftovers": farewell.left, "revoke_tokens": tokens}
+        tokens = [f"{one.title}: {one.revoke_token}" for one in result.accounts if one.revoke_token is not None]
+        facts: JsonObject = {"leftovers": result.left, "revoke_tokens": tokens}
         # Without a user id, because e-mails that have one are deleted together with the user.
         yield from outbox.post(
             "user_deleted",
@@ -167,7 +167,7 @@ def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
         )
     yield from forget_mail_tokens(user_id)
     yield sql("delete from users where id = $1", user_id)
-    return farewell
+    return result
 
 
 def _has_more(user_id: int) -> Tx[bool]:

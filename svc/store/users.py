@@ -20,7 +20,7 @@ MailPurpose = Literal["confirm", "reset"]
 UNKNOWN_USER = 0
 # The maximum number of unconfirmed sign-ups with the same address. Beyond that, the oldest sign-up is deleted. The
 # service sends at most five e-mails an hour to an address, so a sign-up cannot be displaced within its first hour.
-MOST_SIGN_UPS = 10
+MAX_SIGN_UPS = 10
 
 
 def has_no_users() -> Tx[bool]:
@@ -51,7 +51,7 @@ def add_user(
     yield from begin_audit_log(int(rows[0]["id"]) if rows else UNKNOWN_USER)
     if not rows:
         return None
-    yield from _forget(waiting if confirmed else waiting[MOST_SIGN_UPS:])
+    yield from _forget(waiting if confirmed else waiting[MAX_SIGN_UPS:])
     return user_of(rows[0])
 
 

@@ -65,16 +65,16 @@ def put_token(account_id: str, operation_id: str, token: WorkingToken, now: int)
         token.bootstrap_expires_at,
     )
     yield from operations.token_settled(operation_id)
-    yield from record_others(account_id, looked=False)
+    yield from record_others(account_id, verified=False)
     yield from accounts.remove_warning(account_id, "token_expires_soon")
     yield from accounts.warn(account_id, "bootstrap_not_deleted")
 
 
-def record_others(account_id: str, *, looked: bool) -> Tx[None]:
+def record_others(account_id: str, *, verified: bool) -> Tx[None]:
     """Store the names of the account's other tokens that may still be valid, and warn about them.
 
-    `looked`: the service has searched for tokens of lost attempts and deleted them. Such a token exists only if it was
-    created since then.
+    `verified`: the service has searched for tokens of lost attempts and deleted them. Such a token can exist only if it
+    was created since then.
     """
     account = yield from accounts.locked(account_id)
     if account is None:
@@ -83,7 +83,7 @@ def record_others(account_id: str, *, looked: bool) -> Tx[None]:
     warnings = set(account.warnings) - _ABOUT_OTHERS
     if any(operation.state == "done" for operation in others):
         warnings.add("old_token_not_deleted")
-    if not looked and any(operation.state != "done" for operation in others):
+    if not verified and any(operation.state != "done" for operation in others):
         warnings.add("orphan_not_deleted")
     yield sql(
         "update accounts set warnings = $2, revoke_tokens = $3 where id = $1",
@@ -100,13 +100,13 @@ def record_bootstrap_deleted(account_id: str) -> Tx[None]:
     their operations are settled. Otherwise the account keeps the names of these tokens.
     """
     account = yield from accounts.remove_warning(account_id, "bootstrap_not_deleted")
-    looked = account is None or not _ABOUT_OTHERS & set(account.warnings)
-    if looked:
+    verified = account is None or not _ABOUT_OTHERS & set(account.warnings)
+    if verified:
         yield from operations.tokens_settled(account_id)
     yield sql(
         "update accounts set bootstrap_expires_at = null, revoke_tokens = $2 where id = $1",
         account_id,
-        to_json(() if account is None or looked else account.revoke_tokens),
+        to_json(() if account is None or verified else account.revoke_tokens),
     )
 
 

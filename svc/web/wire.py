@@ -187,7 +187,7 @@ def _object(schema: Json, where: str) -> str:
 
 def _call(operation: Json, where: str) -> str:
     """Return the type of an operation, with its response, body and parameters."""
-    answer: Json = next((each for status, each in operation["responses"].items() if status.startswith("2")), {})
+    response: Json = next((each for status, each in operation["responses"].items() if status.startswith("2")), {})
     body = operation.get("requestBody", {})
     params = {}
     for each in operation["parameters"]:
@@ -195,7 +195,9 @@ def _call(operation: Json, where: str) -> str:
             mark = "" if each["required"] else "?"
             params[f"{each['name']}{mark}"] = type_of(each["schema"], f"{where} {each['name']}")
     shown = "; ".join(f"{name}: {kind}" for name, kind in params.items())
-    return f"{{ answer: {_content(answer, where)}; body: {_content(body, where, 'undefined')}; params: {{ {shown} }} }}"
+    return (
+        f"{{ answer: {_content(response, where)}; body: {_content(body, where, 'undefined')}; params: {{ {shown} }} }}"
+    )
 
 
 def _content(holder: Json, where: str, without: str = "unknown") -> str:

@@ -24,7 +24,7 @@ UNREADABLE = (
 
 # Customers can write to this table, and the service stores and sums the configuration versions. The limit is far above
 # real versions, and the sum of a million versions fits into 64 bits.
-_MOST_CHANGES = 10**12
+_MAX_CHANGES = 10**12
 _Moment = Annotated[int, Field(ge=0, le=(LAST_DAY + 1) * DAY_MS)]
 
 
@@ -68,7 +68,7 @@ class WorkerMeta:
         values = {str(row["key"]): row["value"] for row in rows}
         state = _State.model_validate_json(str(values.get("state", "{}")))
         schema, version = (int(str(values.get(key, 0))) for key in ("schema", "config_version"))
-        if schema < 0 or not 0 <= version <= _MOST_CHANGES:
+        if schema < 0 or not 0 <= version <= _MAX_CHANGES:
             raise ValueError("schema or configuration version out of range")
         push = state.push
         return cls(schema, version, state.day, state.as_of, push.tried, push.next_at, state.kept_from)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
     from svc.worker.bundle import WorkerBundle
     from tests.emulated import Running
-    from tests.http.conftest import Answer
+    from tests.http.conftest import Response
 
 
 # A delay that is longer than any test, so the call never gets a response.
@@ -123,11 +123,11 @@ class Service:
     context: Context
     user_token: str = ""  # one of the customer's API tokens, for direct changes to the database
 
-    async def call(self, method: str, path: str, json: Any = None) -> Answer:
+    async def call(self, method: str, path: str, json: Any = None) -> Response:
         """Send a request as the user."""
         return await self.world.call(method, path, json, headers=self.session)
 
-    async def connect(self, token: str | None = None, **more: Any) -> Answer:
+    async def connect(self, token: str | None = None, **more: Any) -> Response:
         """Send POST /v1/accounts with the customer's bootstrap token, or with `token`."""
         body = {
             "edge_account_id": self.customer.account_id,
@@ -159,8 +159,8 @@ class Service:
 
     async def ready(self) -> str:
         """Connect, install, and return the account's id."""
-        answer = await self.connect()
-        assert answer.status == 202, answer.raw
+        response = await self.connect()
+        assert response.status == 202, response.raw
         shown = await self.settled("ready")
         return str(shown["id"])
 
@@ -187,9 +187,9 @@ class Service:
         """Call the emulated Cloudflare API with the customer's `token`."""
         async with httpx.AsyncClient(base_url=self.emulator.api, trust_env=False, verify=NO_TLS) as client:
             headers = {"Authorization": f"Bearer {token}"}
-            answer = await client.request(method, path, headers=headers, **more)
-        assert answer.is_success, answer.text
-        return answer
+            response = await client.request(method, path, headers=headers, **more)
+        assert response.is_success, response.text
+        return response
 
 
 @dataclass

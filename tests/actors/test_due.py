@@ -24,8 +24,8 @@ async def routes_are(service, *expected):
 
 async def put_link_host(service, host):
     account_id = (await service.account()).id
-    answer = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": host})
-    assert answer.status == 202, answer.raw
+    response = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": host})
+    assert response.status == 202, response.raw
 
 
 async def in_state(service, state):

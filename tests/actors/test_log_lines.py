@@ -15,8 +15,8 @@ async def test_log_lines_contain_account_operation_and_request(service):
     await service.emulator.fault("drop_before", "*/workers/scripts/svc-edge", method="PUT", times=2)
     await service.emulator.fault("refuse", "*/tokens/*", method="DELETE", times=None)
     with log_lines() as lines:
-        answer = await service.connect()
-        assert answer.status == 202
+        response = await service.connect()
+        assert response.status == 202
         shown = await service.settled("ready")
     found = [json.loads(text) for text in lines]
     edge = service.customer.account_id
@@ -24,7 +24,7 @@ async def test_log_lines_contain_account_operation_and_request(service):
     assert (waits["account"], waits["operation"]) == (shown["id"], (await service.account()).install_id)
     assert (waits["edge_account"], "request" in waits) == (edge, False)
     [kept, *_] = [one for one in found if one["message"] == "bootstrap token not deleted"]
-    assert (kept["request"], kept["account"]) == (answer.headers["X-Request-Id"], shown["id"])
+    assert (kept["request"], kept["account"]) == (response.headers["X-Request-Id"], shown["id"])
     assert kept["operation"].startswith("op_")
     [request] = [one for one in found if one["message"] == "request" and one["method"] == "POST"]
     assert (request["request"], request["route"], request["status"]) == (kept["request"], "/v1/accounts", 202)

@@ -52,7 +52,7 @@ async def test_queued_callers_get_stopping_at_the_end():
 
     async def wait(ask: Ask[None]) -> None:
         try:
-            await ask.answer()
+            await ask.response()
         except Stopping:
             heard.append(Stopping)
 
@@ -68,12 +68,12 @@ async def test_first_result_wins():
     ask: Ask[int] = Ask(nothing)  # type: ignore[arg-type]
     ask.resolve(outcome.Value(1))
     ask.resolve(outcome.Error(NotFound()))
-    assert await ask.answer() == 1
+    assert await ask.response() == 1
 
 
 async def test_cancelled_caller_does_not_stop_the_work():
     ask: Ask[int] = Ask(nothing)  # type: ignore[arg-type]
     with trio.move_on_after(0):
-        await ask.answer()
+        await ask.response()
     ask.resolve(outcome.Value(2))
-    assert await ask.answer() == 2
+    assert await ask.response() == 2

@@ -12,7 +12,7 @@ from svc.api.openapi import document
 from svc.config import LimitsConfig
 from svc.http.resources import export
 from svc.model import RESERVED_CODES, AccountAction, AccountState, AccountWarning, OwnAction
-from svc.store.site_paths import MOST_RETIRING
+from svc.store.site_paths import MAX_RETIRING
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [page for page in DOCS.rglob("*.md") if page.name != "plan.md"]  # describes future work
@@ -64,7 +64,7 @@ def test_limits_table_matches_the_code() -> None:
     limits = LimitsConfig()
     reserved = next(value for name, value in rows.items() if name.startswith("Reserved link codes"))
     assert re.findall(r"`([^`]+)`", reserved) == sorted(RESERVED_CODES)
-    assert rows["Retired paths of a site"].startswith(f"{MOST_RETIRING},")
+    assert rows["Retired paths of a site"].startswith(f"{MAX_RETIRING},")
     assert rows["Accounts"] == f"{limits.accounts} per user"
     assert rows["Sites"] == f"{limits.sites} per user"
     assert rows["Links"] == f"{limits.links:,} per user"
@@ -75,7 +75,7 @@ def test_limits_table_matches_the_code() -> None:
     countries = schemas["NewRule"]["properties"]["countries"]["anyOf"][0]
     assert rows["`countries` of a rule"] == f"{countries['minItems']} to {countries['maxItems']}"
     assert rows["Objects on a page of a list"] == f"{schemas['LinkList']['properties']['links']['maxItems']:,}"
-    assert schemas["Site"]["properties"]["retiring"]["maxItems"] == MOST_RETIRING
+    assert schemas["Site"]["properties"]["retiring"]["maxItems"] == MAX_RETIRING
 
 
 def table_of(page: str, head: str) -> str:

@@ -95,8 +95,8 @@ async def _view(emulator: Emulator, path: str) -> None:
     hour_at = _now_ms() // _HOUR_MS * _HOUR_MS - _HOUR_MS
     await emulator.clock((hour_at + 20 * _MINUTE_MS - _now_ms()) / 1000)
     headers = {"User-Agent": _CHROME, "Content-Type": "text/plain"}
-    answer = await emulator.visit(HOST, path, method="POST", headers=headers, body="/\n")
-    assert answer.status == 204
+    response = await emulator.visit(HOST, path, method="POST", headers=headers, body="/\n")
+    assert response.status == 204
     await emulator.settled()
     await emulator.clock(0)
 

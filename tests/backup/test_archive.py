@@ -277,18 +277,18 @@ def test_commands_print_their_results(tmp_path):
     assert (streamed.returncode, b"1 user," in streamed.stderr) == (0, True)
     assert sorted(path.name for path in (tmp_path / "var").iterdir()) == ["svc.db"]
     (tmp_path / "backup.tar").write_bytes(streamed.stdout)
-    answer = svc(tmp_path, "verify", "backup.tar")
-    assert (answer.returncode, b"It is complete" in answer.stdout) == (0, True)
+    response = svc(tmp_path, "verify", "backup.tar")
+    assert (response.returncode, b"It is complete" in response.stdout) == (0, True)
     add_user(config, "two@example.com")
-    answer = svc(tmp_path, "restore", "backup.tar")
-    assert (answer.returncode, b"--replace" in answer.stderr) == (1, True)
-    answer = svc(tmp_path, "restore", "backup.tar", "--replace")
-    assert (answer.returncode, b"is now var/svc.db.before-restore-" in answer.stdout) == (0, True), answer.stderr
+    response = svc(tmp_path, "restore", "backup.tar")
+    assert (response.returncode, b"--replace" in response.stderr) == (1, True)
+    response = svc(tmp_path, "restore", "backup.tar", "--replace")
+    assert (response.returncode, b"is now var/svc.db.before-restore-" in response.stdout) == (0, True), response.stderr
     assert emails_of(config) == {"one@example.com"}
     (tmp_path / "backup.tar").write_bytes(streamed.stdout[:5_000])
-    answer = svc(tmp_path, "verify", "backup.tar")
-    assert (answer.returncode, b"cannot be restored" in answer.stderr) == (1, True)
-    assert b"Traceback" not in answer.stderr
+    response = svc(tmp_path, "verify", "backup.tar")
+    assert (response.returncode, b"cannot be restored" in response.stderr) == (1, True)
+    assert b"Traceback" not in response.stderr
 
 
 def piped(folder, raw, *arguments, **settings):
@@ -304,18 +304,18 @@ def test_backup_is_verified_and_restored_from_a_pipe(tmp_path):
     config = config_of(tmp_path / "var")
     add_user(config, "one@example.com")
     raw = svc(tmp_path, "backup", "-").stdout
-    answer = piped(tmp_path, raw, "verify", "-")
-    assert (answer.returncode, b"1 user," in answer.stdout) == (0, True), answer.stderr
-    answer = piped(tmp_path, raw, "verify", "/dev/stdin")
-    assert (answer.returncode, b"It is complete" in answer.stdout) == (0, True), answer.stderr
+    response = piped(tmp_path, raw, "verify", "-")
+    assert (response.returncode, b"1 user," in response.stdout) == (0, True), response.stderr
+    response = piped(tmp_path, raw, "verify", "/dev/stdin")
+    assert (response.returncode, b"It is complete" in response.stdout) == (0, True), response.stderr
     add_user(config, "two@example.com")
-    answer = piped(tmp_path, raw, "restore", "-", "--replace")
-    assert (answer.returncode, b"Restored." in answer.stdout) == (0, True), answer.stderr
+    response = piped(tmp_path, raw, "restore", "-", "--replace")
+    assert (response.returncode, b"Restored." in response.stdout) == (0, True), response.stderr
     assert emails_of(config) == {"one@example.com"}
     for command in (["verify", "-"], ["restore", "-", "--replace"]):
-        answer = piped(tmp_path, raw[:5_000], *command)
-        assert answer.returncode == 1
-        assert answer.stderr.startswith(b"svc: the backup on standard input cannot be restored: ")
+        response = piped(tmp_path, raw[:5_000], *command)
+        assert response.returncode == 1
+        assert response.stderr.startswith(b"svc: the backup on standard input cannot be restored: ")
     left = [path.name for path in (tmp_path / "var").iterdir() if "before-restore" not in path.name]
     assert sorted(left) == ["svc.db", "svc.db.lock"]
     assert emails_of(config) == {"one@example.com"}
@@ -334,10 +334,10 @@ resource.setrlimit(resource.RLIMIT_FSIZE, ({len(raw) // 2}, {len(raw) // 2}))
 """
     (tmp_path / "sitecustomize.py").write_text(program)
     for command in (["verify", "-"], ["restore", "-", "--replace"]):
-        answer = piped(tmp_path, raw, *command, PYTHONPATH=f"{tmp_path}:{environment()['PYTHONPATH']}")
-        assert (answer.returncode, b"from standard input cannot be" in answer.stderr) == (1, True), answer.stderr
-        assert b"File too large" in answer.stderr
-        assert b"Traceback" not in answer.stderr
+        response = piped(tmp_path, raw, *command, PYTHONPATH=f"{tmp_path}:{environment()['PYTHONPATH']}")
+        assert (response.returncode, b"from standard input cannot be" in response.stderr) == (1, True), response.stderr
+        assert b"File too large" in response.stderr
+        assert b"Traceback" not in response.stderr
     assert emails_of(config) == {"one@example.com"}
     assert sorted(path.name for path in (tmp_path / "var").iterdir()) == ["svc.db", "svc.db.lock"]
 

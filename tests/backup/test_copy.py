@@ -36,7 +36,7 @@ def test_store_in_use_is_not_copied(tmp_path):
 
 def test_copy_command_prints_the_next_step(tmp_path):
     add_user(config_of(tmp_path / "var"), "one@example.com")
-    answer = svc(tmp_path, "store", "copy", "--to", "sqlite:///var/other.db")
-    assert (answer.returncode, b"set [store] url" in answer.stdout) == (0, True), answer.stderr
-    answer = svc(tmp_path, "store", "copy", "--to", "mysql://other")
-    assert (answer.returncode, b"must begin with" in answer.stderr) == (1, True)
+    response = svc(tmp_path, "store", "copy", "--to", "sqlite:///var/other.db")
+    assert (response.returncode, b"set [store] url" in response.stdout) == (0, True), response.stderr
+    response = svc(tmp_path, "store", "copy", "--to", "mysql://other")
+    assert (response.returncode, b"must begin with" in response.stderr) == (1, True)

@@ -60,8 +60,8 @@ def test_rotation_seals_tokens_with_the_new_key_and_drops_the_old_key(tmp_path):
     [old] = read_keys(config.vault.key_file)
     service = open_vault(config.vault, {})  # the vault of a running service
 
-    answer = svc(tmp_path, "vault", "rotate")
-    assert (answer.returncode, b"Re-encrypted 1 token " in answer.stdout) == (0, True), answer.stderr
+    response = svc(tmp_path, "vault", "rotate")
+    assert (response.returncode, b"Re-encrypted 1 token " in response.stdout) == (0, True), response.stderr
     new, second = read_keys(config.vault.key_file)
     assert second == old != new
     box = sealed(config)[account_id]
@@ -74,19 +74,19 @@ def test_rotation_seals_tokens_with_the_new_key_and_drops_the_old_key(tmp_path):
 
     async def refused() -> None:
         async with open_store(config.store, serving=True):
-            answer = await trio.to_thread.run_sync(svc, tmp_path, "vault", "rotate", "--drop-old")
-            assert (answer.returncode, b"Another svc serve uses" in answer.stderr) == (1, True)
+            response = await trio.to_thread.run_sync(svc, tmp_path, "vault", "rotate", "--drop-old")
+            assert (response.returncode, b"Another svc serve uses" in response.stderr) == (1, True)
 
     trio.run(refused)
     assert read_keys(config.vault.key_file) == [new, old]
-    answer = svc(tmp_path, "vault", "rotate", "--drop-old")
-    assert (answer.returncode, b"Re-encrypted 1 token " in answer.stdout) == (0, True), answer.stderr
+    response = svc(tmp_path, "vault", "rotate", "--drop-old")
+    assert (response.returncode, b"Re-encrypted 1 token " in response.stdout) == (0, True), response.stderr
     assert read_keys(config.vault.key_file) == [new]
     assert open_vault(config.vault, sealed(config)).open(sealed(config)[account_id], account_id) == "cfat_y"
 
     write_keys(config.vault.key_file, [old])
-    answer = svc(tmp_path, "vault", "rotate")
-    assert (answer.returncode, b"No key decrypts 1 token." in answer.stdout) == (0, True), answer.stderr
+    response = svc(tmp_path, "vault", "rotate")
+    assert (response.returncode, b"No key decrypts 1 token." in response.stdout) == (0, True), response.stderr
 
 
 async def test_reseal_keeps_a_token_that_was_renewed_concurrently(store):

@@ -92,10 +92,10 @@ class Shop:
             else:
                 code = self.chance.choice(sorted(self.links))
                 target, host, path, method, sent = self.links[code]["id"], LINK_HOST, f"/{code}", "GET", None
-            answer = await self.emulator.visit(
+            response = await self.emulator.visit(
                 host, path, method=method, headers=headers, body=sent, ip=f"192.0.2.{person}"
             )
-            assert answer.status in (204, 302), (path, answer.status)
+            assert response.status in (204, 302), (path, response.status)
             self.expected.add(target, person, at // HOUR_MS, bot=bot)
         await self.emulator.settled()
         end = at // HOUR_MS * HOUR_MS + HOUR_MS
@@ -115,11 +115,11 @@ async def worker_config(shop, database_id):
     _, token = await shop.emulator.create_token(shop.customer.account_id, rights=["D1 Write"], expires_in_s=None)
     path = f"{shop.emulator.api}/accounts/{shop.customer.account_id}/d1/database/{database_id}/query"
     async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
-        answer = await client.post(
+        response = await client.post(
             path, json={"sql": "select key, body from config where body is not null", "params": []},
             headers={"Authorization": f"Bearer {token}"},
         )  # fmt: skip
-    return {row["key"]: json.loads(row["body"]) for row in answer.json()["result"][0]["results"]}
+    return {row["key"]: json.loads(row["body"]) for row in response.json()["result"][0]["results"]}
 
 
 def rows(text, *parameters):

@@ -94,8 +94,8 @@ def _put_token(account_id, sealed):
 
 
 def test_version(tmp_path):
-    answer = svc_process(tmp_path, "--version")
-    assert (answer.returncode, answer.stdout) == (0, "svc 0.8.0\n")
+    response = svc_process(tmp_path, "--version")
+    assert (response.returncode, response.stdout) == (0, "svc 0.8.0\n")
 
 
 def test_health_uses_configured_address_and_imports_little(tmp_path):
@@ -112,12 +112,12 @@ def test_health_uses_configured_address_and_imports_little(tmp_path):
         (("--config", "none.toml"), {}, "No such file"),
         (("--url", "svc.example"), {}, "must be an http or https address"),
     ):
-        answer = svc(tmp_path, "health", *arguments, **settings)
-        assert (answer.returncode, answer.stdout) == (1, "")
-        assert why in answer.stderr
-        assert len(answer.stderr.splitlines()) == 1
-    answer = svc_process(tmp_path, "health", PYTHONPROFILEIMPORTTIME="1")
-    loaded = {line.rpartition("|")[2].strip() for line in answer.stderr.splitlines()}
+        response = svc(tmp_path, "health", *arguments, **settings)
+        assert (response.returncode, response.stdout) == (1, "")
+        assert why in response.stderr
+        assert len(response.stderr.splitlines()) == 1
+    response = svc_process(tmp_path, "health", PYTHONPROFILEIMPORTTIME="1")
+    loaded = {line.rpartition("|")[2].strip() for line in response.stderr.splitlines()}
     assert "http.client" in loaded
     assert not {"pydantic", "trio", "svc.config", "importlib.metadata"} & loaded
 
@@ -126,26 +126,26 @@ def test_health_uses_configured_address_and_imports_little(tmp_path):
 def test_health_depends_on_response_of_healthz(tmp_path, status, ends):
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as threads:
 
-        def answer_once() -> bytes:
+        def respond_once() -> bytes:
             client, _ = listening.accept()
             with client:
                 request = client.recv(1_000)
                 client.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
             return request
 
-        request = threads.submit(answer_once)
+        request = threads.submit(respond_once)
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/below/"
-        answer = svc_process(tmp_path, "health", "--url", url)
+        response = svc_process(tmp_path, "health", "--url", url)
         assert request.result().startswith(b"GET /below/healthz HTTP/1.1\r\n")
-    assert answer.returncode == ends
-    assert (answer.stdout, bool(answer.stderr)) == ((f"{url} is healthy\n", False) if not ends else ("", True))
+    assert response.returncode == ends
+    assert (response.stdout, bool(response.stderr)) == ((f"{url} is healthy\n", False) if not ends else ("", True))
 
 
 def test_check_passes_and_creates_no_files(tmp_path):
-    answer = svc_process(tmp_path, "check")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    assert "will be created at the first start" in answer.stdout
-    assert "ok   store: sqlite: There is no store" in answer.stdout
+    response = svc_process(tmp_path, "check")
+    assert response.returncode == 0, response.stdout + response.stderr
+    assert "will be created at the first start" in response.stdout
+    assert "ok   store: sqlite: There is no store" in response.stdout
     assert list(tmp_path.iterdir()) == []
 
 
@@ -153,8 +153,8 @@ def test_commands_for_existing_store_do_not_create_one(tmp_path):
     """A mistyped store URL must be an error."""
     plan = ["user", "plan", "a@b.example", "api"]
     for arguments in (["store", "recovered"], ["vault", "rotate"], ["rollout", "status"], plan):
-        answer = svc(tmp_path, *arguments)
-        assert (answer.returncode, "There is no store" in answer.stderr) == (1, True), answer.stdout
+        response = svc(tmp_path, *arguments)
+        assert (response.returncode, "There is no store" in response.stderr) == (1, True), response.stdout
     assert not (tmp_path / "var/svc.db").exists()
     assert not (tmp_path / "var/vault.key").exists()
 
@@ -168,8 +168,11 @@ def test_check_detects_full_disk(tmp_path):
         limit = path.with_name("svc.db-wal").stat().st_size
         program = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
         (tmp_path / "sitecustomize.py").write_text(program)
-        answer = svc_process(tmp_path, "check", PYTHONPATH=f"{tmp_path}:{ROOT}")
-    assert (answer.returncode, "FAIL store: sqlite: The service's store does not work" in answer.stdout) == (1, True)
+        response = svc_process(tmp_path, "check", PYTHONPATH=f"{tmp_path}:{ROOT}")
+    assert (response.returncode, "FAIL store: sqlite: The service's store does not work" in response.stdout) == (
+        1,
+        True,
+    )
 
 
 @pytest.mark.rule("X17")
@@ -180,8 +183,8 @@ def test_check_fails_if_last_backup_is_old(tmp_path, age_days, status, message):
             await store.run(record_backup(system_clock() - age_days * DAY_MS))
 
     trio.run(note)
-    answer = svc(tmp_path, "check")
-    assert (answer.returncode, message in answer.stdout) == (status, True), answer.stdout
+    response = svc(tmp_path, "check")
+    assert (response.returncode, message in response.stdout) == (status, True), response.stdout
 
 
 @pytest.mark.rule("X7")
@@ -190,14 +193,14 @@ def test_check_reports_rollout_progress_and_how_to_resume(tmp_path):
     assert "all installed workers have the current version" in svc(tmp_path, "check").stdout
 
     create_rollout(tmp_path, "running")
-    answer = svc(tmp_path, "check")
-    assert (answer.returncode, "3 updated, 4 failed, 1 on another version" in answer.stdout) == (0, True)
-    answer = svc(tmp_path, "check", SVC_WORKER_AUTO_UPDATE="false")
-    assert (answer.returncode, "auto_update is off" in answer.stdout) == (0, True)
+    response = svc(tmp_path, "check")
+    assert (response.returncode, "3 updated, 4 failed, 1 on another version" in response.stdout) == (0, True)
+    response = svc(tmp_path, "check", SVC_WORKER_AUTO_UPDATE="false")
+    assert (response.returncode, "auto_update is off" in response.stdout) == (0, True)
     create_rollout(tmp_path, "halted")
-    answer = svc(tmp_path, "check")
-    assert answer.returncode == 1
-    [failed] = [line for line in answer.stdout.splitlines() if line.startswith("FAIL")]
+    response = svc(tmp_path, "check")
+    assert response.returncode == 1
+    [failed] = [line for line in response.stdout.splitlines() if line.startswith("FAIL")]
     for text in ("the rollout is halted (failures): 4 failed, 3 updated", "svc rollout resume", "newer version"):
         assert text in failed
 
@@ -304,14 +307,14 @@ def test_check_reports_failure_and_checks_other_parts(tmp_path, settings, part, 
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o755)
     tmp_path.chmod(0o700)
-    answer = svc(tmp_path, "check", **settings)
-    assert answer.returncode == 1
-    assert answer.stderr == ""
-    failed = [line for line in answer.stdout.splitlines() if line.startswith("FAIL")]
+    response = svc(tmp_path, "check", **settings)
+    assert response.returncode == 1
+    assert response.stderr == ""
+    failed = [line for line in response.stdout.splitlines() if line.startswith("FAIL")]
     assert len(failed) == 1
     assert failed[0].startswith(f"FAIL {part}: ")
     assert text in failed[0]
-    assert len(answer.stdout.splitlines()) == 11
+    assert len(response.stdout.splitlines()) == 11
 
 
 @pytest.mark.rule("X14")
@@ -345,19 +348,19 @@ def test_check_warns_if_metrics_bind_to_all_addresses(host):
 
 
 def test_warning_does_not_fail_check(tmp_path):
-    answer = svc(tmp_path, "check", SVC_WORKER_ALLOW_LOCAL_PUSH="true")
-    assert answer.returncode == 0, answer.stdout
-    assert "\nwarn address: [worker] allow_local_push is set" in answer.stdout
-    assert "FAIL" not in answer.stdout
+    response = svc(tmp_path, "check", SVC_WORKER_ALLOW_LOCAL_PUSH="true")
+    assert response.returncode == 0, response.stdout
+    assert "\nwarn address: [worker] allow_local_push is set" in response.stdout
+    assert "FAIL" not in response.stdout
 
 
 def test_start_fails_if_metrics_address_is_in_use(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         bind = f"127.0.0.1:{taken.getsockname()[1]}"
-        answer = svc(tmp_path, "serve", SVC_HTTP_BIND="127.0.0.1:0", SVC_METRICS_BIND=bind)
-    assert answer.returncode == 1
-    assert f"[metrics] bind: cannot listen on {bind}" in answer.stderr
-    assert "Traceback" not in answer.stderr
+        response = svc(tmp_path, "serve", SVC_HTTP_BIND="127.0.0.1:0", SVC_METRICS_BIND=bind)
+    assert response.returncode == 1
+    assert f"[metrics] bind: cannot listen on {bind}" in response.stderr
+    assert "Traceback" not in response.stderr
 
 
 def test_start_fails_without_key_of_sealed_tokens_and_creates_no_key(tmp_path):
@@ -367,10 +370,10 @@ def test_start_fails_without_key_of_sealed_tokens_and_creates_no_key(tmp_path):
     key = key_file.read_bytes()
     key_file.unlink()
     for command in ("check", "serve"):
-        answer = svc(tmp_path, command, SVC_HTTP_BIND="127.0.0.1:0")
-        assert answer.returncode == 1
-        assert "does not exist, but tokens need it (accounts: 1)" in answer.stdout + answer.stderr
-        assert "Traceback" not in answer.stderr
+        response = svc(tmp_path, command, SVC_HTTP_BIND="127.0.0.1:0")
+        assert response.returncode == 1
+        assert "does not exist, but tokens need it (accounts: 1)" in response.stdout + response.stderr
+        assert "Traceback" not in response.stderr
         assert not key_file.exists()
     key_file.touch(0o600)
     key_file.write_bytes(key)
@@ -386,8 +389,8 @@ def test_import_skips_restricted_links_unless_included(tmp_path):
     )
     (tmp_path / "links.csv").write_text(f"address,target,banned,password,expire_in\n{rows}")
     command = ("import", "links", "links.csv", "--account", account_id)
-    answer = svc(tmp_path, *command)
-    assert (answer.returncode, answer.stdout.splitlines()) == (
+    response = svc(tmp_path, *command)
+    assert (response.returncode, response.stdout.splitlines()) == (
         0,
         [
             "codes from column `address`, destinations from `target`",
@@ -401,12 +404,12 @@ def test_import_skips_restricted_links_unless_included(tmp_path):
             "This was a dry run. To import the links, add --apply.",
         ],
     )
-    answer = svc(tmp_path, *command, "--apply", "--include", "expired, password")
-    assert "1 row included: expired in the other product\n" in answer.stdout
-    assert "The links work without a password here" in answer.stdout
-    assert "5 rows: 4 links imported" in answer.stdout
-    answer = svc(tmp_path, *command, "--include", "all")
-    assert (answer.returncode, "`all` must be one of banned, deleted" in answer.stderr) == (2, True)
+    response = svc(tmp_path, *command, "--apply", "--include", "expired, password")
+    assert "1 row included: expired in the other product\n" in response.stdout
+    assert "The links work without a password here" in response.stdout
+    assert "5 rows: 4 links imported" in response.stdout
+    response = svc(tmp_path, *command, "--include", "all")
+    assert (response.returncode, "`all` must be one of banned, deleted" in response.stderr) == (2, True)
 
 
 UNKNOWN_USER = ("--user", "unknown@example.com")
@@ -430,10 +433,10 @@ UNKNOWN_USER = ("--user", "unknown@example.com")
 )
 def test_impossible_import_reports_reason(tmp_path, kind, text, arguments, why):
     (tmp_path / "export.csv").write_text(text)
-    answer = svc(tmp_path, "import", kind, "export.csv", *arguments)
-    assert answer.returncode == 1
-    assert why in answer.stderr
-    assert "Traceback" not in answer.stderr
+    response = svc(tmp_path, "import", kind, "export.csv", *arguments)
+    assert response.returncode == 1
+    assert why in response.stderr
+    assert "Traceback" not in response.stderr
 
 
 @pytest.mark.rule("X4")
@@ -446,16 +449,16 @@ def test_totals_are_imported_once_after_dry_run(tmp_path):
         (("--apply",), "2 days imported"),
         (("--apply",), "0 days imported"),
     ):
-        answer = svc(tmp_path, "import", "totals", *of, *arguments)
-        assert answer.returncode == 0, answer.stderr
-        assert "Plausible's export of a site; columns used: date, pageviews, visitors" in answer.stdout
-        assert f"{added}; 0 lines invalid" in answer.stdout
-        assert ("This was a dry run" in answer.stdout) == (arguments == ())
+        response = svc(tmp_path, "import", "totals", *of, *arguments)
+        assert response.returncode == 0, response.stderr
+        assert "Plausible's export of a site; columns used: date, pageviews, visitors" in response.stdout
+        assert f"{added}; 0 lines invalid" in response.stdout
+        assert ("This was a dry run" in response.stdout) == (arguments == ())
     (tmp_path / "export.csv").write_text("day,views\n2020-01-01,99\n2020-01-03,\u00e9\n")
-    answer = svc_process(tmp_path, "import", "totals", *of, "--apply", PYTHONIOENCODING="ascii")
-    assert answer.returncode == 1
-    assert "line 3: views is `?`" in answer.stdout
-    assert "1 day (2020-01-01) with other numbers" in answer.stdout
+    response = svc_process(tmp_path, "import", "totals", *of, "--apply", PYTHONIOENCODING="ascii")
+    assert response.returncode == 1
+    assert "line 3: views is `?`" in response.stdout
+    assert "1 day (2020-01-01) with other numbers" in response.stdout
 
 
 @pytest.mark.rule("X2", "X4")
@@ -466,10 +469,10 @@ def test_imported_file_cannot_control_terminal(tmp_path):
     rows = f"site,,a{clear}.example,,2020-01-01,1\nsite,,a.example,,2020-01-01,{clear}\n"
     (tmp_path / "totals.csv").write_text(f"kind,edge_account_id,name,target,day,views\n{rows}")
     for kind in ("links", "totals"):
-        answer = svc(tmp_path, "import", kind, f"{kind}.csv", "--account", account_id)
-        assert (answer.returncode, "Traceback" in answer.stderr) == (1, False)
-        assert "\N{REPLACEMENT CHARACTER}[2J" in answer.stdout + answer.stderr
-        assert not {"\x1b", "\x9b"} & {*answer.stdout, *answer.stderr}
+        response = svc(tmp_path, "import", kind, f"{kind}.csv", "--account", account_id)
+        assert (response.returncode, "Traceback" in response.stderr) == (1, False)
+        assert "\N{REPLACEMENT CHARACTER}[2J" in response.stdout + response.stderr
+        assert not {"\x1b", "\x9b"} & {*response.stdout, *response.stderr}
 
 
 @pytest.mark.rule("X2", "X4")
@@ -482,24 +485,24 @@ def test_import_into_locked_store_reports_progress(tmp_path):
         connection.execute("begin immediate")
         to = ("--account", account_id, "--apply")
         commands = [("totals", "totals.csv", "--site", "shop.example.com", *to), ("links", "links.csv", *to)]
-        answers = trio.run(all_answers, tmp_path, commands)
-    for answer, where in zip(answers, ("shop.example.com (site)", "line 2"), strict=True):
-        assert answer.returncode == 1
-        assert f"stopped at {where}: Another program has locked the service's store." in answer.stdout
-        assert "Traceback" not in answer.stderr
+        responses = trio.run(all_responses, tmp_path, commands)
+    for response, where in zip(responses, ("shop.example.com (site)", "line 2"), strict=True):
+        assert response.returncode == 1
+        assert f"stopped at {where}: Another program has locked the service's store." in response.stdout
+        assert "Traceback" not in response.stderr
 
 
-async def all_answers(folder: Path, commands: list[tuple[str, ...]]) -> list[subprocess.CompletedProcess[str]]:
+async def all_responses(folder: Path, commands: list[tuple[str, ...]]) -> list[subprocess.CompletedProcess[str]]:
     """Run imports concurrently, and return their results in the same order."""
-    answers: dict[int, subprocess.CompletedProcess[str]] = {}
+    responses: dict[int, subprocess.CompletedProcess[str]] = {}
 
     async def run(number: int) -> None:
-        answers[number] = await svc_async(folder, "import", *commands[number])
+        responses[number] = await svc_async(folder, "import", *commands[number])
 
     async with trio.open_nursery() as nursery:
         for number in range(len(commands)):
             nursery.start_soon(run, number)
-    return [answers[number] for number in range(len(commands))]
+    return [responses[number] for number in range(len(commands))]
 
 
 def test_interrupted_command_prints_message(tmp_path):
@@ -537,10 +540,10 @@ def test_user_add_applies_rules_of_api(tmp_path):
         ("ann@example.com", "short"),
         ("ann@example.com", ""),
     ):
-        answer = svc(tmp_path, "user", "add", email, "--password-stdin", text=f"{password}\n")
-        assert answer.returncode == 1
-        assert answer.stderr.startswith(("svc: email must be", "svc: password must have"))
-        assert password == "" or password not in answer.stderr
+        response = svc(tmp_path, "user", "add", email, "--password-stdin", text=f"{password}\n")
+        assert response.returncode == 1
+        assert response.stderr.startswith(("svc: email must be", "svc: password must have"))
+        assert password == "" or password not in response.stderr
     add = ("user", "add", "Ann@Example.com", "--password-stdin", "--confirmed")
     assert svc_process(tmp_path, *add, text="long enough\n").returncode == 0
     found = user_of(tmp_path, "ann@example.com")

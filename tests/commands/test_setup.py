@@ -33,11 +33,11 @@ def mode(path) -> int:
 
 def test_init_yes_writes_options_and_defaults_and_overwrites_nothing(tmp_path):
     base = ("init", "--yes", "--data", "data")
-    answer = svc(tmp_path, *base, "--base-url", "https://svc.example.com/", SVC_HTTP_BASE_URL="")
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    response = svc(tmp_path, *base, "--base-url", "https://svc.example.com/", SVC_HTTP_BASE_URL="")
+    assert response.returncode == 0, response.stdout + response.stderr
     path = tmp_path / "config.toml"
     assert mode(path) == 0o600
-    assert f"Copy {tmp_path}/data, which contains vault.key" in answer.stdout
+    assert f"Copy {tmp_path}/data, which contains vault.key" in response.stdout
     config, data = load(path, {}), tmp_path / "data"
     assert (config.http.base_url, config.http.trusted_proxies) == ("https://svc.example.com", ("127.0.0.1", "::1"))
     assert config.store.url.get_secret_value() == f"sqlite:///{data}/svc.db"
@@ -51,14 +51,14 @@ def test_init_yes_writes_options_and_defaults_and_overwrites_nothing(tmp_path):
     assert Config.model_validate(tomllib.loads(uncommented)).edge == Config().edge
 
     before = path.read_bytes()
-    answer = svc(tmp_path, *base)
-    assert (answer.returncode, answer.stderr) == (
+    response = svc(tmp_path, *base)
+    assert (response.returncode, response.stderr) == (
         1,
         f"svc: {path} already exists; use --replace to rewrite it and keep its settings\n",
     )
     assert path.read_bytes() == before
-    answer = svc(tmp_path, *base, "--replace", "--bind", "127.0.0.1:1", "--unchecked")
-    assert answer.returncode == 0, answer.stderr
+    response = svc(tmp_path, *base, "--replace", "--bind", "127.0.0.1:1", "--unchecked")
+    assert response.returncode == 0, response.stderr
     assert load(path, {}) == config.model_copy(update={"http": config.http.model_copy(update={"bind": "127.0.0.1:1"})})
 
 
@@ -75,9 +75,9 @@ def test_init_yes_writes_options_and_defaults_and_overwrites_nothing(tmp_path):
     ],
 )
 def test_init_rejects_invalid_option_and_writes_nothing(tmp_path, options, why):
-    answer = svc(tmp_path, "init", "--yes", *options)
-    assert (answer.returncode, why in answer.stderr) == (1, True), answer.stderr
-    assert "Traceback" not in answer.stderr
+    response = svc(tmp_path, "init", "--yes", *options)
+    assert (response.returncode, why in response.stderr) == (1, True), response.stderr
+    assert "Traceback" not in response.stderr
     assert not (tmp_path / "config.toml").exists()
 
 
@@ -97,14 +97,14 @@ def test_init_repeats_question_after_invalid_answer_and_result_can_send_email(tm
             *(f"smtps://user@127.0.0.1:{server.port}", "wrong", "", "no"),
             *(f"smtps://user@127.0.0.1:{server.port}", PASSWORD, "no-address", "mail@example.com"),
         ]
-        answer = svc(
+        response = svc(
             *(tmp_path, "init", "--config", "etc/config.toml"),
             text="\n".join([*typed, ""]),
             SVC_HTTP_BASE_URL="",
             SSL_CERT_FILE=str(tmp_path / "ca.pem"),
         )
-    stdout = answer.stdout
-    assert answer.returncode == 0, stdout + answer.stderr
+    stdout = response.stdout
+    assert response.returncode == 0, stdout + response.stderr
     for expected in (
         "must be an http or https URL",
         "[http] trusted_proxies.0: 'proxy'",
@@ -159,10 +159,10 @@ def test_init_keeps_all_settings_of_existing_configuration(tmp_path, asked):
     path.write_text(written(before))
     assert {name for section in before for name in before[section]} >= {"copies", "hours_kept_days", "canary"}
     options = () if asked else ("--yes", "--replace")
-    answer = svc(tmp_path, "init", "--unchecked", *options, text="yes\n" + "\n" * 6)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
+    response = svc(tmp_path, "init", "--unchecked", *options, text="yes\n" + "\n" * 6)
+    assert response.returncode == 0, response.stdout + response.stderr
     assert tomllib.loads(path.read_text()) == before
-    assert "a:b@" not in answer.stdout
+    assert "a:b@" not in response.stdout
 
 
 def test_init_changes_only_answered_settings(tmp_path):
@@ -171,8 +171,8 @@ def test_init_changes_only_answered_settings(tmp_path):
     path.write_text(written(before))
     new = tmp_path / "new"
     options = ("--base-url", "https://new.example.com", "--data", str(new), "--smtp-url", "", "--trusted-proxies", "")
-    answer = svc(tmp_path, "init", "--yes", "--replace", "--unchecked", *options)
-    assert answer.returncode == 0, answer.stderr
+    response = svc(tmp_path, "init", "--yes", "--replace", "--unchecked", *options)
+    assert response.returncode == 0, response.stderr
     before["http"] |= {"base_url": "https://new.example.com", "trusted_proxies": []}
     # Paths in the data folder move with that folder. The key file is in another folder.
     before["store"] |= {"url": f"sqlite:///{new}/kept.db", "copies": f"{new}/copies"}
@@ -196,15 +196,15 @@ def test_init_keeps_paths_of_packaged_configuration(tmp_path):
 def test_init_does_not_replace_invalid_configuration(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text("[http]\nbnid = 1\n")
-    answer = svc(tmp_path, "init", "--yes", "--replace")
-    assert (answer.returncode, path.read_text()) == (1, "[http]\nbnid = 1\n")
-    assert "fix it, or move it aside" in answer.stderr
-    assert "did you mean bind?" in answer.stderr
+    response = svc(tmp_path, "init", "--yes", "--replace")
+    assert (response.returncode, path.read_text()) == (1, "[http]\nbnid = 1\n")
+    assert "fix it, or move it aside" in response.stderr
+    assert "did you mean bind?" in response.stderr
 
 
 def test_init_writes_nothing_if_input_ends(tmp_path):
-    answer = svc(tmp_path, "init", text="https://svc.example.com\n")
-    assert (answer.returncode, answer.stderr) == (
+    response = svc(tmp_path, "init", text="https://svc.example.com\n")
+    assert (response.returncode, response.stderr) == (
         1,
         "svc: no answer, nothing was written; use --yes to run without questions\n",
     )
@@ -256,8 +256,8 @@ async def test_first_start_logs_welcome_until_user_exists(tmp_path):
     assert len(first) == 4
     assert all(part in line for part, line in zip(expected, first, strict=True)), first
     add = ("user", "add", "a@example.com", "--password-stdin")
-    answer = await svc_async(tmp_path, *add, text="long enough\n", **store)
-    assert answer.returncode == 0, answer.stderr
+    response = await svc_async(tmp_path, *add, text="long enough\n", **store)
+    assert response.returncode == 0, response.stderr
     assert not [line for line in await log_of_a_start(tmp_path, **store) if line["logger"] == "svc.commands.serving"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from svc.clock import system_clock
 from svc.edge import d1, routes, tokens, workers, zones
-from svc.edge.answers import DailyLimit
+from svc.edge.responses import DailyLimit
 from svc.errors import EdgeRefused, EdgeUnavailable, ServiceError
 from tests.edge.test_calls import schedules, upload
 

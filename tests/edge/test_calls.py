@@ -15,8 +15,8 @@ import trio.testing
 from svc.config import EdgeConfig
 from svc.edge import d1, routes, tokens, workers, zones
 from svc.edge.access import Exchange
-from svc.edge.answers import LONGEST_THROTTLE_S
 from svc.edge.client import open_edge
+from svc.edge.responses import LONGEST_THROTTLE_S
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from svc import metrics as table
 from svc.config import EdgeConfig
 from svc.edge import d1, routes, tokens, workers, zones
 from svc.edge.client import open_edge
-from svc.edge.endpoints import area_of
-from svc.edge.shares import Turn
+from svc.edge.endpoints import area_from_path
+from svc.edge.fair_limiter import SlotRequest
 from svc.errors import EdgeRefused, EdgeUnavailable, EdgeUnknown
 from svc.metrics import Metrics
 from tests.scraped import Scraped, scrape
@@ -47,7 +47,7 @@ def calls_of(found: Scraped) -> dict[tuple[str, ...], float]:
     ],
 )
 def test_area_is_derived_from_the_path(path, area):
-    assert area_of(path) == area
+    assert area_from_path(path) == area
     assert area == "other" or area in table.CALL_SECONDS.labels["area"]
 
 
@@ -80,7 +80,7 @@ async def test_calls_are_counted_by_area_and_outcome(emulator: Emulator, custome
         requests_received = await emulator.requests()
         found = scrape(metrics)
     assert sum(calls_of(found).values()) - metrics_then.total() == len(requests_received)
-    by_area = Counter(area_of(re.sub(r"^/client/v4", "", each["path"])) for each in requests_received)
+    by_area = Counter(area_from_path(re.sub(r"^/client/v4", "", each["path"])) for each in requests_received)
     counted = Counter(calls_of(found)) - metrics_then
     assert Counter({area: sum(n for of, n in counted.items() if of[0] == area) for area, _ in counted}) == by_area
     assert counted["workers", "missing"] == 1
@@ -102,7 +102,7 @@ async def test_calls_held_back_are_counted_separately(emulator: Emulator, custom
         await zones.account_name(access)
         with pytest.raises(EdgeUnavailable):
             await zones.account_name(access)
-        edge._shares.ask(Turn("another", None))  # this occupies the only slot
+        edge._limiter.enqueue(SlotRequest("another", None))  # this occupies the only slot
         other = edge.access(customer.account_id, customer.bootstrap_token + "x")
         with pytest.raises(EdgeUnavailable):
             await zones.account_name(other)

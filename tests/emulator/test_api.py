@@ -225,8 +225,8 @@ async def test_analytics_return_counted_or_set_usage(emulator: Emulator, api: Ap
         body = {"query": query, "variables": variables}
         response = await api.call("POST", "/graphql", json=body)
         assert response.status_code == 200
-        answer: dict[str, Any] = response.json()
-        return answer
+        found: dict[str, Any] = response.json()
+        return found
 
     before = (await ask(two_ago, one_ago))["data"]["viewer"]["accounts"][0]
     assert before["total"] == [{"sum": {"requests": 8}}]
@@ -238,9 +238,9 @@ async def test_analytics_return_counted_or_set_usage(emulator: Emulator, api: Ap
     assert present["s"][0]["max"]["databaseSizeBytes"] > 0
 
     async def refusal(first: str, last: str, query: str = USAGE) -> tuple[str, str]:
-        answer = await ask(first, last, query)
-        assert answer["data"] is None
-        return answer["errors"][0]["message"], answer["errors"][0]["extensions"]["code"]
+        response = await ask(first, last, query)
+        assert response["data"] is None
+        return response["errors"][0]["message"], response["errors"][0]["extensions"]["code"]
 
     message, code = await refusal(two_ago, one_ago, USAGE.replace("rowsRead", "rowsSeen"))
     assert ("rowsSeen" in message, code) == (True, "parser")
@@ -271,8 +271,8 @@ async def test_analytics_return_confidence_intervals(emulator: Emulator, api: Ap
     async def sampled(**usage: float) -> Any:
         await emulator.set_usage(account_id, yesterday, **usage)
         variables = {"a": account_id, "d": day_text(yesterday)}
-        answer = (await api.call("POST", "/graphql", json={"query": SAMPLED, "variables": variables})).json()
-        return answer["data"]["viewer"]["accounts"][0]
+        response = (await api.call("POST", "/graphql", json={"query": SAMPLED, "variables": variables})).json()
+        return response["data"]["viewer"]["accounts"][0]
 
     whole = await sampled(requests=1_000, pages_requests=5)
     assert whole["w"][0]["avg"] == {"sampleInterval": 1}

@@ -45,8 +45,8 @@ async def test_date_behaves_normally(emulator: Emulator, api: Api) -> None:
     await api.upload("dates", code)
     await api.route("shop.example", "shop.example/*", "dates")
     await emulator.clock(DAY_S)
-    answer = json.loads((await emulator.visit("shop.example", "/")).body)
-    assert answer == [5, 2026, 0, 1000, "string", True, True, True, "Date", 7, True]
+    response = json.loads((await emulator.visit("shop.example", "/")).body)
+    assert response == [5, 2026, 0, 1000, "string", True, True, True, "Date", 7, True]
 
 
 async def test_usage_counts_by_the_emulated_day(emulator: Emulator, api: Api) -> None:

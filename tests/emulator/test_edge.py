@@ -129,9 +129,9 @@ async def test_settled_waits_for_the_work_after_the_response(emulator: Emulator,
 
 async def test_exception_is_error_1101_and_counted(emulator: Emulator, api: Api) -> None:
     await api.probe()
-    answer = await emulator.visit("shop.example", "/throw")
-    assert answer.status == 500
-    assert "1101" in answer.body
+    response = await emulator.visit("shop.example", "/throw")
+    assert response.status == 500
+    assert "1101" in response.body
     state = await emulator.state()
     usage = state["accounts"][api.customer.account_id]["usage"][str(state["today"])]
     assert usage["scripts"]["probe"] == {"requests": 1, "errors": 1, "subrequests": 0}
@@ -153,7 +153,7 @@ async def test_worker_cannot_reach_private_addresses_and_names(strict_emulator: 
     _, value = await strict_emulator.create_token(customer.account_id, rights=WORKING_PERMISSIONS)
     async with httpx.AsyncClient(base_url=strict_emulator.api, trust_env=False, verify=NO_TLS, timeout=30) as client:
         await Api(client, customer, value).probe()
-    for target, answer in (
+    for target, response in (
         ("http://127.0.0.1:9/edge/push", "403"),
         ("http://[::1]:9/edge/push", "403"),
         ("http://192.168.1.7/edge/push", "403"),
@@ -161,7 +161,7 @@ async def test_worker_cannot_reach_private_addresses_and_names(strict_emulator: 
         ("http://svc.lan/edge/push", "530"),
     ):
         seen = await strict_emulator.visit("shop.example", f"/fetch?url={target}")
-        assert seen.body.split(" ", 1)[0] == answer, target
+        assert seen.body.split(" ", 1)[0] == response, target
     assert await strict_emulator.egress() == []
 
 
@@ -203,8 +203,8 @@ async def test_uploads_interrupt_no_running_work(emulator: Emulator, api: Api) -
     async def visit_until(done: trio.Event) -> None:
         nonlocal sent
         while not done.is_set():
-            answer = await emulator.visit("shop.example", f"/write?{sent}")
-            assert answer.status == 200
+            response = await emulator.visit("shop.example", f"/write?{sent}")
+            assert response.status == 200
             sent += 1
 
     async with trio.open_nursery() as nursery:

@@ -40,8 +40,8 @@ async def test_call_with_a_5xx_response_is_executed_or_not(emulator: Emulator, a
     database = await api.database()
     await emulator.fault(kind, "/accounts/*/query", method="POST", status=503, code=10001)
     path, body = f"{api.account}/d1/database/{database}/query", {"sql": "insert into hit values ('x')"}
-    answer = await api.call("POST", path, json=body)
-    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (503, 10001)
+    response = await api.call("POST", path, json=body)
+    assert (response.status_code, response.json()["errors"][0]["code"]) == (503, 10001)
     assert await count(api, database) == done
 
 
@@ -117,12 +117,12 @@ async def test_workers_fetch_is_lost_before_or_after_execution(emulator: Emulato
     await api.probe()
     target = f"{emulator.control}/settled-not-a-path"
     visit = f"/fetch?url={target}"
-    answers = []
+    responses = []
     for kind in ("egress_drop_before", "egress_drop_after", "egress_status"):
         await emulator.fault(kind, target, status=503)
-        answers.append((await emulator.visit("shop.example", visit)).body)
-    assert answers[:2] == ["lost: Network connection lost."] * 2
-    assert answers[2] == "503 "
+        responses.append((await emulator.visit("shop.example", visit)).body)
+    assert responses[:2] == ["lost: Network connection lost."] * 2
+    assert responses[2] == "503 "
     assert (await emulator.visit("shop.example", visit)).body.startswith("404 ")
     sent = await emulator.egress()
     assert [call["fault"] for call in sent] == ["egress_drop_before", "egress_drop_after", "egress_status", None]

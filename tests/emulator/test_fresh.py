@@ -67,8 +67,10 @@ async def test_valid_token_is_occasionally_rejected(emulator: Emulator, api: Api
     await emulator.set_failure_settings(refuse_one_in=4)
     refusals = set()
     for path in (api.account, f"{api.account}/d1/database", f"{api.account}/tokens/verify"):
-        answers = [await api.call("GET", path) for _ in range(40)]
-        refused = [(answer.status_code, answer.json()["errors"][0]["code"]) for answer in answers if answer.is_error]
+        responses = [await api.call("GET", path) for _ in range(40)]
+        refused = [
+            (response.status_code, response.json()["errors"][0]["code"]) for response in responses if response.is_error
+        ]
         assert 0 < len(refused) < 40
         refusals |= set(refused)
     assert refusals == {(403, 10000), (403, 7403)}

@@ -73,8 +73,8 @@ async def test_rejected_batch_changes_nothing(emulator: Emulator, api: Api) -> N
 @pytest.mark.parametrize(("path", "text"), [("/queries", "50 D1_ERROR"), ("/batch", "D1_ERROR")])
 async def test_invocation_is_limited_to_50_queries(emulator: Emulator, api: Api, path: str, text: str) -> None:
     await api.probe()
-    answer = (await emulator.visit("shop.example", path)).body
-    assert answer == f"{text}: Too many API requests by single worker invocation."
+    response = (await emulator.visit("shop.example", path)).body
+    assert response == f"{text}: Too many API requests by single worker invocation."
     assert (await emulator.visit("shop.example", "/insert")).body == "ok"  # each invocation has its own count
     script = (await emulator.state())["accounts"][api.customer.account_id]["scripts"]["probe"]
     assert script["max_d1_queries"] == 51
@@ -169,11 +169,11 @@ async def test_token_above_the_rate_limit_is_blocked_for_the_window(emulator: Em
     # A window can end between any two calls, so the number of calls before the block is unknown.
     await emulator.set_failure_settings(rate_window_s=0.5)
 
-    async def answers(status: int) -> bool | None:
+    async def responses(status: int) -> bool | None:
         return (await another.call("GET", another.account)).status_code == status or None
 
-    await eventually(partial(answers, 429))
-    await eventually(partial(answers, 200))
+    await eventually(partial(responses, 429))
+    await eventually(partial(responses, 200))
     assert (await api.call("GET", api.account)).status_code == 429
 
 

@@ -40,8 +40,8 @@ async def ask(call: Callable[..., Any], **arguments: Any) -> Any:
     """Run one call of the synchronous SDK in a thread. If the call lists items, return the items of all pages."""
 
     def run() -> Any:
-        answer = call(**arguments)
-        return list(answer) if hasattr(answer, "iter_pages") else answer
+        response = call(**arguments)
+        return list(response) if hasattr(response, "iter_pages") else response
 
     return await trio.to_thread.run_sync(run)
 

@@ -100,8 +100,8 @@ async def test_wrangler_creates_fills_lists_and_deletes_a_database(wrangler: Wra
     binding = {"binding": "DB", "database_name": "visits", "database_id": database["uuid"]}
     wrangler.configure(d1_databases=[binding])
     sql = "create table visit (path text); insert into visit values ('/a;b'); select path from visit"
-    answers = await wrangler.json("d1", "execute", "visits", "--remote", "--json", "--command", sql)
-    assert [answer["results"] for answer in answers] == [[], [], [{"path": "/a;b"}]]
+    responses = await wrangler.json("d1", "execute", "visits", "--remote", "--json", "--command", sql)
+    assert [response["results"] for response in responses] == [[], [], [{"path": "/a;b"}]]
     info = await wrangler.json("d1", "info", "visits", "--json")
     assert (info["uuid"], info["num_tables"]) == (database["uuid"], 1)
     await wrangler.run("d1", "delete", "visits", "--skip-confirmation")

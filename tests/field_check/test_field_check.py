@@ -116,7 +116,7 @@ async def site(emulator: Emulator, request: pytest.FixtureRequest, tmp_path: Pat
 
 
 @pytest.mark.rule("X8")
-async def test_all_answers_of_emulated_platform_fit_and_no_resources_remain(site):
+async def test_all_responses_of_emulated_platform_fit_and_no_resources_remain(site):
     await site.emulator.begin_at_noon()  # so that the day does not end during the test
     try:
         status, lines = await site.run("--use-up-the-day")
@@ -155,24 +155,24 @@ async def test_missing_zone_is_reported(site):
         ({"path": "*/workers/subdomain", "status": 404, "code": 10007}, "0.3", "none, refused 404/10007"),
     ],
 )
-async def test_alternative_known_answer_fits(site, fault, number, answer):
+async def test_alternative_known_response_fits(site, fault, number, response):
     await site.emulator.fault("refuse", **fault)
     status, lines = await site.run(zone=False)
     fits, shown = rows(lines)[number]
-    assert (fits, shown.split(" (")[0]) == ("fits", answer)
+    assert (fits, shown.split(" (")[0]) == ("fits", response)
     assert status == 0
     assert await site.is_empty()
 
 
 @pytest.mark.parametrize(("zone_gone", "answer"), [("invalid", "refused 400/1003"), ("unroutable", "refused 404/7003")])
-async def test_each_known_refusal_of_foreign_zone_fits(site, zone_gone, answer):
+async def test_each_known_refusal_of_foreign_zone_fits(site, zone_gone, response):
     await site.emulator.set_failure_settings(zone_gone=zone_gone)
     try:
         status, lines = await site.run(zone=False)
     finally:
         await site.emulator.set_failure_settings(zone_gone="refused")
     fits, shown = rows(lines)["0.7"]
-    assert (fits, shown.split(" (")[0]) == ("fits", answer)
+    assert (fits, shown.split(" (")[0]) == ("fits", response)
     assert status == 0
 
 
@@ -195,7 +195,7 @@ async def test_refused_analytics_query_is_reported(site):
     assert await site.is_empty()
 
 
-async def test_unexpected_answer_is_shown_with_expected_ones(site):
+async def test_unexpected_response_is_shown_with_expected_ones(site):
     await site.emulator.fault("refuse", ROUTES, method="GET", status=418, code=7)
     status, lines = await site.run(zone=False)
     assert rows(lines)["0.7"][0] == "OTHER"
@@ -206,12 +206,12 @@ async def test_unexpected_answer_is_shown_with_expected_ones(site):
 
 
 @pytest.mark.parametrize(("minting", "answer"), [("held", "refused 400/1001"), ("silent", "with fewer permissions")])
-async def test_bootstrap_token_must_hold_permissions_that_it_cannot_otherwise_grant(site, minting, answer):
+async def test_bootstrap_token_must_hold_permissions_that_it_cannot_otherwise_grant(site, minting, response):
     await site.emulator.set_failure_settings(minting=minting)
     try:
         status, lines = await site.run()
         fits, shown = rows(lines)["0.1"]
-        assert (fits, shown.split(" (")[0]) == ("fits", answer)
+        assert (fits, shown.split(" (")[0]) == ("fits", response)
         assert rows(lines)["job worker"] == ("--", "not reached")
         assert status == 1
         assert await site.is_empty()
@@ -284,6 +284,6 @@ async def test_invalid_token_is_reported_and_creates_nothing(site):
 
 
 async def test_invalid_account_id_is_rejected(tmp_path):
-    answer = await run_program(["-m", "svc", "field-check", "../elsewhere"], folder=tmp_path)
-    assert answer.returncode == 2
-    assert b"32 hexadecimal digits" in answer.stderr
+    response = await run_program(["-m", "svc", "field-check", "../elsewhere"], folder=tmp_path)
+    assert response.returncode == 2
+    assert b"32 hexadecimal digits" in response.stderr

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.http.conftest import Answer, World
+    from tests.http.conftest import Response, World
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"
 
@@ -19,28 +19,30 @@ class Browser:
     cookies: dict[str, str] = field(default_factory=dict)
     agent: str = FIREFOX
 
-    async def call(self, path: str, json: Any = None, *, cookies: dict[str, str] | None = None, **more: Any) -> Answer:
+    async def call(
+        self, path: str, json: Any = None, *, cookies: dict[str, str] | None = None, **more: Any
+    ) -> Response:
         """POST `path` without storing the response's cookies. `cookies`: sent instead of the stored cookies."""
         sent = "; ".join(f"{name}={value}" for name, value in (self.cookies if cookies is None else cookies).items())
         headers = {"User-Agent": self.agent, **({"Cookie": sent} if sent else {}), **more}
         return await self.world.call("POST", path, json, headers=headers)
 
-    def keep(self, answer: Answer) -> None:
+    def keep(self, response: Response) -> None:
         """Store the cookies that a response sets."""
-        for text in answer.headers.getlist("Set-Cookie"):
+        for text in response.headers.getlist("Set-Cookie"):
             name, _, value = text.partition(";")[0].partition("=")
             if "Max-Age=0" in text:
                 self.cookies.pop(name, None)
             else:
                 self.cookies[name] = value
 
-    async def post(self, path: str, json: Any = None, **more: Any) -> Answer:
+    async def post(self, path: str, json: Any = None, **more: Any) -> Response:
         """POST `path`, and store the response's cookies."""
-        answer = await self.call(path, json, **more)
-        self.keep(answer)
-        return answer
+        response = await self.call(path, json, **more)
+        self.keep(response)
+        return response
 
 
-def bearer_of(answer: Answer) -> dict[str, str]:
+def bearer_of(response: Response) -> dict[str, str]:
     """Return the Authorization header for the session in this response."""
-    return {"Authorization": f"Bearer {answer.body['access_token']}"}
+    return {"Authorization": f"Bearer {response.body['access_token']}"}

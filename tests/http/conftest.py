@@ -50,7 +50,7 @@ class UnboundedConnection(TestHTTPConnection):
 
 
 @dataclass
-class Answer:
+class Response:
     """A response of the application."""
 
     status: int
@@ -78,7 +78,7 @@ class World:
     metrics: Metrics
     emails: int = field(default=0)
 
-    async def call(self, method: str, path: str, json: Any = None, **more: Any) -> Answer:
+    async def call(self, method: str, path: str, json: Any = None, **more: Any) -> Response:
         """Send a request and return the response. `more` is passed to the framework's test client.
 
         The test fails if the response does not match the OpenAPI document.
@@ -95,7 +95,7 @@ class World:
         contract.check(method, path, response.status_code, response.headers, raw)
         if response.status_code < 400:
             SEARCH.note(json)
-        return Answer(response.status_code, response.headers, raw, body)
+        return Response(response.status_code, response.headers, raw, body)
 
     async def user(self, *, confirmed: bool = True, plan: str = "free") -> User:
         """Create a user."""
@@ -103,7 +103,7 @@ class World:
         return await self.store.run(_new_user(f"user{self.emails}@example.com", self.clock(), confirmed, plan))
 
     async def session(self, user: User) -> dict[str, str]:
-        """Create a page session, and return its headers."""
+        """Create a sign-in session, and return its headers."""
         access = new_secret("svs_")
         until = self.clock() + 3_600_000 * 48
         made = new_session(user.id, new_secret(), access=digest(access), until=until, at=self.clock())

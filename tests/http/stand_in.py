@@ -26,7 +26,7 @@ from svc.errors import Conflict, ServiceError
 from svc.ids import new_id
 from svc.remaining_resource import RemainingResource
 from svc.store import accounts, disconnects, operations
-from svc.store.tx import given, sql
+from svc.store.tx import constant, sql
 from svc.worker.bundle import WorkerBundle, load_bundle
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from svc.actors.context import Commit
     from svc.clock import Clock
     from svc.config import Config
-    from svc.edge.answers import Shape
+    from svc.edge.responses import Shape
     from svc.metrics import Metrics
     from svc.model import Account, AccountState, FormerAccount, Location
     from svc.store.idempotency import Claim
@@ -85,7 +85,7 @@ class StandIn:
     refusal: ServiceError | None = None
 
     @cached_property
-    def departures(self) -> UserDeletions:
+    def user_deletions(self) -> UserDeletions:
         """The real user deletions. The only operation of an account that they use is the disconnect."""
         return UserDeletions(self.context, self.nursery, self.account)
 
@@ -240,7 +240,7 @@ class StandInActor:
 
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
         await self._world.ask("check")
-        return await self._world.store.run(commit(given(())))
+        return await self._world.store.run(commit(constant(())))
 
     async def disconnect(
         self,
@@ -264,7 +264,7 @@ class StandInActor:
                 ask.resolve(await outcome.acapture(work))
 
         self._world.nursery.start_soon(serve)
-        return await ask.answer()
+        return await ask.response()
 
 
 def connected(user_id: int, edge_account_id: str, state: AccountState, now: int) -> Tx[Account]:

@@ -174,12 +174,12 @@ async def test_markdown_reference_has_every_endpoint_and_every_code(world, path)
 
 async def test_documents_can_be_cached_for_an_hour(world):
     for path in ("/openapi.json", "/openapi.yaml", "/reference", "/reference.md"):
-        answer = await world.call("GET", path)
-        assert answer.headers["Cache-Control"] == "public, max-age=3600"
+        response = await world.call("GET", path)
+        assert response.headers["Cache-Control"] == "public, max-age=3600"
         is_error(await world.call("POST", path), 405, "method_not_allowed")
 
 
-def answer_of(status: int, body: Any, **headers: str) -> tuple[int, dict[str, str], bytes]:
+def response_of(status: int, body: Any, **headers: str) -> tuple[int, dict[str, str], bytes]:
     shown = {"Content-Type": "application/json", "X-Request-Id": "req_" + "a" * 20, **headers}
     return status, shown, json.dumps(body).encode()
 
@@ -191,27 +191,27 @@ def error_of(code: str, **more: Any) -> Any:
 @pytest.mark.parametrize(
     ("method", "target", "answer"),
     [
-        ("GET", "/v1/keys", answer_of(418, error_of("not_found"))),
-        ("GET", "/v1/keys", answer_of(404, error_of("not_found"))),
-        ("GET", "/v1/keys", answer_of(400, error_of("site_exists"))),
-        ("GET", "/v1/keys", answer_of(400, error_of("invalid_request", extra=1))),
-        ("GET", "/v1/keys", answer_of(200, {"keys": [{"id": "key_1"}]})),
-        ("GET", "/v1/keys", answer_of(200, {"keys": [], "more": 1})),
+        ("GET", "/v1/keys", response_of(418, error_of("not_found"))),
+        ("GET", "/v1/keys", response_of(404, error_of("not_found"))),
+        ("GET", "/v1/keys", response_of(400, error_of("site_exists"))),
+        ("GET", "/v1/keys", response_of(400, error_of("invalid_request", extra=1))),
+        ("GET", "/v1/keys", response_of(200, {"keys": [{"id": "key_1"}]})),
+        ("GET", "/v1/keys", response_of(200, {"keys": [], "more": 1})),
         ("GET", "/v1/keys", (200, {"Content-Type": "text/html", "X-Request-Id": "r"}, b"{}")),
         ("GET", "/v1/keys", (200, {"Content-Type": "application/json"}, b'{"keys": []}')),
-        ("GET", "/v1/keys", answer_of(401, error_of("unauthorized"))),
-        ("GET", "/v1/sites/site_a/report", answer_of(200, {"report": {}})),
-        ("GET", "/v1/nothing", answer_of(200, {})),
-        ("PATCH", "/v1/keys", answer_of(405, error_of("invalid_request"))),
+        ("GET", "/v1/keys", response_of(401, error_of("unauthorized"))),
+        ("GET", "/v1/sites/site_a/report", response_of(200, {"report": {}})),
+        ("GET", "/v1/nothing", response_of(200, {})),
+        ("PATCH", "/v1/keys", response_of(405, error_of("invalid_request"))),
     ],
 )
-def test_answer_that_does_not_match_the_document_fails(method, target, answer):
+def test_response_that_does_not_match_the_document_fails(method, target, response):
     with pytest.raises((contract.OutsideTheContract, KeyError)):
-        contract.check(method, target, *answer)
+        contract.check(method, target, *response)
 
 
-def test_answer_that_matches_the_document_passes():
-    contract.check("GET", "/v1/keys?x=1", *answer_of(200, {"keys": []}))
-    contract.check("GET", "/v1/keys", *answer_of(400, error_of("invalid_request", details={"issues": []})))
-    contract.check("GET", "/v1/nothing", *answer_of(404, error_of("not_found")))
-    contract.check("PATCH", "/v1/keys", *answer_of(405, error_of("method_not_allowed")))
+def test_response_that_matches_the_document_passes():
+    contract.check("GET", "/v1/keys?x=1", *response_of(200, {"keys": []}))
+    contract.check("GET", "/v1/keys", *response_of(400, error_of("invalid_request", details={"issues": []})))
+    contract.check("GET", "/v1/nothing", *response_of(404, error_of("not_found")))
+    contract.check("PATCH", "/v1/keys", *response_of(405, error_of("method_not_allowed")))

@@ -13,7 +13,7 @@ from svc.http.serving.server import serve
 from svc.metrics import CONNECTIONS
 from svc.store.tx import sql
 from tests.http.resources.test_push import Place, place  # noqa: F401  # a fixture
-from tests.http.serving.test_sockets import answer_of, head
+from tests.http.serving.test_sockets import head, response_of
 from tests.scraped import Scraped, scrape
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ async def test_disconnects_and_malformed_requests_are_counted_separately(world: 
         for text, status in ((b"nonsense\r\n\r\n", 400), (b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505)):
             async with await trio.open_tcp_stream("127.0.0.1", port) as rude:
                 await rude.send_all(text)
-                assert (await answer_of(rude))[0] == status
+                assert (await response_of(rude))[0] == status
         found = await scraped(lambda found: found.total("svc_http_connections") == 0)
         assert found.counts("svc_http_malformed_total", "status") == {("400",): 1, ("505",): 1}
         assert found.total(f"{CONNECTIONS.name}_limit") == 3

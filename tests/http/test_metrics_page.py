@@ -15,7 +15,7 @@ from svc.http.metrics_page import open_metrics_page
 from svc.metrics import Metrics
 from svc.store import operations
 from svc.store.service_state import record_backup
-from tests.http.serving.test_sockets import answer_of, head
+from tests.http.serving.test_sockets import head, response_of
 from tests.scraped import Scraped
 from tests.store.makers import an_account
 
@@ -36,14 +36,14 @@ class UnreliableStore:
         self._store = store
         self.condition = store.condition
         self.away = False
-        self.answers = trio.Event()
-        self.answers.set()
+        self.responses = trio.Event()
+        self.responses.set()
         self.reads = 0
 
     async def read(self, tx: Tx[Any]) -> Any:
         """Run a read transaction, unless the test prevents it."""
         self.reads += 1
-        await self.answers.wait()
+        await self.responses.wait()
         if self.away:
             tx.close()
             raise StoreUnavailable
@@ -70,7 +70,7 @@ class Served:
         """Send a request on a new connection, and return status, headers and body."""
         async with await trio.open_tcp_stream("127.0.0.1", self.port) as stream:
             await stream.send_all(head(method, path))
-            return await answer_of(stream, method)
+            return await response_of(stream, method)
 
 
 @asynccontextmanager
@@ -173,9 +173,9 @@ async def test_unavailable_store_leaves_the_other_metrics(
 
 
 @pytest.mark.rule("X14")
-async def test_store_that_does_not_answer_delays_no_scrape(store: Store, clock: FrozenClock) -> None:
+async def test_store_that_does_not_response_delays_no_scrape(store: Store, clock: FrozenClock) -> None:
     unreliable = UnreliableStore(store)
-    unreliable.answers = trio.Event()
+    unreliable.responses = trio.Event()
     async with served(unreliable, clock) as service:
         with trio.fail_after(30):
             for _ in range(2):
@@ -183,7 +183,7 @@ async def test_store_that_does_not_answer_delays_no_scrape(store: Store, clock: 
                 assert "svc_accounts" not in found.families
                 assert found.total("svc_loop_lag_seconds_count") > 0
         assert unreliable.reads == 1
-        unreliable.answers.set()
+        unreliable.responses.set()
         assert "svc_accounts" in (await service.scrape()).families
 
 
@@ -218,7 +218,7 @@ async def test_idle_connections_do_not_block_a_scraper(store: Store, clock: Froz
 
 async def test_client_that_disconnects_does_not_cancel_the_text_of_others(store: Store, clock: FrozenClock) -> None:
     unreliable = UnreliableStore(store)
-    unreliable.answers = trio.Event()
+    unreliable.responses = trio.Event()
     async with served(unreliable, clock) as service, trio.open_nursery() as nursery:
         found: list[bytes] = []
 
@@ -229,7 +229,7 @@ async def test_client_that_disconnects_does_not_cancel_the_text_of_others(store:
             nursery.start_soon(ask)
             leaver.cancel()
             await service.page.text()
-        unreliable.answers.set()
+        unreliable.responses.set()
         with trio.fail_after(20):
             while not found:
                 await trio.lowlevel.checkpoint()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from svc.errors import Code
 
 # `needs`: a key needs at least one of these scopes (`all`: every scope; `-`: none; `session`: keys are rejected).
-# The other columns have the response to a page session, a key with the scopes, a key with all other scopes, a key
+# The other columns have the response to a sign-in session, a key with the scopes, a key with all other scopes, a key
 # limited to another account, another user, and a user with an unconfirmed address. Endpoints that delete the caller or
 # end its session come last.
 TABLE = """

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class NoAnswer(Exception):
+class NoResponse(Exception):
     """The connection failed, or ended before the response was complete."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """An HTTP response. Header names are in lower case."""
 
     status: int
@@ -37,7 +37,7 @@ class Answer:
         return self.json["error"]["code"] if self.status >= 400 else None
 
 
-async def request(url: str, method: str, path: str, headers: Mapping[str, str], body: object = None) -> Answer:
+async def request(url: str, method: str, path: str, headers: Mapping[str, str], body: object = None) -> Response:
     """Send a request, with a JSON body unless `body` is None, and return the response. Raises NoAnswer."""
     address = urlsplit(url)
     raw = b"" if body is None else json.dumps(body).encode()
@@ -50,12 +50,12 @@ async def request(url: str, method: str, path: str, headers: Mapping[str, str], 
     try:
         async with await trio.open_tcp_stream(address.hostname or "", address.port or 80) as stream:
             await stream.send_all(data)
-            return await _answer(client, stream)
+            return await _respond(client, stream)
     except (OSError, trio.BrokenResourceError, h11.RemoteProtocolError) as error:
-        raise NoAnswer from error
+        raise NoResponse from error
 
 
-async def _answer(client: h11.Connection, stream: trio.SocketStream) -> Answer:
+async def _respond(client: h11.Connection, stream: trio.SocketStream) -> Response:
     status, headers, body = 0, {}, b""
     while True:
         event = client.next_event()
@@ -67,4 +67,4 @@ async def _answer(client: h11.Connection, stream: trio.SocketStream) -> Answer:
         elif isinstance(event, h11.Data):
             body += event.data
         elif isinstance(event, h11.EndOfMessage):
-            return Answer(status, headers, body)
+            return Response(status, headers, body)

@@ -68,17 +68,17 @@ class Moment:
     boundary: bool
     short_budget: bool
     service_away: bool
-    lost_answers: int
+    lost_responses: int
     lost_requests: int
 
     @property
     def well(self) -> bool:
         """True if every push arrives, and its response arrives as well."""
-        return not (self.service_away or self.lost_answers or self.lost_requests)
+        return not (self.service_away or self.lost_responses or self.lost_requests)
 
     def quiet(self) -> Moment:
         """Return this moment, but without push failures."""
-        return replace(self, service_away=False, lost_answers=0, lost_requests=0)
+        return replace(self, service_away=False, lost_responses=0, lost_requests=0)
 
 
 @dataclass
@@ -214,8 +214,8 @@ def moments(plan: Plan, begin: int, chance: random.Random) -> list[Moment]:
         boundary = chance.random() < 0.3
         at = hour * HOUR_MS + (HOUR_MS - 50 * SECOND_MS if boundary else chance.randint(12, 45) * MINUTE_MS)
         fate, short_budget, number = chance.random(), chance.random() < 0.25, chance.randint(1, 9)
-        lost_answers = number if 0.1 < fate < 0.2 else 0
+        lost_responses = number if 0.1 < fate < 0.2 else 0
         lost_requests = number if 0.2 < fate < 0.3 else 0
         if not found or at > found[-1].at + 15 * MINUTE_MS:
-            found.append(Moment(at, boundary, short_budget, fate < 0.1, lost_answers, lost_requests))
+            found.append(Moment(at, boundary, short_budget, fate < 0.1, lost_responses, lost_requests))
     return found

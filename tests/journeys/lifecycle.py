@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from edge_worker.harness.service import Service
 
 # Tests replace a site that has more old paths than this with a new one. The service's limit is ten.
-_MOST_OLD_PATHS = 6
+_MAX_OLD_PATHS = 6
 # Failures that clients of the platform encounter, from docs/use/cloudflare.md and the emulator's faults.
 FAULTS: dict[str, dict[str, Any]] = {
     "drop_before": {"kind": "drop_before"},
@@ -86,9 +86,9 @@ class World:
         if not self.account_id:
             return None
         path = f"{service.url}/v1/accounts/{self.account_id}"
-        answer = await service.client.get(path, headers=service.headers)
-        if answer.is_success:
-            found: dict[str, Any] = answer.json()["account"]
+        response = await service.client.get(path, headers=service.headers)
+        if response.is_success:
+            found: dict[str, Any] = response.json()["account"]
             return found
         told = await service.client.delete(path, headers=service.headers)
         self.disconnected = told.json() if told.is_success else {}
@@ -280,7 +280,7 @@ async def with_site(world: World, service: Service) -> None:
     await connected(world, service)
     found = (await service.call("GET", "/v1/sites"))["sites"]
     live = [site for site in found if site["account_id"] == world.account_id]
-    if live and len(live[0]["retiring"]) > _MOST_OLD_PATHS:
+    if live and len(live[0]["retiring"]) > _MAX_OLD_PATHS:
         await service.call("DELETE", f"/v1/sites/{live[0]['id']}")
         live = []
     if not live:

@@ -99,9 +99,9 @@ class MovedWorld:
         """Resend one of the kept pushes, regardless of its age."""
         credential, body = self.pushes.kept[number % len(self.pushes.kept)]
         headers = {"Authorization": credential, "Content-Type": "application/json"}
-        answer = await self.api.post(f"{self.url}/edge/push", content=body, headers=headers)
+        response = await self.api.post(f"{self.url}/edge/push", content=body, headers=headers)
         # 401: the key is from before the worker's last reinstall, or from a disconnected account.
-        assert answer.status_code in (200, 401), answer.text
+        assert response.status_code in (200, 401), response.text
 
     async def new_user(self) -> dict[str, str]:
         """Create a user, and return the headers with a credential that does not expire."""
@@ -111,11 +111,11 @@ class MovedWorld:
     async def call(self, headers: dict[str, str], method: str, path: str, body: object = None) -> Any:
         """Send a request and return the JSON of the response. Validate reports against the contract."""
         keyed = {**headers, "Idempotency-Key": secrets.token_hex(8)}
-        answer = await self.api.request(method, f"{self.url}{path}", json=body, headers=keyed)
+        response = await self.api.request(method, f"{self.url}{path}", json=body, headers=keyed)
         if "/report" in path:
-            contract.check(method, path, answer.status_code, answer.headers, answer.content)
-        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
-        return answer.json()
+            contract.check(method, path, response.status_code, response.headers, response.content)
+        assert response.is_success, f"{method} {path}: {response.status_code} {response.text}"
+        return response.json()
 
 
 @asynccontextmanager

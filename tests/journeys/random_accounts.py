@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # An idle cron run reads three rows, and occasionally records itself.
 _IDLE_STATEMENTS = 5
-_MOST_RUNS = 120
+_MAX_RUNS = 120
 # Workers send closed hours and days within this time.
 _PUSHED_MS = 61 * MINUTE_MS
 # Time for the crons before a moment, and for user actions. The clock keeps running: on a slow machine, for minutes.
@@ -241,8 +241,8 @@ class RandomAccounts:
         """Disconnect the account if its user has decided to do so."""
         if not (account.leaving and account.connected):
             return
-        answer = await self._call(account, "DELETE", f"/v1/accounts/{account.account_id}")
-        assert answer["left"] == [], answer
+        response = await self._call(account, "DELETE", f"/v1/accounts/{account.account_id}")
+        assert response["left"] == [], response
         account.connected, account.away = False, 0
         for site in account.sites:
             site.alive = False
@@ -303,8 +303,8 @@ class RandomAccounts:
         emulator = self.world.emulator
         if here.service_away:
             await emulator.fault("egress_status", "*/edge/push", times=None, status=503)
-        if here.lost_answers:
-            await emulator.fault("egress_drop_after", "*/edge/push", times=here.lost_answers)
+        if here.lost_responses:
+            await emulator.fault("egress_drop_after", "*/edge/push", times=here.lost_responses)
         if here.lost_requests:
             await emulator.fault("egress_drop_before", "*/edge/push", times=here.lost_requests)
         if not here.well:
@@ -320,7 +320,7 @@ class RandomAccounts:
     async def _until_idle(self, accounts: Sequence[RandomAccount], at: int) -> None:
         """Run the crons of all these accounts concurrently until they have nothing left to do."""
         busy = {account.customer.account_id: account for account in accounts}
-        for number in range(_MOST_RUNS):
+        for number in range(_MAX_RUNS):
             if not busy:
                 return
             fired = [(account_id, at + number * SECOND_MS) for account_id in busy]
@@ -425,8 +425,8 @@ async def _request(stream: trio.SocketStream, visit: Visit) -> None:
     }
     if hit.referrer and not visit.body:
         fields["referer"] = hit.referrer
-    answer = await _ask(stream, visit.line, fields, visit.body)
-    assert answer.startswith(b"HTTP/1.1 204" if visit.body else b"HTTP/1.1 302"), (visit, answer)
+    response = await _ask(stream, visit.line, fields, visit.body)
+    assert response.startswith(b"HTTP/1.1 204" if visit.body else b"HTTP/1.1 302"), (visit, response)
 
 
 async def _ask(stream: trio.SocketStream, line: str, fields: Mapping[str, str], body: str) -> bytes:
@@ -437,9 +437,9 @@ async def _ask(stream: trio.SocketStream, line: str, fields: Mapping[str, str], 
     fields = {**fields, "content-length": str(len(body))}
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     await stream.send_all(f"{line} HTTP/1.1\r\n{head}\r\n{body}".encode())
-    answer = b""
-    while b"\r\n\r\n" not in answer:
+    response = b""
+    while b"\r\n\r\n" not in response:
         more = await stream.receive_some()
         assert more, f"the edge closed the connection after {line}"
-        answer += more
-    return answer
+        response += more
+    return response

@@ -85,10 +85,10 @@ async def burst(emulator, expected, chance, events, hour, site, links) -> None:
             for line, host, head, body in todo:
                 request = f"{line} HTTP/1.1\r\nhost: {host}\r\n{head}content-length: {len(body)}\r\n\r\n{body}"
                 await stream.send_all(request.encode())
-                answer = b""
-                while not answer.endswith(b"\r\n\r\n"):
-                    answer += await stream.receive_some()
-                assert answer.startswith(b"HTTP/1.1 204" if body else b"HTTP/1.1 302"), answer
+                response = b""
+                while not response.endswith(b"\r\n\r\n"):
+                    response += await stream.receive_some()
+                assert response.startswith(b"HTTP/1.1 204" if body else b"HTTP/1.1 302"), response
 
     async with trio.open_nursery() as nursery:
         for _ in range(CONNECTIONS):

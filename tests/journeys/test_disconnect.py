@@ -37,8 +37,8 @@ async def test_visits_that_were_not_pushed_are_reported_after_a_disconnect(emula
     # These visits are still in an isolate's memory when the disconnect starts.
     await visit(emulator, site, link, PEOPLE[2])
     await visit(emulator, site, link, PEOPLE[2], agent="curl/8.14.1")
-    answer = await service.call("DELETE", f"/v1/accounts/{account_id}", expect=200)
-    assert answer["left"] == []
+    response = await service.call("DELETE", f"/v1/accounts/{account_id}", expect=200)
+    assert response["left"] == []
     held = (await emulator.state())["accounts"][customer.account_id]
     assert (held["scripts"], held["databases"]) == ({}, {})
     for path in (f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}"):

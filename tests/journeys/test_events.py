@@ -73,13 +73,13 @@ class Writes:
                 continue
             method, path, body = step()
             headers = {**self._headers, "Idempotency-Key": f"{self._name} {number}"}
-            answer = await service.client.request(method, f"{service.url}{path}", json=body, headers=headers)
-            shown: dict[str, Any] = answer.json()
-            if method == "POST" and answer.status_code == 409:  # issued, but the value was lost at the kill
+            response = await service.client.request(method, f"{service.url}{path}", json=body, headers=headers)
+            shown: dict[str, Any] = response.json()
+            if method == "POST" and response.status_code == 409:  # issued, but the value was lost at the kill
                 assert shown["error"]["code"] == "key_already_issued"
                 [shown] = (await service.call("GET", "/v1/keys"))["keys"]
             else:
-                assert answer.is_success, answer.text
+                assert response.is_success, response.text
             if method == "POST":
                 self.key_id = shown["id"]
             self._answered += 1

@@ -64,14 +64,14 @@ async def test_export_can_be_imported_into_another_service(emulator, customer, t
         async with open_store(sqlite_config(tmp_path / "first")) as store:
             await store.run(counted(account_id, [site["id"], link["id"], gone["id"]]))
         await first.call("DELETE", f"/v1/links/{gone['id']}")
-        answer = await first.client.get(f"{first.url}/v1/export", headers=first.headers)
-        assert answer.headers["Transfer-Encoding"] == "chunked"
+        response = await first.client.get(f"{first.url}/v1/export", headers=first.headers)
+        assert response.headers["Transfer-Encoding"] == "chunked"
         paths = (f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
         totals = [(await first.call("GET", f"{path}/totals"))["totals"] for path in paths]
         assert [len(each) for each in totals] == [5, 5]
         await first.call("DELETE", f"/v1/accounts/{account_id}")
 
-    (tmp_path / "export.zip").write_bytes(answer.content)
+    (tmp_path / "export.zip").write_bytes(response.content)
     folder = tmp_path / "export"
     with ZipFile(tmp_path / "export.zip") as archive:
         archive.extractall(folder)

@@ -53,8 +53,10 @@ async def test_main_use_case_works_with_random_failure_settings(
     link = (await service.call("POST", "/v1/links", {"account_id": account_id, "url": url}))["link"]
     await service.synced(f"/v1/sites/{site['id']}", f"/v1/links/{link['id']}")
 
-    answer = await emulator.visit(f"go.{ZONE}", f"/{link['code']}", headers={"User-Agent": "Mozilla/5.0 Firefox/143.0"})
-    assert (answer.status, answer.headers["location"]) == (302, url)
+    response = await emulator.visit(
+        f"go.{ZONE}", f"/{link['code']}", headers={"User-Agent": "Mozilla/5.0 Firefox/143.0"}
+    )
+    assert (response.status, response.headers["location"]) == (302, url)
     await emulator.settled()
     await emulator.cron(customer.account_id, "svc-edge")
     report = (await service.call("GET", f"/v1/links/{link['id']}/report?period=7d"))["report"]

@@ -68,9 +68,9 @@ async def _fails_call(world: World, service: Service, operation: Operation, name
 
 async def _ask(world: World, service: Service, operation: Operation) -> None:
     method, path, body = await operation.request(world)
-    answer = await service.client.request(method, f"{service.url}{path}", json=body, headers=service.headers)
-    if answer.is_error:
-        error = answer.json()["error"]
+    response = await service.client.request(method, f"{service.url}{path}", json=body, headers=service.headers)
+    if response.is_error:
+        error = response.json()["error"]
         assert error["code"] != "internal", error
 
 

@@ -46,8 +46,8 @@ async def test_connect_killed_before_its_token_is_stored_is_lost_and_can_be_repe
         left = (await emulator.state())["accounts"][customer.account_id]["tokens"].values()
         assert account["error"]["details"]["revoke_token"] in {token["name"] for token in left}
 
-        answer = await service.call("POST", "/v1/accounts", connect_body(customer), expect=202)
-        assert answer["account"]["id"] == account["id"]
+        response = await service.call("POST", "/v1/accounts", connect_body(customer), expect=202)
+        assert response["account"]["id"] == account["id"]
         await service.account_in(account["id"], "ready")
     held = (await emulator.state())["accounts"][customer.account_id]
     assert len(held["tokens"]) == 1
@@ -65,10 +65,10 @@ async def test_connect_continues_with_the_same_request_after_a_temporary_failure
         [account] = (await service.call("GET", "/v1/accounts"))["accounts"]
         assert account["state"] == "pending"
         await emulator.clear_faults()
-        answer = await service.call("POST", "/v1/accounts", connect_body(customer), expect=202, key="k")
-        assert answer["account"]["id"] == account["id"]
+        response = await service.call("POST", "/v1/accounts", connect_body(customer), expect=202, key="k")
+        assert response["account"]["id"] == account["id"]
         await service.account_in(account["id"], "ready")
         again = await service.call("POST", "/v1/accounts", connect_body(customer), expect=202, key="k")
-        assert again == answer
+        assert again == response
     held = (await emulator.state())["accounts"][customer.account_id]
     assert len(held["tokens"]) == 1

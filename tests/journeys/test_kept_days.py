@@ -40,8 +40,8 @@ async def test_report_gives_the_first_day_with_breakdowns(tmp_path):
 
         async def view(day, page):
             await world.go_to(day * DAY_MS + 12 * HOUR_MS)
-            answer = await world.emulator.visit(ZONE, site["path"], method="POST", headers=HEADERS, body=f"{page}\n")
-            assert answer.status == 204
+            response = await world.emulator.visit(ZONE, site["path"], method="POST", headers=HEADERS, body=f"{page}\n")
+            assert response.status == 204
             await world.emulator.settled()
 
         async def close_days_before(day):

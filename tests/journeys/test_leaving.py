@@ -102,11 +102,11 @@ async def _delete_user(world: World, moment: int, mode: str | None) -> bool:
 
 
 async def _leave(service: Service) -> httpx.Response:
-    answer = await service.client.request(
+    response = await service.client.request(
         "DELETE", f"{service.url}/v1/me", json={"password": _PASSWORD}, headers=service.headers
     )
-    assert answer.status_code in (httpx.codes.OK, httpx.codes.UNAUTHORIZED), answer.text
-    return answer
+    assert response.status_code in (httpx.codes.OK, httpx.codes.UNAUTHORIZED), response.text
+    return response
 
 
 def _by_email(world: World, address: str, rows: Mapping[str, Any]) -> str:

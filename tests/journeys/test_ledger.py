@@ -98,8 +98,8 @@ class Place:
         headers = {"authorization": f"Bearer {self.token}"}
         async with httpx.AsyncClient(base_url=self.emulator.api, headers=headers) as client:
             [database] = (await client.get(path)).json()["result"]
-            answer = await client.post(f"{path}/{database['uuid']}/query", json={"sql": sql, "params": list(params)})
-        assert answer.json()["success"], answer.text
+            response = await client.post(f"{path}/{database['uuid']}/query", json={"sql": sql, "params": list(params)})
+        assert response.json()["success"], response.text
 
     def change_store(self, sql: str, *params: object) -> None:
         """Run SQL directly on the service's store."""
@@ -204,5 +204,5 @@ async def forged_push(service: Service, key: str, day: int, target: str, views: 
         "dropped": dict.fromkeys(("budget", "invalid", "unknown_target", "too_old", "busy", "expired"), 0),
     }  # fmt: skip
     headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-    answer = await service.client.post(f"{service.url}/edge/push", content=json.dumps(body), headers=headers)
-    assert answer.json()["accepted"] == [1], answer.text
+    response = await service.client.post(f"{service.url}/edge/push", content=json.dumps(body), headers=headers)
+    assert response.json()["accepted"] == [1], response.text

@@ -29,8 +29,8 @@ async def test_two_links_with_the_same_code_have_separate_clicks(emulator, custo
         await emulator.clock(moved_s)
         found = set()
         for _ in range(times):
-            answer = await emulator.visit(LINK_HOST, "/abc", headers={"User-Agent": DESKTOP_CHROME.user_agent})
-            found.add((answer.status, answer.headers.get("location")))
+            response = await emulator.visit(LINK_HOST, "/abc", headers={"User-Agent": DESKTOP_CHROME.user_agent})
+            found.add((response.status, response.headers.get("location")))
         await emulator.settled()
         return found
 

@@ -45,7 +45,7 @@ async def test_every_view_of_an_hour_ago_is_in_the_report(emulator, customer, se
 
     tally = Tally()
     for hit in views(40, seed=1):
-        answer = await emulator.visit(
+        response = await emulator.visit(
             "shop.example",
             site["path"],
             method="POST",
@@ -54,7 +54,7 @@ async def test_every_view_of_an_hour_ago_is_in_the_report(emulator, customer, se
             cf={"country": hit.country},
             ip=hit.address,
         )
-        assert answer.status == 204
+        assert response.status == 204
         tally.add(hit, noon)
     await emulator.settled()
     await crons(emulator, customer, real, noon + HOUR_MS + 4 * MINUTE_MS, 4)
@@ -95,8 +95,8 @@ async def test_click_is_in_the_report_immediately_without_a_cron(emulator, custo
     await service.synced(f"/v1/links/{link['id']}")
 
     day = day_of(system_clock())
-    answer = await emulator.visit(LINK_HOST, "/abc?q", headers={"User-Agent": FIREFOX})
-    assert (answer.status, answer.headers["location"]) == (302, "https://a.example/x")
+    response = await emulator.visit(LINK_HOST, "/abc?q", headers={"User-Agent": FIREFOX})
+    assert (response.status, response.headers["location"]) == (302, "https://a.example/x")
     await emulator.settled()
     for period in ("today", "7d"):
         path = f"/v1/links/{link['id']}/report?period={period}&breakdowns=1"

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from edge_worker.harness.service import eventually, open_service
-from svc.edge.endpoints import area_of
+from svc.edge.endpoints import area_from_path
 from tests.journeys.conftest import settings_of
 from tests.scraped import Scraped
 
@@ -58,8 +58,8 @@ async def test_metrics_match_the_requests_and_contain_no_personal_data(
         await service.synced(f"/v1/sites/{site['id']}")
         hour_at = (time.time_ns() // 1_000_000 // HOUR_MS - 1) * HOUR_MS
         await emulator.clock((hour_at + 20 * 60_000 - time.time_ns() // 1_000_000) / 1000)
-        answer = await emulator.visit("shop.example", site["path"], method="POST", body="/\n", ip="192.0.2.7")
-        assert answer.status == 204
+        response = await emulator.visit("shop.example", site["path"], method="POST", body="/\n", ip="192.0.2.7")
+        assert response.status == 204
         await emulator.settled()
         await emulator.clock(0)
         for _ in range(3):  # the first pushes, which are not bound to a time of day
@@ -96,7 +96,7 @@ async def test_metrics_match_the_requests_and_contain_no_personal_data(
     }
     assert found.counts("svc_accounts", "state") == {("ready",): 1}
     assert found.counts("svc_push_total", "outcome") == {("accepted",): len(pushed)}
-    by_area = Counter(area_of(re.sub(r"^/client/v4", "", each["path"])) for each in asked)
+    by_area = Counter(area_from_path(re.sub(r"^/client/v4", "", each["path"])) for each in asked)
     assert found.counts("svc_platform_call_seconds_count", "area") == {(area,): n for area, n in by_area.items()}
     assert found.total("svc_http_in_flight") == found.total("svc_operations_running") == 0
     assert found.counts("svc_log_lines_total", "level").get(("error",), 0) == 0

@@ -26,7 +26,7 @@ from svc.model import Key, Scope
 from svc.security.api_key import new_api_key
 from svc.security.passwords import hash_password
 from svc.store import keys, open_store, sessions, users
-from tests.journeys.bare_client import Answer, NoAnswer, request
+from tests.journeys.bare_client import NoResponse, Response, request
 from tests.journeys.conftest import ZONE, free_port, settings_of
 from tests.journeys.mortal import open_mortal_service
 from tests.journeys.writes import KINDS, LAST, ONLY_UNDISTURBED, PASSWORD, Kind, Place
@@ -65,7 +65,7 @@ class RepeatedWrite:
     key: str
     before: Counter[str]
     credentials: list[dict[str, str]]
-    answers: list[Answer | None] = field(default_factory=lambda: [None] * _REQUESTS)
+    responses: list[Response | None] = field(default_factory=lambda: [None] * _REQUESTS)
 
 
 @pytest.fixture
@@ -146,37 +146,37 @@ async def send(service: MortalService, write: RepeatedWrite, *, impatient: int =
     If the service dies, the remaining requests get no response.
     """
 
-    async def once(n: int) -> Answer | None:
+    async def once(n: int) -> Response | None:
         headers = {**write.credentials[n], "Idempotency-Key": write.key}
-        answer = await request(service.url, write.method, write.path, headers, write.body)
-        return None if answer.status in _TEMPORARY or answer.code == "operation_in_progress" else answer
+        response = await request(service.url, write.method, write.path, headers, write.body)
+        return None if response.status in _TEMPORARY or response.code == "operation_in_progress" else response
 
     async def one(n: int) -> None:
-        with suppress(NoAnswer):
+        with suppress(NoResponse):
             if n < impatient:
                 with trio.move_on_after(_DISCONNECT_S[n % len(_DISCONNECT_S)]):
                     await once(n)
-            write.answers[n] = await eventually(lambda: once(n), every_s=0.05)
+            write.responses[n] = await eventually(lambda: once(n), every_s=0.05)
 
     async with trio.open_nursery() as nursery:
-        for n, answer in enumerate(write.answers):
-            if answer is None:
+        for n, response in enumerate(write.responses):
+            if response is None:
                 nursery.start_soon(one, n)
 
 
 async def check(service: MortalService, place: Place, write: RepeatedWrite, *, undisturbed: bool) -> None:
     """Check that all requests got the same response, and that the effect exists only once."""
-    answers = [answer for answer in write.answers if answer is not None]
-    assert len(answers) == _REQUESTS
-    seen = Counter((answer.status, answer.body) for answer in answers)
+    responses = [response for response in write.responses if response is not None]
+    assert len(responses) == _REQUESTS
+    seen = Counter((response.status, response.body) for response in responses)
     if write.kind.made == ("key_id", "id"):  # the key's value is shown at most once
-        codes = Counter(answer.code for answer in answers)
+        codes = Counter(response.code for response in responses)
         assert codes["key_already_issued"] in (_REQUESTS - 1, _REQUESTS), seen
         assert codes[None] + codes["key_already_issued"] == _REQUESTS, seen
     else:
         assert [status for status, _ in seen] == [write.kind.endpoint.status], (write.kind.name, seen)
-    assert sum("idempotent-replayed" not in answer.headers for answer in answers) <= 1
-    await _remember(service, place, write, answers[0])
+    assert sum("idempotent-replayed" not in response.headers for response in responses) <= 1
+    await _remember(service, place, write, responses[0])
     expected = Counter(write.before)
     for name, n in ({"answers kept": 1} | write.kind.effect).items():
         expected[name] += n
@@ -199,7 +199,7 @@ def _count_codes(counts: Counter[str], undisturbed: bool) -> dict[str, int]:
     return {name: n for name, n in counts.items() if undisturbed or name not in ONLY_UNDISTURBED}
 
 
-async def _remember(service: MortalService, place: Place, write: RepeatedWrite, answer: Answer) -> None:
+async def _remember(service: MortalService, place: Place, write: RepeatedWrite, response: Response) -> None:
     if write.kind.made is None:
         return
     name, noun = write.kind.made
@@ -207,17 +207,17 @@ async def _remember(service: MortalService, place: Place, write: RepeatedWrite, 
         listed = await request(service.url, "GET", "/v1/keys", write.credentials[0])
         place.ids[name] = listed.json["keys"][-1]["id"]
         return
-    place.ids[name] = answer.json[noun]["id"]
+    place.ids[name] = response.json[noun]["id"]
 
 
 async def settle(service: MortalService, place: Place, caller: Caller) -> None:
     """Wait until the account has no operation in progress."""
 
     async def poll() -> bool | None:
-        answer = await request(service.url, "GET", f"/v1/accounts/{place.ids['account_id']}", caller.sessions[0])
-        if answer.status == 404:
+        response = await request(service.url, "GET", f"/v1/accounts/{place.ids['account_id']}", caller.sessions[0])
+        if response.status == 404:
             return True
-        account = answer.json["account"]
+        account = response.json["account"]
         operation = account["operation"]
         waits = operation["state"] == "running" and operation["step"] != "selfcheck"
         return None if waits or account["state"] == "installing" else True
@@ -256,8 +256,8 @@ async def _is_hidden_from_limited_keys(service: MortalService, caller: Caller, w
     if write.kind.endpoint.access == "session":
         return
     headers = {**caller.limited, "Idempotency-Key": write.key}
-    answer = await request(service.url, write.method, write.path, headers, write.body)
-    assert answer.code == "idempotency_conflict", write.kind.name
+    response = await request(service.url, write.method, write.path, headers, write.body)
+    assert response.code == "idempotency_conflict", write.kind.name
 
 
 @pytest.mark.rule("G3", "C6")
@@ -315,12 +315,12 @@ async def test_writes_that_end_their_credentials_are_made_once(
                 await service.kill()
         async with open_mortal_service(tmp_path / "svc", environ) as service:
             await send(service, write)
-            answers = [answer for answer in write.answers if answer is not None]
-            assert len(answers) == _REQUESTS
-            made = [answer for answer in answers if answer.status == kind.endpoint.status]
+            responses = [response for response in write.responses if response is not None]
+            assert len(responses) == _REQUESTS
+            made = [response for response in responses if response.status == kind.endpoint.status]
             assert killed or made
-            assert len({answer.body for answer in made}) <= 1
-            assert {answer.code for answer in answers if answer not in made} <= {"unauthorized"}
+            assert len({response.body for response in made}) <= 1
+            assert {response.code for response in responses if response not in made} <= {"unauthorized"}
             expected = Counter(write.before)
             for name, n in kind.effect.items():
                 expected[name] += n
@@ -329,6 +329,6 @@ async def test_writes_that_end_their_credentials_are_made_once(
                 return (await place.counts() == expected) or None
 
             await eventually(over)
-            write.answers = [None] * _REQUESTS
+            write.responses = [None] * _REQUESTS
             await send(service, write)
-            assert {answer.code for answer in write.answers if answer is not None} == {"unauthorized"}
+            assert {response.code for response in write.responses if response is not None} == {"unauthorized"}

@@ -84,7 +84,7 @@ class Writer:
 class Load:
     """The clients, each with a persistent connection, and the results of their requests."""
 
-    answers: dict[int, int] = field(default_factory=dict)
+    responses: dict[int, int] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     unanswered: list[str] = field(default_factory=list)
     changed: trio.Condition = field(default_factory=trio.Condition)
@@ -101,24 +101,24 @@ class Load:
                 request = asks.request(client)
                 request.stream = WholeBody(request.content)
                 try:
-                    answer = await client.send(request)
+                    response = await client.send(request)
                 except httpx.ConnectError as error:
                     self.refused.append(repr(error))
                 except httpx.TransportError as error:
                     self.unanswered.append(repr(error))
                 else:
-                    assert answer.is_success, answer.text
-                    asks.answered(answer.json())
+                    assert response.is_success, response.text
+                    asks.answered(response.json())
                     async with self.changed:
-                        self.answers[number] = self.answers.get(number, 0) + 1
+                        self.responses[number] = self.responses.get(number, 0) + 1
                         self.changed.notify_all()
 
     async def more(self, clients: int) -> None:
         """Wait until each client has received `_ANSWERS` more responses."""
-        wanted = {number: self.answers.get(number, 0) + _ANSWERS for number in range(clients)}
+        wanted = {number: self.responses.get(number, 0) + _ANSWERS for number in range(clients)}
         with trio.fail_after(90):
             async with self.changed:
-                while any(self.answers.get(number, 0) < least for number, least in wanted.items()):
+                while any(self.responses.get(number, 0) < least for number, least in wanted.items()):
                     await self.changed.wait()
 
 

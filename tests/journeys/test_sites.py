@@ -23,22 +23,22 @@ _PAGE = 4  # index of the page in a view's line: target, hour, reason, visitor, 
 async def view(emulator, path, page) -> int:
     """Send the beacon for a page whose snippet uses this path, and return the status of the response."""
     headers = {"User-Agent": FIREFOX, "Content-Type": "text/plain"}
-    answer = await emulator.visit(ZONE, path, method="POST", headers=headers, body=f"{page}\n")
+    response = await emulator.visit(ZONE, path, method="POST", headers=headers, body=f"{page}\n")
     await emulator.settled()
-    return int(answer.status)
+    return int(response.status)
 
 
 async def counted(emulator, customer, token) -> list[str]:
     """Return the pages of all views that the worker has not folded yet. `token`: one of the customer's tokens."""
     [database] = (await emulator.state())["accounts"][customer.account_id]["databases"]
     async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS) as client:
-        answer = await client.post(
+        response = await client.post(
             f"/accounts/{customer.account_id}/d1/database/{database}/query",
             headers={"Authorization": f"Bearer {token}"},
             json={"sql": "select lines from event_log order by id"},
         )
-    assert answer.is_success, answer.text
-    lines = [line for row in answer.json()["result"][0]["results"] for line in row["lines"].splitlines()]
+    assert response.is_success, response.text
+    lines = [line for row in response.json()["result"][0]["results"] for line in row["lines"].splitlines()]
     return sorted(json.loads(line)[_PAGE] for line in lines)
 
 

@@ -214,16 +214,16 @@ async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, 
                 await first.sign_up("a@example.com", "a long password")
                 await standby.logs(WAITS)
                 first.process.send_signal(signal.SIGSTOP)
-                answers: list[int] = []
+                responses: list[int] = []
                 old_url = first.url
 
                 async def ask(method: str, number: int) -> None:
                     body = {"scopes": ["links"], "name": f"late {number}"} if method == "POST" else None
                     with suppress(httpx.TransportError):
-                        answer = await first.client.request(
+                        response = await first.client.request(
                             method, f"{old_url}/v1/keys", json=body, headers=first.headers
                         )
-                        answers.append(answer.status_code)
+                        responses.append(response.status_code)
 
                 async with trio.open_nursery() as nursery:
                     for number in range(10):  # these requests are waiting in the frozen service's sockets
@@ -235,7 +235,7 @@ async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, 
                     await first.call("POST", "/v1/keys", {"scopes": ["links"], "name": "of the second"})
                     first.process.send_signal(signal.SIGCONT)
                     assert await first.process.wait() == 1
-                assert not [status for status in answers if status < 500]
+                assert not [status for status in responses if status < 500]
                 names = [key["name"] for key in (await first.call("GET", "/v1/keys"))["keys"]]
                 assert names == ["of the second"]
                 assert await epoch(config) == 2

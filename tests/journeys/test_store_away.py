@@ -67,22 +67,22 @@ async def ready(service: Service, status: int) -> Any:
 
     async def check() -> Any:
         assert (await service.client.get(f"{service.url}/healthz")).status_code == 200
-        answer = await service.client.get(f"{service.url}/readyz")
-        return answer.json() if answer.status_code == status else None
+        response = await service.client.get(f"{service.url}/readyz")
+        return response.json() if response.status_code == status else None
 
     return await eventually(check)
 
 
 async def still_away(service: Service) -> None:
     """Wait a few seconds while the service retries its sync, and check that /readyz still reports 503."""
-    answers: list[int] = []
+    responses: list[int] = []
 
     async def check() -> bool | None:
-        answers.append((await service.client.get(f"{service.url}/readyz")).status_code)
-        return True if len(answers) == 15 else None
+        responses.append((await service.client.get(f"{service.url}/readyz")).status_code)
+        return True if len(responses) == 15 else None
 
     await eventually(check)
-    assert set(answers) == {503}
+    assert set(responses) == {503}
 
 
 async def test_pending_sync_survives_an_outage_of_the_store(emulator, customer, outage, tmp_path):
@@ -141,8 +141,8 @@ async def test_service_rejects_requests_while_its_database_does_not_respond(emul
                 begun: list[int] = []
 
                 async def request(path: str) -> None:
-                    answer = await service.client.get(f"{service.url}{path}", headers=service.headers)
-                    begun.append(answer.status_code)
+                    response = await service.client.get(f"{service.url}{path}", headers=service.headers)
+                    begun.append(response.status_code)
 
                 network.cut()
                 # The requests end before the timeout of a single statement (30 s at the server, 40 s in the service).
@@ -154,9 +154,9 @@ async def test_service_rejects_requests_while_its_database_does_not_respond(emul
                 assert set(begun) == {503}
                 with trio.fail_after(28):
                     for _ in range(30):
-                        answer = await service.client.get(f"{service.url}/v1/me", headers=service.headers)
-                        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "busy")
-                        assert int(answer.headers["Retry-After"]) > 0
+                        response = await service.client.get(f"{service.url}/v1/me", headers=service.headers)
+                        assert (response.status_code, response.json()["error"]["code"]) == (503, "busy")
+                        assert int(response.headers["Retry-After"]) > 0
                 network.restore(forget=True)
                 await ready(service, 200)
                 begun.clear()

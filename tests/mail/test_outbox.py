@@ -444,10 +444,10 @@ async def test_refused_address_is_retried_on_request_of_user(store, clock, way):
 
 
 async def test_refusal_of_service_does_not_mark_address_and_is_retried(store, clock):
-    answers = iter(["550 5.7.1 relaying denied", "554 5.7.1 spam"])
+    responses = iter(["550 5.7.1 relaying denied", "554 5.7.1 spam"])
 
     def rule(step: str, said: str) -> Any:
-        return next(answers, None) if step in ("RCPT", "taken") and len(server.steps) < 12 else None
+        return next(responses, None) if step in ("RCPT", "taken") and len(server.steps) < 12 else None
 
     with SmtpServer(rule) as server:
         user_id = await store.run(signed_up())

@@ -119,11 +119,11 @@ async def test_connection_is_reused_after_refused_email():
         ("taken", "550 5.1.1 who?", NotAccepted),
     ],
 )
-async def test_refusal_raises_matching_error(step, answer, error):
-    with SmtpServer(at(step, answer)) as server, pytest.raises(error) as caught:
+async def test_refusal_raises_matching_error(step, response, error):
+    with SmtpServer(at(step, response)) as server, pytest.raises(error) as caught:
         await send(config(server))
     assert type(caught.value) is error
-    assert answer[:3] in str(caught.value)
+    assert response[:3] in str(caught.value)
     assert "user" not in str(caught.value)  # responses may contain the address
 
 
@@ -235,9 +235,9 @@ async def test_invalid_certificate_is_rejected_before_password_is_sent(authority
 
 
 @pytest.mark.parametrize("answer", ["454 4.7.0 not now", "501 5.5.4 no", Act.CLOSE, Act.GARBAGE])
-async def test_nothing_is_sent_if_offered_starttls_fails(authority, answer):
+async def test_nothing_is_sent_if_offered_starttls_fails(authority, response):
     with (
-        SmtpServer(at("STARTTLS", answer), tls=context_of(authority.issue_cert("127.0.0.1"))) as server,
+        SmtpServer(at("STARTTLS", response), tls=context_of(authority.issue_cert("127.0.0.1"))) as server,
         pytest.raises(ServerUnavailable, match="STARTTLS"),
     ):
         await send(config(server))

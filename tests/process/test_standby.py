@@ -49,8 +49,8 @@ async def test_waiting_standby_does_not_listen_and_reports_to_systemd_and_health
             assert "STATUS=serving" not in holder.told
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection((host, int(port)))
-            answer = await check_health()
-            assert (answer.returncode, answer.stdout, answer.stderr) == (0, f"{WAITS}\n", "")
+            response = await check_health()
+            assert (response.returncode, response.stdout, response.stderr) == (0, f"{WAITS}\n", "")
             # A second service without --standby is still rejected.
             refused = await svc_async(tmp_path, "serve", SVC_STORE_URL=f"sqlite:///{folder / 'svc.db'}")
             assert refused.returncode == 1
@@ -66,20 +66,20 @@ async def test_waiting_standby_does_not_listen_and_reports_to_systemd_and_health
 async def test_standby_without_key_file_fails_at_start(tmp_path):
     """Without the key file, a standby could not decrypt tokens after taking over."""
     with lock(tmp_path / "svc.db"):
-        answer = await svc_async(tmp_path, "serve", "--standby", SVC_STORE_URL=f"sqlite:///{tmp_path / 'svc.db'}")
-    assert answer.returncode == 1
-    assert answer.stderr.endswith(
+        response = await svc_async(tmp_path, "serve", "--standby", SVC_STORE_URL=f"sqlite:///{tmp_path / 'svc.db'}")
+    assert response.returncode == 1
+    assert response.stderr.endswith(
         "The key file var/vault.key does not exist. A standby needs the key file of the active service.\n"
     )
-    assert "Traceback" not in answer.stderr
+    assert "Traceback" not in response.stderr
 
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/svc", "sqlite:////proc/none/svc.db"])
 async def test_unavailable_store_at_start_fails(tmp_path, url):
-    answer = await svc_async(tmp_path, "serve", "--standby", SVC_STORE_URL=url)
-    assert answer.returncode == 1
-    assert "cannot be opened" in answer.stderr
-    assert "Traceback" not in answer.stderr
+    response = await svc_async(tmp_path, "serve", "--standby", SVC_STORE_URL=url)
+    assert response.returncode == 1
+    assert "cannot be opened" in response.stderr
+    assert "Traceback" not in response.stderr
 
 
 async def test_standby_waits_again_if_another_was_faster(tmp_path):

@@ -26,15 +26,15 @@ async def test_inherited_sockets_are_served_and_outlive_service(tmp_path):
         async with httpx.AsyncClient(trust_env=False, timeout=60) as client, trio.open_nursery() as nursery:
             await holder.stop()
             assert "STOPPING=1" in holder.told
-            answers: list[dict[str, bool]] = []
+            responses: list[dict[str, bool]] = []
 
             async def ask() -> None:
-                answers.append((await client.get(f"{holder.url}/healthz")).json())
+                responses.append((await client.get(f"{holder.url}/healthz")).json())
 
             nursery.start_soon(ask)  # the request is sent while no service is running
             await holder.start()
         await holder.stop()
-        assert answers == [{"ok": True}]
+        assert responses == [{"ok": True}]
         assert holder.announced == [holder.url, holder.url]
 
 
@@ -69,7 +69,7 @@ async def test_lost_store_is_reported_and_watchdog_still_fed(tmp_path):
 
 @pytest.mark.parametrize("place", ["/no/such/place", "@no-listener", "vsock:2:1", "x" * 200, "@"])
 async def test_missing_notify_socket_does_not_block(place, caplog):
-    await Systemd(notify_address=place).tell("READY=1")
+    await Systemd(notify_address=place).notify("READY=1")
     assert "systemd notification failed" in caplog.text
 
 

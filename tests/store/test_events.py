@@ -116,7 +116,7 @@ async def test_pages_continue_correctly_while_events_are_added(store: Store) -> 
 
 async def test_page_searches_a_limited_number_of_events(store: Store) -> None:
     """There may be many events between those that a restricted key can see. A page does not read all of them."""
-    user_id, many = await store.run(a_user()), events._MOST_SEARCHED
+    user_id, many = await store.run(a_user()), events._MAX_SEARCHED
     await store.run(record(key_event(user_id, "key_1", ACCOUNTS[0]), *[key_event(user_id)] * many, key_event(user_id)))
     seen = {"newest": ([], 3, [1]), "oldest": ([1], many, [])}
     for order in get_args(EventOrder):
@@ -308,7 +308,7 @@ async def test_dropped_connect_remains_in_the_audit_log(store: Store) -> None:
 
 
 async def test_displaced_sign_up_is_deleted_with_its_audit_log(store: Store) -> None:
-    for number in range(users.MOST_SIGN_UPS + 3):
+    for number in range(users.MAX_SIGN_UPS + 3):
         user = await store.run(users.add_user("same@example.com", "hash", START_MS))
         assert user is not None
         await store.run(record(key_event(user.id, f"key_{number}")))
@@ -317,4 +317,4 @@ async def test_displaced_sign_up_is_deleted_with_its_audit_log(store: Store) -> 
         rows = yield sql("select (select count(*) from trails) as trails, (select count(*) from events) as events")
         return int(rows[0]["trails"]), int(rows[0]["events"])
 
-    assert await store.read(left()) == (users.MOST_SIGN_UPS, users.MOST_SIGN_UPS)
+    assert await store.read(left()) == (users.MAX_SIGN_UPS, users.MAX_SIGN_UPS)

@@ -11,7 +11,7 @@ import trio
 from svc.clock import DAY_MS
 from svc.errors import Conflict
 from svc.store import open_store
-from svc.store.idempotency import AlreadyAnswered, Claim, StoredAnswer, keep_answer, recall
+from svc.store.idempotency import AlreadyAnswered, Claim, StoredResponse, keep_response, recall
 from tests.cases import cases
 from tests.clock import START_MS
 from tests.store.makers import a_user
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
 
 CLAIM = Claim(1, None, "POST", "/v1/sites", "key-1", "digest of the body")
-ANSWER = StoredAnswer(202, b'{"site":{"host":"\xc3\xa9"}}\x00', "application/json", {"X-One": "1"})
+ANSWER = StoredResponse(202, b'{"site":{"host":"\xc3\xa9"}}\x00', "application/json", {"X-One": "1"})
 
 
 def owners() -> Tx[None]:
@@ -38,7 +38,7 @@ async def store(store: Store) -> Store:
 
 def effect(number: int, claim: Claim = CLAIM, now: int = START_MS) -> Tx[None]:
     yield from put(number)
-    yield from keep_answer(claim, ANSWER, now, DAY_MS)
+    yield from keep_response(claim, ANSWER, now, DAY_MS)
 
 
 @pytest.mark.rule("G3")
@@ -46,7 +46,7 @@ async def test_stored_response_is_identical_after_a_restart(store_config):
     async with open_store(store_config) as store:
         await store.run(owners())
         assert await store.read(recall(CLAIM, START_MS)) is None
-        await store.run(keep_answer(CLAIM, ANSWER, START_MS, DAY_MS))
+        await store.run(keep_response(CLAIM, ANSWER, START_MS, DAY_MS))
     async with open_store(store_config) as store:
         assert await store.read(recall(CLAIM, START_MS + DAY_MS - 1)) == ANSWER
 
@@ -88,7 +88,7 @@ async def test_another_user_method_path_or_key_is_another_request(table, other):
 
 @pytest.mark.rule("G4")
 async def test_another_body_is_a_conflict(store):
-    await store.run(keep_answer(CLAIM, ANSWER, START_MS, DAY_MS))
+    await store.run(keep_response(CLAIM, ANSWER, START_MS, DAY_MS))
     with pytest.raises(Conflict) as refused:
         await store.read(recall(replace(CLAIM, body_digest="another"), START_MS))
     assert refused.value.code == "idempotency_conflict"
@@ -135,7 +135,7 @@ async def test_key_can_be_reused_after_a_day(table):
 
 async def test_failed_effect_stores_no_response(table):
     def failing() -> Tx[None]:
-        yield from keep_answer(CLAIM, ANSWER, START_MS, DAY_MS)
+        yield from keep_response(CLAIM, ANSWER, START_MS, DAY_MS)
         raise Conflict("site_exists")
 
     with pytest.raises(Conflict):

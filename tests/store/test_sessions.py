@@ -8,7 +8,7 @@ import trio
 
 from svc.clock import HOUR_MS
 from svc.store import sessions
-from svc.store.sessions import MOST_SESSIONS, Issued
+from svc.store.sessions import MAX_SESSIONS, Issued
 from tests.clock import START_MS
 from tests.store.makers import a_user, new_session
 
@@ -94,14 +94,14 @@ async def test_sessions_of_a_user_end_singly_or_together(store):
 
 async def test_least_recently_used_session_is_displaced(store):
     user_id = await store.run(a_user())
-    made = [new_session(user_id, str(n), until=UNTIL, at=START_MS + n) for n in range(MOST_SESSIONS)]
+    made = [new_session(user_id, str(n), until=UNTIL, at=START_MS + n) for n in range(MAX_SESSIONS)]
     for session in made:
         await store.run(sessions.add_session(session))
     await store.run(sessions.rotate_session(made[0].id, "r-0", newer("used", START_MS + HOUR_MS), START_MS))
     # The newest session stays, even after the clock was set back.
     await store.run(sessions.add_session(new_session(user_id, "last", until=UNTIL, at=START_MS - 1)))
     found = await store.read(sessions.list_sessions(user_id, START_MS))
-    assert len(found) == MOST_SESSIONS
+    assert len(found) == MAX_SESSIONS
     assert [session.family for session in found if session.family in ("f-0", "f-1", "f-2", "f-last")] == [
         "f-0",
         "f-2",

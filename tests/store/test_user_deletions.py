@@ -28,7 +28,7 @@ from svc.store import (
     users,
 )
 from svc.store.connects import begin_connect
-from svc.store.idempotency import Claim, StoredAnswer, keep_answer
+from svc.store.idempotency import Claim, StoredResponse, keep_response
 from svc.store.tx import many, sql
 from tests.clock import START_MS
 from tests.databases import sqlite_config
@@ -54,9 +54,9 @@ async def forget_all(store: Store, user_id: int) -> DeletionResult:
     for forget in user_deletions.FORGET:
         while await store.run(forget(user_id)):
             pass
-    farewell = await store.run(user_deletions.end(user_id, START_MS))
-    assert farewell is not None
-    return farewell
+    result = await store.run(user_deletions.end(user_id, START_MS))
+    assert result is not None
+    return result
 
 
 @pytest.mark.rule("C12")
@@ -70,10 +70,10 @@ async def test_deletion_removes_all_rows_of_the_user_and_no_others(store):
     assert [table for table in TABLES if full[table] == before[table]] == sorted({*OF_NOBODY, "departures"})
     user = await store.read(users.get_user(user_id))
     await store.run(user_deletions.begin(user_id, "hash", "session", START_MS))
-    farewell = await forget_all(store, user_id)
-    [remaining] = farewell.left
+    result = await forget_all(store, user_id)
+    [remaining] = result.left
     assert remaining.words.endswith(f"): {WORKER.words}")
-    assert farewell.revoke_tokens == ("svc-op_new",)
+    assert result.revoke_tokens == ("svc-op_new",)
     after = await store.read(all_rows())
     [email] = (after["outbox"] - before["outbox"]).elements()
     assert dict(email)["address"] == user.email
@@ -293,7 +293,7 @@ def a_key(user_id: int) -> Tx[str]:
 
 def kept(user_id: int) -> Tx[None]:
     claim = Claim(user_id, None, "POST", "/v1/sites", "late", "digest")
-    yield from keep_answer(claim, StoredAnswer(201, b"", "", {}), START_MS, DAY_MS)
+    yield from keep_response(claim, StoredResponse(201, b"", "", {}), START_MS, DAY_MS)
 
 
 def connect(user_id: int) -> Tx[Any]:

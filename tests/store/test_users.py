@@ -65,12 +65,12 @@ async def test_newest_of_several_sign_ups_is_found(store):
 
 async def test_oldest_sign_up_is_displaced_beyond_the_limit(store):
     waiting = []
-    for n in range(users.MOST_SIGN_UPS + 2):
+    for n in range(users.MAX_SIGN_UPS + 2):
         user = await store.run(signed_up("ann@example.com", "hash", f"t{n}", START_MS + HOUR_MS, START_MS))
         waiting.append(user)
     assert [await store.read(users.get_user(user.id)) is not None for user in waiting] == [False] * 2 + [
         True
-    ] * users.MOST_SIGN_UPS
+    ] * users.MAX_SIGN_UPS
     assert await store.run(users.confirm_user("t1", START_MS)) is None
     assert await store.run(users.confirm_user("t2", START_MS)) is not None
 
@@ -144,11 +144,11 @@ async def test_resent_token_confirms_one_sign_up_but_resets_the_password_of_seve
 async def test_known_devices_are_limited(store):
     user_id, other_id = await store.run(a_user()), await store.run(a_user())
     await store.run(devices.remember_device(other_id, "d0", START_MS))
-    for n in range(devices.MOST_DEVICES + 1):
+    for n in range(devices.MAX_DEVICES + 1):
         await store.run(devices.remember_device(user_id, f"d{n}", START_MS + n))
         await store.run(devices.remember_device(user_id, "used often", START_MS + n))
-    known = [n for n in range(devices.MOST_DEVICES + 1) if await store.read(devices.is_known_device(user_id, f"d{n}"))]
-    assert known == list(range(2, devices.MOST_DEVICES + 1))
+    known = [n for n in range(devices.MAX_DEVICES + 1) if await store.read(devices.is_known_device(user_id, f"d{n}"))]
+    assert known == list(range(2, devices.MAX_DEVICES + 1))
     assert await store.read(devices.is_known_device(user_id, "used often"))
     assert await store.read(devices.is_known_device(other_id, "d0"))
     await store.run(devices.forget_devices(user_id))

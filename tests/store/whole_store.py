@@ -23,7 +23,7 @@ from svc.store import (
     worker_keys,
 )
 from svc.store.engines.migrate import migrations
-from svc.store.idempotency import Claim, StoredAnswer, keep_answer
+from svc.store.idempotency import Claim, StoredResponse, keep_response
 from svc.store.keys import add_key
 from svc.store.totals import ingest
 from svc.store.tx import sql
@@ -70,7 +70,7 @@ def user_with_all_rows() -> Tx[int]:
         Key(new_id("key"), user_id, None, "svc_x", ("sites",), None, None, START_MS, None), new_secret(), 9
     )
     claim = Claim(user_id, None, "POST", "/v1/sites", "one", "digest")
-    yield from keep_answer(claim, StoredAnswer(201, b"{}", "application/json", {}), START_MS, DAY_MS)
+    yield from keep_response(claim, StoredResponse(201, b"{}", "application/json", {}), START_MS, DAY_MS)
     former_id = yield from _an_account_with_all(user_id, new_secret())
     operation = yield from disconnects.begin_disconnect(former_id, new_id("op"), START_MS)
     yield from disconnects.end_disconnect(

@@ -38,7 +38,7 @@ def callers() -> Callers:
         ("cookie", "POST /auth/refresh", None, None),
     ],
 )
-def test_an_answer_that_is_not_as_the_table_says_is_a_fault(callers, kind, endpoint, right, wrong):
+def test_a_response_that_is_not_as_the_table_says_is_a_fault(callers, kind, endpoint, right, wrong):
     asked = endpoint.format(site_id=MINE)
     assert callers.fault(kind, endpoint, right, asked) is None
     assert (callers.fault(kind, endpoint, wrong, asked) is None) == (right == wrong)

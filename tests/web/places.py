@@ -46,7 +46,7 @@ CHROMIUM_ARGS = [
     "--no-sandbox", "--disable-gpu",
     "--renderer-process-limit=1", "--disable-site-isolation-trials", "--js-flags=--single-threaded",
 ]  # fmt: skip
-MOST_ACCOUNTS = 6  # per user, for services with a platform
+MAX_ACCOUNTS = 6  # per user, for services with a platform
 
 _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromium.executablePath())'
 # Settings that disable rate limits and the caching of reports.
@@ -85,10 +85,10 @@ class Place:
 
     def visit(self, host: str, path: str, **more: Any) -> dict[str, Any]:
         """Send a request through the emulated edge. Return the status, headers and body of the response."""
-        answer = httpx.post(
+        response = httpx.post(
             f"{self.control}/visit", json={"host": host, "path": path, **more}, trust_env=False, timeout=30
         )
-        visited: dict[str, Any] = answer.raise_for_status().json()
+        visited: dict[str, Any] = response.raise_for_status().json()
         return visited
 
 
@@ -155,8 +155,8 @@ def outside_the_contract() -> set[str]:
 
 def sign_in(context: BrowserContext, place: Place, email: str = EMAIL) -> None:
     """Sign in to the service in this browser context, without opening the sign-in page."""
-    answer = context.request.post(f"{place.url}/auth/sign-in", data={"email": email, "password": PASSWORD})
-    assert answer.ok, answer.text()
+    response = context.request.post(f"{place.url}/auth/sign-in", data={"email": email, "password": PASSWORD})
+    assert response.ok, response.text()
 
 
 @contextmanager
@@ -184,8 +184,8 @@ class World:
     def __init__(self, place: Place, email: str = EMAIL) -> None:
         self.place = place
         with httpx.Client(trust_env=False, verify=NO_TLS) as client:
-            answer = client.post(f"{place.url}/auth/sign-in", json={"email": email, "password": PASSWORD})
-        self.headers = {"Authorization": f"Bearer {answer.json()['access_token']}"}
+            response = client.post(f"{place.url}/auth/sign-in", json={"email": email, "password": PASSWORD})
+        self.headers = {"Authorization": f"Bearer {response.json()['access_token']}"}
 
     def platform(self, does: Callable[[Emulator], Awaitable[Any]]) -> Any:
         """Run an action with the client for the platform's control API, and return the result."""
@@ -199,11 +199,11 @@ class World:
 
     def call(self, method: str, path: str, body: object = None) -> Any:
         """Call the service and return the JSON of its response."""
-        answer = httpx.request(
+        response = httpx.request(
             method, self.place.url + path, json=body, headers=self.headers, timeout=30, trust_env=False
         )
-        assert answer.is_success, answer.text
-        return answer.json()
+        assert response.is_success, response.text
+        return response.json()
 
     def account(self, customer: Customer) -> dict[str, Any] | None:
         """Return the customer's account as the service lists it, or None if it is not connected."""
@@ -231,8 +231,8 @@ class World:
             await platform.clock((hour_at + 20 * 60_000 - now) / 1000)
             headers = {"User-Agent": DESKTOP_CHROME.user_agent, "Content-Type": "text/plain"}
             for body in sent:
-                answer = await platform.visit(site["host"], site["path"], method="POST", headers=headers, body=body)
-                assert answer.status == 204, answer
+                response = await platform.visit(site["host"], site["path"], method="POST", headers=headers, body=body)
+                assert response.status == 204, response
             await platform.settled()
             await platform.clock(0)
             # The next push is due within an hour of the previous one, which may have been in this hour.
@@ -258,7 +258,7 @@ def open_place(folder: Path) -> Iterator[Place]:
 @contextmanager
 def open_furnished(folder: Path) -> Iterator[Place]:
     """Start a service with an emulated platform. Its user has an account, a visited site and link, and an API key."""
-    settings = {"SVC_EDGE_RETRIES": "1", "SVC_LIMITS_ACCOUNTS": str(MOST_ACCOUNTS)}
+    settings = {"SVC_EDGE_RETRIES": "1", "SVC_LIMITS_ACCOUNTS": str(MAX_ACCOUNTS)}
     with (
         emulator_process() as emulator,
         _service(folder, {**settings, "SVC_EDGE_API_BASE_URL": emulator[0]["api"]}) as url,

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.web.places import MOST_ACCOUNTS, PASSWORD, World, new_context, sign_in, sign_up
+from tests.web.places import MAX_ACCOUNTS, PASSWORD, World, new_context, sign_in, sign_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,14 +122,14 @@ def cleo(furnished: Place) -> World:
     """Another user, who has reached the limit of accounts. All of these accounts are pending."""
     sign_up(furnished, CLEO)
     world = World(furnished, CLEO)
-    for _ in range(MOST_ACCOUNTS):
+    for _ in range(MAX_ACCOUNTS):
         customer: Customer = world.platform(lambda emulator: emulator.create_account())
         world.platform(lambda emulator: emulator.fault("html", "*/tokens/permission_groups", times=None))
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
-        answer = httpx.post(
+        response = httpx.post(
             f"{furnished.url}/v1/accounts", json=body, headers=world.headers, trust_env=False, timeout=30
         )
-        assert answer.status_code == 503, answer.text
+        assert response.status_code == 503, response.text
     world.platform(lambda emulator: emulator.clear_faults())
     return world
 
@@ -241,9 +241,7 @@ def test_rejected_connect_explains_reason_and_links_to_remedy(wizard, world, cle
     form = wizard(CLEO)
     form.fill(customer.account_id, customer.bootstrap_token)
     form.send()
-    form.refused(
-        "limit_reached", f"The limit of {MOST_ACCOUNTS} accounts is reached.", "Delete what you no longer need"
-    )
+    form.refused("limit_reached", f"The limit of {MAX_ACCOUNTS} accounts is reached.", "Delete what you no longer need")
     expect(form.alert.get_by_role("link", name="See your limits")).to_have_attribute("href", "/profile")
 
     dan = "dan@example.com"

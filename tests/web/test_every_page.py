@@ -141,9 +141,9 @@ def test_unknown_operation_is_detected(page, place, stray_calls):
 def test_unknown_page_is_reported_as_not_found(browser, furnished):
     context = new_context(browser)
     page = context.new_page()
-    answer = page.goto(f"{furnished.url}/nothing/at/all")
-    assert answer is not None
-    assert answer.status == 404
+    response = page.goto(f"{furnished.url}/nothing/at/all")
+    assert response is not None
+    assert response.status == 404
     page.get_by_role("heading", level=1, name="Page not found").wait_for()
     context.close()
 

@@ -56,9 +56,9 @@ def test_every_page_fits_every_width_and_keeps_the_policy(stranger, place):
     visit = Visit(page, place.url)
     for path in html_pages():
         visit._at = path
-        answer = page.goto(place.url + path)
-        assert answer is not None
-        assert answer.headers["content-security-policy"] == POLICY
+        response = page.goto(place.url + path)
+        assert response is not None
+        assert response.headers["content-security-policy"] == POLICY
         for each in (*WIDTHS, *BETWEEN):
             page.set_viewport_size({"width": each, "height": HEIGHT})
             wide = page.evaluate("document.documentElement.scrollWidth")

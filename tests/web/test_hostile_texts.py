@@ -58,11 +58,11 @@ def test_hostile_responses_are_text_on_every_page(browser, furnished):
     page = context.new_page()
 
     def spoiled(route: Route) -> None:
-        answer = route.fetch()
-        if answer.headers.get("content-type") != "application/json":
-            route.fulfill(response=answer)
+        response = route.fetch()
+        if response.headers.get("content-type") != "application/json":
+            route.fulfill(response=response)
         else:
-            route.fulfill(response=answer, json=written(answer.json()))
+            route.fulfill(response=response, json=written(response.json()))
 
     context.route(lambda url: "/v1/" in url, spoiled)
     shown = []

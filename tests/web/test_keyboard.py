@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 EVE = "eve@example.com"
 # The maximum number of Tab presses from the top of a page to its end.
-MOST_TABS = 60
+MAX_TABS = 60
 # The limit is high, because the machine may be busy with other tests.
-MOST_POLLS, POLL_EVERY_MS = 200, 50
+MAX_POLLS, POLL_EVERY_MS = 200, 50
 # Returns a problem with the focus, or "". A heading that a script has focused needs no outline.
 FOCUS = """() => {
   const has = document.activeElement, box = has.getBoundingClientRect(), { outlineStyle } = getComputedStyle(has);
@@ -50,7 +50,7 @@ class Keyboard:
     def focused(self, when: str) -> None:
         """Wait until an element has the focus and shows it. Raises AssertionError if this does not happen."""
         wrong = ""
-        for _ in range(MOST_POLLS):
+        for _ in range(MAX_POLLS):
             wrong = self.page.evaluate(FOCUS)
             if wrong == "":
                 return
@@ -63,7 +63,7 @@ class Keyboard:
     def to(self, target: Locator, key: str = "Tab") -> None:
         """Move the focus to `target` by pressing `key`, and check the focus after each step."""
         wanted = target.element_handle()
-        for _ in range(MOST_TABS):
+        for _ in range(MAX_TABS):
             if self.page.evaluate("(wanted) => document.activeElement === wanted", wanted):
                 return
             self.press(key)
@@ -306,9 +306,9 @@ def test_key_pressed_while_page_loads_is_dropped_by_next_input(keys: Keyboard, f
 def open_while_loading(keys: Keyboard, furnished: Place) -> Held:
     """Open the link's page. The request for its data is held; return the object that releases it."""
     sign_in(keys.page.context, furnished)
-    answer = f"**/v1/links/{furnished.ids['links']}"
-    held = Held(keys.page, answer)
-    with keys.page.expect_request(answer):
+    response = f"**/v1/links/{furnished.ids['links']}"
+    held = Held(keys.page, response)
+    with keys.page.expect_request(response):
         keys.page.goto(f"{furnished.url}/links/{furnished.ids['links']}")
     keys.arrived("Link")
     return held

@@ -328,10 +328,10 @@ def test_account_without_link_host_leads_to_setting_one(context, place, visit, f
     page.get_by_role("main").get_by_role("link", name="Connect an account").wait_for()
 
     def without_host(route: Route) -> None:
-        answer = route.fetch()
-        account = answer.json()
+        response = route.fetch()
+        account = response.json()
         account["account"]["link_host"] = None
-        route.fulfill(response=answer, json=account)
+        route.fulfill(response=response, json=account)
 
     account = furnished.ids["accounts"]
     visit.page.route(f"**/v1/accounts/{account}", without_host)

@@ -30,13 +30,13 @@ def narrow(browser: Browser, furnished: Place) -> Iterator[Page]:
 def changed(change: Callable[[Any], None]) -> Callable[[Route], None]:
     """Return a route handler that changes the service's response."""
 
-    def answer(route: Route) -> None:
+    def response(route: Route) -> None:
         fetched = route.fetch()
         body = fetched.json()
         change(body)
         route.fulfill(response=fetched, json=body)
 
-    return answer
+    return response
 
 
 def box(shown: Locator) -> dict[str, float]:

@@ -76,8 +76,8 @@ def open_step(page: Page, name: str) -> Locator:
 
 def test_new_user_completes_all_steps_and_is_deleted(stranger, furnished):
     place, page = furnished, stranger.new_page()
-    answer = stranger.request.post(f"{place.url}/auth/sign-up", data={"email": ANN, "password": PASSWORD})
-    assert answer.ok
+    response = stranger.request.post(f"{place.url}/auth/sign-up", data={"email": ANN, "password": PASSWORD})
+    assert response.ok
     sign_in(stranger, place, ANN)
     page.goto(place.url)
     step = open_step(page, "Confirm your email address")
@@ -134,17 +134,17 @@ def test_problems_and_top_links_are_shown(stranger, furnished):
     page = stranger.new_page()
 
     def failing(route: Any) -> None:
-        answer = route.fetch()
-        body = answer.json()
+        response = route.fetch()
+        body = response.json()
         error = {"code": "worker_silent", "message": "It is silent.", "details": {"remedy": "Install it again."}}
         body["accounts"][0] |= {"state": "no_connection", "error": error}
-        route.fulfill(response=answer, json=body)
+        route.fulfill(response=response, json=body)
 
     def clicked(route: Any) -> None:
-        answer = route.fetch()
-        body = answer.json()
+        response = route.fetch()
+        body = response.json()
         body["links"][0]["clicks_7d"] = 1_234
-        route.fulfill(response=answer, json=body)
+        route.fulfill(response=response, json=body)
 
     stranger.route("**/v1/accounts", failing)
     stranger.route("**/v1/links?*", clicked)

@@ -14,9 +14,9 @@ KB = 1_024
 
 
 def test_text_cannot_become_markup(page, place):
-    answer = page.goto(f"{place.url}/sign-in")
+    response = page.goto(f"{place.url}/sign-in")
     # docs/operate/tls.md contains the same policy; tests/http/serving/test_web.py checks this.
-    assert answer.headers["content-security-policy"] == POLICY
+    assert response.headers["content-security-policy"] == POLICY
     with pytest.raises(Error, match="TrustedHTML"):
         page.evaluate("document.body.innerHTML = '<b>x</b>'")
     with pytest.raises(Error, match="disallowed"):

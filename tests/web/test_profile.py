@@ -41,8 +41,8 @@ def tab(browser: Browser, bea: Place) -> Iterator[Page]:
 
 
 def asked_with(key: str, place: Place) -> int:
-    answer = httpx.get(f"{place.url}/v1/links", headers={"Authorization": f"Bearer {key}"}, trust_env=False)
-    return answer.status_code
+    response = httpx.get(f"{place.url}/v1/links", headers={"Authorization": f"Bearer {key}"}, trust_env=False)
+    return response.status_code
 
 
 def test_create_use_rename_and_revoke_api_key(tab, bea):

@@ -125,7 +125,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     head = f"<!doctype html><title>Shop</title>{site['snippet']['inline']}"
     browse(browser, furnished, head, "/admin/users")
     tab.clock.set_fixed_time(datetime.now(tz=UTC) + timedelta(minutes=6))
-    with tab.expect_response(lambda answer: answer.url.endswith("/first-view")) as checked:
+    with tab.expect_response(lambda response: response.url.endswith("/first-view")) as checked:
         tab.get_by_role("button", name="Check now").click()
     assert checked.value.json()["first_view"]["seen"] is False
     tab.get_by_text("No views after five minutes?").wait_for()
@@ -268,10 +268,10 @@ def test_breakdowns_of_fewer_days_show_first_day(furnished: Place, tab: Page) ->
 
     def with_shorter_retention(route: Route) -> None:
         response = route.fetch()
-        answer = response.json()
-        answer["report"]["breakdowns_from"] = answer["report"]["to"]
-        days.append(answer["report"]["to"])
-        route.fulfill(response=response, json=answer)
+        response = response.json()
+        response["report"]["breakdowns_from"] = response["report"]["to"]
+        days.append(response["report"]["to"])
+        route.fulfill(response=response, json=response)
 
     tab.route("**/report?*breakdowns=1*", with_shorter_retention)
     for noun in ("sites", "links"):

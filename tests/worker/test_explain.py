@@ -128,15 +128,15 @@ def explained_by_worker(cases: Sequence[tuple[Link, Click]]) -> list[dict[str, A
                 "method": click.method,
             }
         )
-    answer = subprocess.run(
+    response = subprocess.run(
         node_command(EDGE_WORKER / "tools" / "clicks.js"),
         input=json.dumps(sent).encode(),
         capture_output=True,
         check=False,
         timeout=100,
     )
-    assert answer.returncode == 0, answer.stderr.decode()
-    found: list[dict[str, Any]] = json.loads(answer.stdout)
+    assert response.returncode == 0, response.stderr.decode()
+    found: list[dict[str, Any]] = json.loads(response.stdout)
     return found
 
 

@@ -120,7 +120,7 @@ class Callers:
         path = f"{self._control}/accounts/{self.known['edge_account_id']}/tokens"
         return str(self._client.post(path, json={}).raise_for_status().json()["bootstrap_token"])
 
-    def answered(self, kind: str, endpoint: str, ids: Mapping[str, Any], sent: Any, answer: Any) -> None:
+    def answered(self, kind: str, endpoint: str, ids: Mapping[str, Any], sent: Any, response: Any) -> None:
         """Record the resources that a successful request created or ended. `ids`: the ids in its path."""
         for name, value in ids.items():
             if endpoint.startswith("DELETE ") and value in self._spare[name]:
@@ -132,7 +132,7 @@ class Callers:
             self._credentials[kind] = self._signed_in(self._emails[kind])["cookie" if kind == "cookie" else "session"]
         if endpoint in _CREATES and kind not in ("stranger", "unconfirmed"):
             name, member = _CREATES[endpoint]
-            made = (answer.json()[member] if member else answer.json())["id"]
+            made = (response.json()[member] if member else response.json())["id"]
             self._spare[name].append(made)
             self._mine.add(made)
 
@@ -162,7 +162,7 @@ class Callers:
         return str(next(session["id"] for session in sessions if session["current"]))
 
     def _signed_in(self, email: str) -> dict[str, dict[str, str]]:
-        answer = self._client.post("/auth/sign-in", json={"email": email, "password": PASSWORD}).raise_for_status()
+        response = self._client.post("/auth/sign-in", json={"email": email, "password": PASSWORD}).raise_for_status()
         self._client.cookies.clear()
-        cookie = "; ".join(f"{name}={value}" for name, value in answer.cookies.items())
-        return {"session": {"Authorization": f"Bearer {answer.json()['access_token']}"}, "cookie": {"Cookie": cookie}}
+        cookie = "; ".join(f"{name}={value}" for name, value in response.cookies.items())
+        return {"session": {"Authorization": f"Bearer {response.json()['access_token']}"}, "cookie": {"Cookie": cookie}}

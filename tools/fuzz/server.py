@@ -166,24 +166,24 @@ async def fuzz(port: int, seed: int, *, connections: int, seconds: float = float
             seen[await one(port, mutated(seeds, own), own, read_s)] += 1
 
     while done < connections and time.monotonic() < ends_at:
-        read_s = max(_READ_S, _SLOWER * await _answer_s(port, f"seed {seed}, after {done} connections"))
+        read_s = max(_READ_S, _SLOWER * await _response_s(port, f"seed {seed}, after {done} connections"))
         count = min(_CHECK_EVERY, connections - done) // _CONCURRENT or 1
         async with trio.open_nursery() as nursery:
             for _ in range(_CONCURRENT):
                 nursery.start_soon(some, count, random.Random(chance.random()), read_s)
         done += count * _CONCURRENT
-    await _answer_s(port, f"seed {seed}, at the end")
+    await _response_s(port, f"seed {seed}, at the end")
     return seen
 
 
-async def _answer_s(port: int, when: str) -> float:
+async def _response_s(port: int, when: str) -> float:
     """Return the duration of the simplest request in seconds. Raises AssertionError if it gets no response."""
     began = time.monotonic()
     with trio.move_on_after(30):
         async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
             await stream.send_all(http_1_requests()[0])
-            answer = await stream.receive_some(4_096)
-            assert answer.startswith(b"HTTP/1.1 200 "), f"{when}: {answer[:100]!r}"
+            response = await stream.receive_some(4_096)
+            assert response.startswith(b"HTTP/1.1 200 "), f"{when}: {response[:100]!r}"
             return time.monotonic() - began
     raise AssertionError(f"{when}: no response")
 

@@ -1,1 +1,1 @@
-"""The platform's API: authorization (access, rights), wire format (wire), and one file per resource."""
+"""The platform's API: authorization (access, permissions), wire format (wire), and one file per resource."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from quart import request
 
-from edge_worker.emulator.api.rights import address_allowed, allows
+from edge_worker.emulator.api.permissions import address_allowed, allows
 from edge_worker.emulator.api.wire import ApiError, no_route
 from edge_worker.emulator.platform import platform
 

@@ -16,7 +16,7 @@ from quart import Blueprint, Response
 
 from edge_worker.emulator.api.access import identify
 from edge_worker.emulator.api.graphql import Field, QueryError, parse
-from edge_worker.emulator.api.rights import allows
+from edge_worker.emulator.api.permissions import allows
 from edge_worker.emulator.api.wire import body_object
 from edge_worker.emulator.platform import platform
 from edge_worker.emulator.state import DAY_MS, Account, Usage, iso
@@ -99,7 +99,7 @@ DATASETS = {
     "d1QueriesAdaptiveGroups": Dataset(_d1, 31),
     "d1StorageAdaptiveGroups": Dataset(_storage, 31),
 }
-MOST_ROWS = 10_000
+MAX_ROWS = 10_000
 
 
 def _check_range(account: Account, condition: dict[str, Any], dataset: Dataset) -> None:
@@ -207,8 +207,8 @@ def _dataset(account: Account, field: Field) -> list[dict[str, Any]]:
     if dataset is None:
         raise QueryError(f"unknown field {field.name!r}")
     limit = field.arguments.get("limit")
-    if not isinstance(limit, int) or not 1 <= limit <= MOST_ROWS:
-        raise QueryError(f"limit must be positive number and not greater than {MOST_ROWS}")
+    if not isinstance(limit, int) or not 1 <= limit <= MAX_ROWS:
+        raise QueryError(f"limit must be positive number and not greater than {MAX_ROWS}")
     condition = field.arguments.get("filter") or {}
     _check_range(account, condition, dataset)
     rows = [
@@ -247,9 +247,9 @@ def _confidence(row: Row, part: Field) -> dict[str, Any]:
     """Return confidence intervals (platform docs: graphql-api/features/confidence-intervals) for level 0.95 only."""
     if part.arguments.get("level") != _LEVEL or "variance" not in row or any(one.name != "sum" for one in part.fields):
         raise QueryError("confidence is available for sums with level 0.95 only")
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     for one in part.fields:
-        answer[one.alias] = {}
+        response[one.alias] = {}
         for field in one.fields:
             if field.name not in row["variance"]:
                 raise QueryError(f"unknown field {field.name!r}")
@@ -259,8 +259,8 @@ def _confidence(row: Row, part: Field) -> dict[str, Any]:
                 "estimate": estimate, "lower": estimate - half, "upper": estimate + half,
                 "sampleSize": row["kept"][field.name], "isValid": True,
             }  # fmt: skip
-            answer[one.alias][field.alias] = _select(known, field.fields)
-    return answer
+            response[one.alias][field.alias] = _select(known, field.fields)
+    return response
 
 
 def _resolve(fields: list[Field], account: Account, *, allowed: bool) -> dict[str, Any]:
@@ -288,15 +288,15 @@ async def graphql() -> Response:
     await platform().runtime.collect()
     await measure_storage(account)
     allowed = allows(token, ("Account Analytics Read",), account.id, None)
-    answer: dict[str, Any]
+    response: dict[str, Any]
     try:
         fields = parse(str(body.get("query", "")), body.get("variables") or {})
-        answer = {"data": _resolve(fields, account, allowed=allowed), "errors": None}
+        response = {"data": _resolve(fields, account, allowed=allowed), "errors": None}
     except QueryError as error:
         extensions = {"code": error.code, "timestamp": iso(platform().now())}
         problem = {"message": str(error), "path": None, "extensions": extensions}
-        answer = {"data": None, "errors": [problem]}
-    return Response(json.dumps(answer), content_type="application/json")
+        response = {"data": None, "errors": [problem]}
+    return Response(json.dumps(response), content_type="application/json")
 
 
 async def measure_storage(account: Account) -> None:

@@ -149,10 +149,10 @@ async def _run(account: Account, key: str, format_: str) -> Response:
     batch = body.get("batch")
     items = batch if isinstance(batch, list) and batch else [body]
     statements = [statement for item in items for statement in _statement(item)]
-    answer = await platform().runtime.query(database.uuid, statements, format_)
-    if isinstance(answer, dict):
-        raise invalid(answer["error"], 7500)
-    return envelope(answer)
+    response = await platform().runtime.query(database.uuid, statements, format_)
+    if isinstance(response, dict):
+        raise invalid(response["error"], 7500)
+    return envelope(response)
 
 
 @routes.post("/accounts/<account_id>/d1/database/<key>/query")

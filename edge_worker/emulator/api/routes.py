@@ -8,7 +8,7 @@ from typing import Any
 from quart import Blueprint, Response
 
 from edge_worker.emulator.api.access import for_account, for_zone, identify
-from edge_worker.emulator.api.rights import holds_all_zones
+from edge_worker.emulator.api.permissions import holds_all_zones
 from edge_worker.emulator.api.wire import ApiError, body_json, body_object, envelope, invalid, shuffled
 from edge_worker.emulator.platform import platform
 from edge_worker.emulator.state import Account, Route, Zone, new_hex

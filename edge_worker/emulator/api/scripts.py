@@ -151,8 +151,8 @@ async def upload(account: Account, name: str) -> Response:
                 setattr(script, field, metadata[field])
 
     deployment = await deploy(account, script, version, version.annotations, also=settings)
-    answer = {**shown(account, script), "deployment_id": deployment.id.replace("-", ""), "startup_time_ms": 1}
-    return envelope(answer | ({"etag": None} if request.args.get("excludeScript") == "true" else {}))
+    response = {**shown(account, script), "deployment_id": deployment.id.replace("-", ""), "startup_time_ms": 1}
+    return envelope(response | ({"etag": None} if request.args.get("excludeScript") == "true" else {}))
 
 
 @routes.get("/accounts/<account_id>/workers/scripts")

@@ -12,7 +12,7 @@ from typing import Any
 from quart import Blueprint, Response, request
 
 from edge_worker.emulator.api.access import bearer, find_token, for_account, status_of, usable
-from edge_worker.emulator.api.rights import ACCOUNT, BY_ID, GROUPS, ZONE, allows, group_named, zone_ids
+from edge_worker.emulator.api.permissions import ACCOUNT, BY_ID, GROUPS, ZONE, allows, group_named, zone_ids
 from edge_worker.emulator.api.wire import ApiError, body_object, envelope, invalid, page, shuffled
 from edge_worker.emulator.platform import platform
 from edge_worker.emulator.state import Account, Token, epoch_ms, iso, new_hex

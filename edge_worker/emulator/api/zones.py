@@ -8,7 +8,7 @@ from typing import Any
 from quart import Blueprint, Response, request
 
 from edge_worker.emulator.api.access import for_account, for_zone, identify
-from edge_worker.emulator.api.rights import allows
+from edge_worker.emulator.api.permissions import allows
 from edge_worker.emulator.api.wire import ApiError, body_object, envelope, invalid, page, shuffled
 from edge_worker.emulator.platform import platform
 from edge_worker.emulator.state import Account, DnsRecord, Zone, iso_micro, new_hex

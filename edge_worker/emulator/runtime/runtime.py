@@ -288,17 +288,17 @@ class Runtime:
 
     async def _collect_counts(self, process: _Scripts, command: str = "/counts") -> None:
         try:
-            answer = await process.ask(command)
+            response = await process.ask(command)
         except httpx.TransportError:  # it is retiring; its response to /drain has the rest
             if process is self._current:
                 raise
             return
         if not process.has_final_counts:  # otherwise this response is older than its final counts
-            self._add_counts(process, answer)
+            self._add_counts(process, response)
 
-    def _add_counts(self, process: _Scripts, answer: dict[str, Any]) -> None:
+    def _add_counts(self, process: _Scripts, response: dict[str, Any]) -> None:
         """Add the process's counts since the previous query to the usage."""
-        for account_id, days in answer["counts"].items():
+        for account_id, days in response["counts"].items():
             account = self.world.accounts.get(account_id)
             if account is None:
                 continue
@@ -310,10 +310,10 @@ class Runtime:
                     total = usage.scripts.setdefault(script, {"requests": 0, "errors": 0, "subrequests": 0})
                     for name, number in numbers.items():
                         total[name] += number - before["scripts"].get(script, {}).get(name, 0)
-        process.counted = answer["counts"]
+        process.counted = response["counts"]
         for run in process.running:
             most = self.max_d1_queries.setdefault(run.account.id, {})
-            seen = answer["scripts"][run.service]["max_d1_queries"]
+            seen = response["scripts"][run.service]["max_d1_queries"]
             most[run.script.name] = max(most.get(run.script.name, 0), seen)
 
     async def settled(self) -> None:
@@ -335,8 +335,8 @@ class Runtime:
             }
             for event in events
         ]
-        answer: list[dict[str, Any]] = await self._current.ask("/crons", {"events": fired})
-        return answer
+        response: list[dict[str, Any]] = await self._current.ask("/crons", {"events": fired})
+        return response
 
     # -- databases ----------------------------------------------------------------------------------------------------
 

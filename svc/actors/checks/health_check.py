@@ -64,7 +64,7 @@ class Checked:
     """A finding of a requested check. `mended`: this check repaired the problem, and a second check confirmed this."""
 
     finding: Finding
-    mended: bool
+    repaired: bool
 
 
 async def check_when_due(context: Context, account: Account, timers: Timers) -> float:
@@ -136,9 +136,9 @@ async def repeat_install_when_due(context: Context, account: Account, timers: Ti
     return timers.repeat_at
 
 
-def mended(checked: Sequence[Checked]) -> int:
+def count_repaired(checked: Sequence[Checked]) -> int:
     """Return the number of findings that the check repaired."""
-    return sum(one.mended for one in checked)
+    return sum(one.repaired for one in checked)
 
 
 def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Checked]]:
@@ -146,7 +146,7 @@ def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Che
 
     `is_own`: the check was started for this request. Otherwise its repairs do not count as a change by this request.
     """
-    if not is_own or not mended(checked):
+    if not is_own or not count_repaired(checked):
         yield UNCHANGED
     return checked
 
@@ -158,7 +158,7 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
     """
     found = await _local_findings(context, account)
     if found:
-        return [Checked(one, mended=False) for one in found]
+        return [Checked(one, repaired=False) for one in found]
     before: list[Finding] | None = None
     try:
         with trio.fail_after(context.config.edge.connect_s):
@@ -166,24 +166,24 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
             before = await _find_problems(context, access, account, timers, "asked")
             refusals = await _repair(context, account, before)
             if not any(one.is_repairable for one in before):
-                return [Checked(one, mended=False) for one in before]
+                return [Checked(one, repaired=False) for one in before]
             await _run_following_duties(context, account, timers)
             account = accounts.present(await context.store.read(accounts.account_by_id(account.id)))
             after = await _find_problems(context, access, account, timers, "asked")
             await _record_findings(context, account, [refusals.get(one.about, one) for one in after])
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if before is not None:
-            return [Checked(one, mended=False) for one in before]
+            return [Checked(one, repaired=False) for one in before]
         if isinstance(error, EdgeUnavailable):
             raise
         raise EdgeUnavailable("Cloudflare took too long.") from None
     except (EdgeRefused, CannotUnseal) as error:
         refused = [findings.refused("token", "works", error)]
         await _record_findings(context, account, refused)
-        return [Checked(one, mended=False) for one in refused]
+        return [Checked(one, repaired=False) for one in refused]
     remaining = {one.about for one in after}
-    repaired = [Checked(one, mended=True) for one in before if one.is_repairable and one.about not in remaining]
-    return repaired + [Checked(refusals.get(one.about, one), mended=False) for one in after]
+    repaired = [Checked(one, repaired=True) for one in before if one.is_repairable and one.about not in remaining]
+    return repaired + [Checked(refusals.get(one.about, one), repaired=False) for one in after]
 
 
 def _depth(account: Account, timers: Timers) -> Depth:

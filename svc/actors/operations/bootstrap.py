@@ -274,7 +274,7 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
     except ServiceError as error:
         log.warning("lost tokens not deleted", extra={"account": account.id, "code": error.code})
         is_clean = False
-    await context.store.run(working_tokens.record_others(account.id, looked=is_clean))
+    await context.store.run(working_tokens.record_others(account.id, verified=is_clean))
     try:
         await tokens.delete(bootstrap.access, bootstrap.own.id)
     except (EdgeRefused, EdgeUnavailable) as error:

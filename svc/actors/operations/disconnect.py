@@ -24,7 +24,7 @@ from svc.actors.requests.zones import current_zone
 from svc.actors.sync.script import ownership_tag, upload_status
 from svc.clock import iso
 from svc.edge import d1, routes, tokens, workers
-from svc.edge.answers import DailyLimit
+from svc.edge.responses import DailyLimit
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.ids import new_id
 from svc.logs import add_log_context

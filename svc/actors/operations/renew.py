@@ -67,9 +67,9 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     Raises ServiceError renew_lost if the outcome is unknown. After EdgeUnavailable, nothing has changed and the caller
     can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
     """
-    stored_answer = await context.stored_answer(commit)
-    if stored_answer is not None:
-        return stored_answer
+    stored_response = await context.stored_response(commit)
+    if stored_response is not None:
+        return stored_response
     # This is the account's own task, so a renewal that is still recorded as running was interrupted.
     await _end_interrupted(context, account_id)
     account = await context.store.run(renewals.may_renew(account_id))
@@ -101,11 +101,13 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
         token_refusals=0,
     )
     found = await health_check.state_with_new_token(context, renewed)
-    answer = await context.store.run(commit(renewals.finish_renew(account, operation.id, made, found, context.clock())))
+    response = await context.store.run(
+        commit(renewals.finish_renew(account, operation.id, made, found, context.clock()))
+    )
     # The token is already renewed and the response stored. If tokens cannot be deleted in time, only a warning remains.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
-    return answer
+    return response
 
 
 async def end_when_due(context: Context, account: Account, timers: Timers) -> float:

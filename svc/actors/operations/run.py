@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.edge.answers import DailyLimit
+from svc.edge.responses import DailyLimit
 from svc.errors import EdgeUnavailable, ErrorNote, ServiceError, StoreUnavailable
 from svc.store import accounts, operations
 

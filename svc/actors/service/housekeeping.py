@@ -55,7 +55,7 @@ class Chore:
 def chores(timing: TimingConfig) -> tuple[Chore, ...]:
     """Return all chores, with the retention times that the configuration sets."""
     return (
-        Chore(retention.delete_answers, every_s=10 * _MINUTE_S),
+        Chore(retention.delete_responses, every_s=10 * _MINUTE_S),
         Chore(retention.delete_sessions, every_s=_HOUR_S),
         Chore(retention.delete_mail_tokens, every_s=_HOUR_S),
         Chore(retention.delete_worker_keys, every_s=_HOUR_S),

@@ -100,7 +100,7 @@ def problems_of(account: Account) -> dict[str, JsonObject]:
             "limit": _limit_facts(account.advice.metric, account.advice),
             "suggest": account.suggestion,
         }
-    elif account.advice is not None and account.advice.unavailable and "over" in _seen(account.told):
+    elif account.advice is not None and account.advice.unavailable and "over" in _seen(account.notified):
         found["over"] = {}  # usage is unavailable, so the problem may still exist
     return found
 
@@ -117,7 +117,7 @@ def _limit_facts(metric: Metric, advice: Advice) -> JsonObject:
 async def notify_when_due(context: Context, account: Account, timers: Timers) -> float:
     """Notify the account's user of new problems, and when all problems are resolved."""
     del timers
-    before = _seen(account.told)
+    before = _seen(account.notified)
     problems = problems_of(account)
     now = context.clock()
     step = next_step(before, problems, now, _LASTING_MS)
@@ -135,9 +135,9 @@ async def notify_when_due(context: Context, account: Account, timers: Timers) ->
     return math.inf if step.due_at is None else trio.current_time() + (step.due_at - now) / 1000
 
 
-def _seen(told: JsonObject) -> dict[str, Seen]:
+def _seen(notified: JsonObject) -> dict[str, Seen]:
     """Return the stored problems by name. Accepts the formats of other versions of the service."""
-    stored = told.get("seen")
+    stored = notified.get("seen")
     found = {}
     for name, one in stored.items() if isinstance(stored, dict) else ():
         found[name] = Seen(one["since"], one.get("told", False), one.get("gone_at"))

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 # The number of canary accounts if the configuration does not name them.
 _CANARIES = 3
 # The rollout halts after this many failures among the newest `rollouts.RECENT` outcomes.
-_MOST_FAILED = 4
+_MAX_FAILED = 4
 # The limit on updates whose worker has not pushed yet, as a multiple of `updates_at_once`. It bounds the damage that a
 # broken worker can cause.
 _UNCONFIRMED = 4
@@ -114,7 +114,7 @@ def is_failing(recent: Sequence[UpdateOutcome], under_way: int) -> bool:
     This is the case after `_MOST_FAILED` failures, or if more than half have failed once all updates have ended.
     """
     failed = recent.count("failed")
-    return failed >= _MOST_FAILED or (not under_way and 2 * failed > len(recent))
+    return failed >= _MAX_FAILED or (not under_way and 2 * failed > len(recent))
 
 
 def _is_settled(context: Context, rollout: Rollout, progress: Progress, now: int) -> bool:

@@ -56,7 +56,7 @@ class Disconnecting(Protocol):
 
 
 @dataclass(eq=False)
-class _Departure:
+class _Deletion:
     """A running deletion, shared by all callers that are waiting for it."""
 
     ended: trio.Event = field(default_factory=trio.Event)
@@ -68,7 +68,7 @@ class _Departure:
             self.result = result
             self.ended.set()
 
-    async def farewell(self) -> DeletionResult:
+    async def wait(self) -> DeletionResult:
         """Wait for the deletion's end and return its result. Raises the error that ended the deletion."""
         await self.ended.wait()
         if isinstance(self.result, ServiceError):
@@ -85,7 +85,7 @@ class UserDeletions:
         self._context = context
         self._nursery = nursery
         self._actor_of = actor_of
-        self._going_on: dict[int, _Departure] = {}  # by user
+        self._going_on: dict[int, _Deletion] = {}  # by user
         self._closed = False
 
     async def load(self) -> None:
@@ -101,24 +101,24 @@ class UserDeletions:
         not exist, and Forbidden invalid_password if the password has changed since the check. After StoreUnavailable,
         the deletion has not begun. After Stopping, a deletion that has begun continues at the next start.
         """
-        departure = self._going_on.get(user_id)
-        if departure is None:
+        deletion = self._going_on.get(user_id)
+        if deletion is None:
             if self._closed:
                 raise Stopping
-            departure = self._start(user_id, partial(self._begin, user_id, verified, access_digest, language))
-        return await departure.farewell()
+            deletion = self._start(user_id, partial(self._begin, user_id, verified, access_digest, language))
+        return await deletion.wait()
 
     def close(self) -> None:
         """Refuse new deletions. Running deletions stop after their current step and continue at the next start."""
         self._closed = True
 
-    def _start(self, user_id: int, work: Callable[[], Awaitable[DeletionResult]]) -> _Departure:
-        departure = self._going_on[user_id] = _Departure()
-        self._nursery.start_soon(self._run_to_end, user_id, departure, work, name=f"deletion of user {user_id}")
-        return departure
+    def _start(self, user_id: int, work: Callable[[], Awaitable[DeletionResult]]) -> _Deletion:
+        deletion = self._going_on[user_id] = _Deletion()
+        self._nursery.start_soon(self._run_to_end, user_id, deletion, work, name=f"deletion of user {user_id}")
+        return deletion
 
     async def _run_to_end(
-        self, user_id: int, departure: _Departure, work: Callable[[], Awaitable[DeletionResult]]
+        self, user_id: int, deletion: _Deletion, work: Callable[[], Awaitable[DeletionResult]]
     ) -> None:
         """Run a deletion to its end. After a crash, its callers get the error `internal`, and the deletion restarts."""
         crashes = 0
@@ -126,18 +126,18 @@ class UserDeletions:
             while True:
                 with contained(log, "user deletion crashed", user=user_id) as attempt:
                     try:
-                        departure.end(await work())
+                        deletion.end(await work())
                     except ServiceError as error:
-                        departure.end(error)
+                        deletion.end(error)
                 if not attempt.failed:
                     return
-                departure.end(ServiceError("internal"))
-                departure = self._going_on[user_id] = _Departure()
+                deletion.end(ServiceError("internal"))
+                deletion = self._going_on[user_id] = _Deletion()
                 work = partial(self._carry_out, user_id)
                 crashes += 1
                 await trio.sleep(_wait_s(crashes))
         finally:
-            departure.end(Stopping())  # after a cancellation, so that no caller waits forever
+            deletion.end(Stopping())  # after a cancellation, so that no caller waits forever
             del self._going_on[user_id]
 
     async def _begin(
@@ -155,10 +155,10 @@ class UserDeletions:
             for forget in user_deletions.FORGET:
                 while await self._run(partial(forget, user_id)):
                     pass
-            farewell = await self._run(partial(user_deletions.end, user_id, self._context.clock()))
-            if farewell is not None:
-                log.info("user deleted", extra={"user": user_id, "left": len(farewell.left)})
-                return farewell
+            result = await self._run(partial(user_deletions.end, user_id, self._context.clock()))
+            if result is not None:
+                log.info("user deleted", extra={"user": user_id, "left": len(result.left)})
+                return result
 
     async def _disconnect_all(self, user_id: int, by: float) -> None:
         waiting = iter(await self._run(partial(accounts.list_accounts, user_id)))

@@ -20,7 +20,7 @@ from svc.actors.checks import account_state
 from svc.actors.sync import recovery
 from svc.clock import DAY_MS
 from svc.edge import d1
-from svc.edge.answers import Blocked, DailyLimit
+from svc.edge.responses import Blocked, DailyLimit
 from svc.errors import CATALOGUE, CannotUnseal, EdgeRefused, EdgeUnavailable
 from svc.metrics import SYNC_FAILURES
 from svc.model import SERVING

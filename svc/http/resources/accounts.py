@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from svc.actors.checks.health_check import mended
+from svc.actors.checks.health_check import count_repaired
 from svc.actors.requests import link_host, zones
 from svc.api import accounts as api
 from svc.errors import Forbidden, NotFound
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read, Write
     from svc.model import Account, LinkHost, Operation
-    from svc.store.idempotency import StoredAnswer
+    from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
 
 
@@ -47,7 +47,7 @@ class Accounts:
         bundle = self._context.bundle.sha256
         return api.AccountList(accounts=tuple(api.Account.from_model(account, bundle) for account in found))
 
-    async def connect(self, write: Write[api.Connect]) -> StoredAnswer:
+    async def connect(self, write: Write[api.Connect]) -> StoredResponse:
         """Connect an edge account. The service does not keep the bootstrap token after this request."""
         user, body = write.caller.user, write.body
         if not user.email_confirmed:
@@ -63,7 +63,7 @@ class Accounts:
         account = require_visible(read.caller, found)
         return api.OneFullAccount(account=api.FullAccount.of_all(account, self._context.bundle.sha256, latest))
 
-    async def change(self, write: Write[api.AccountChange]) -> StoredAnswer:
+    async def change(self, write: Write[api.AccountChange]) -> StoredResponse:
         """Change the account's name, its plan, or the number of days for which its worker keeps breakdowns."""
         account = await visible_account(self._context.store, write.caller, write.id)
         wanted = write.body
@@ -80,33 +80,33 @@ class Accounts:
             zones=tuple(api.Zone(name=zone.name, status=zone.status) for zone in found), truncated=truncated
         )
 
-    async def renew(self, write: Write[api.Renew]) -> StoredAnswer:
+    async def renew(self, write: Write[api.Renew]) -> StoredResponse:
         """Replace the working token. The service does not keep the bootstrap token after this request."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(self._one, about=account)
         return await actor.renew(account.id, write.body.bootstrap_token, commit, write.claim)
 
-    async def install(self, write: Write[NoBody]) -> StoredAnswer:
+    async def install(self, write: Write[NoBody]) -> StoredResponse:
         """Install or reinstall the worker."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.install(account.id, write.commit(self._one, about=account), write.claim)
 
-    async def disconnect(self, write: Write[NoBody]) -> StoredAnswer:
+    async def disconnect(self, write: Write[NoBody]) -> StoredResponse:
         """Remove the worker and its resources, then the account. For a former account, return the earlier result."""
         account = await visible_or_former(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(api.Disconnected.from_model, about=account)
         return await actor.disconnect(write.caller.user.id, account.id, commit, write.claim)
 
-    async def check(self, write: Write[NoBody]) -> StoredAnswer:
+    async def check(self, write: Write[NoBody]) -> StoredResponse:
         """Run a health check of the account at the edge platform, and repair what can be repaired safely."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
-        return await actor.check(account.id, write.commit(_findings, about=account, count=mended))
+        return await actor.check(account.id, write.commit(_findings, about=account, count=count_repaired))
 
-    async def put_link_host(self, write: Write[api.PutLinkHost]) -> StoredAnswer:
+    async def put_link_host(self, write: Write[api.PutLinkHost]) -> StoredResponse:
         """Set or replace the host of the account's short links."""
         account = await visible_account(self._context.store, write.caller, write.id)
 
@@ -114,10 +114,10 @@ class Accounts:
             return api.OneLinkHost(link_host=api.LinkHost.from_model(host, account.synced_version))
 
         commit = write.commit(render, about=account)
-        answer = await link_host.put(self._context, account.id, write.body.wish(), commit)
+        response = await link_host.put(self._context, account.id, write.body.wish(), commit)
         # Wake the actor even if nothing changed, so that it immediately retries a route that was waiting for the user.
         self._supervisor.wake(account.edge_account_id)
-        return answer
+        return response
 
     def _one(self, account: Account) -> api.OneAccount:
         return api.OneAccount(account=api.Account.from_model(account, self._context.bundle.sha256))
@@ -132,9 +132,9 @@ def _findings(checked: Sequence[Checked]) -> api.Check:
                 thing=one.finding.thing,
                 expected=one.finding.expected,
                 found=one.finding.found,
-                remedy=None if one.mended else one.finding.remedy,
-                remedy_code=None if one.mended or one.finding.is_repairable else one.finding.code,
-                mended=one.mended,
+                remedy=None if one.repaired else one.finding.remedy,
+                remedy_code=None if one.repaired or one.finding.is_repairable else one.finding.code,
+                mended=one.repaired,
             )
             for one in checked
         )

@@ -21,9 +21,9 @@ from svc.api.me import User as ShownUser
 from svc.api.shape import Ok
 from svc.clock import DAY_MS
 from svc.errors import Invalid, Issue, ServiceError, Unauthorized
-from svc.http.serving.answers import to_response
 from svc.http.serving.cookies import DEVICE_COOKIE, SIGNED_OUT, Cookies
 from svc.http.serving.credentials import admit, bearer, networks_of
+from svc.http.serving.responses import to_response
 from svc.ids import digest, new_id, new_secret
 from svc.limits import SlidingLimit
 from svc.security.password_policy import common_passwords, password_problem_for_user
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from svc.api.shape import NoBody
     from svc.clock import Clock
+    from svc.http.resources.auth_events import AuthEvents
     from svc.http.resources.password_check import PasswordCheck
-    from svc.http.resources.sign_in_trail import Trail
     from svc.http.serving.credentials import IpAddress
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
@@ -82,9 +82,9 @@ class Auth:
         deps: Deps,
         endpoints: Endpoints,
         passwords: PasswordCheck,
-        trail: Trail,
+        auth_events: AuthEvents,
     ) -> None:
-        self._trail = trail
+        self._auth_events = auth_events
         self._store = deps.context.store
         self._clock: Clock = deps.context.clock
         self._timing = deps.context.config.timing
@@ -123,7 +123,7 @@ class Auth:
             language = form.request.language
             made = _sign_up(form.body.email, password_hash, language, self._clock(), self._mail_expires_at())
             await self._store.run(
-                self._trail.with_events(made, "user.sign_up", "nobody", form.request.client, _own_event)
+                self._auth_events.with_events(made, "user.sign_up", "nobody", form.request.client, _own_event)
             )
         return Ok()
 
@@ -139,7 +139,7 @@ class Auth:
         confirmed = _confirm(token, form.request.language, self._clock(), self._mail_expires_at())
         if (
             await self._store.run(
-                self._trail.with_events(confirmed, "user.confirm", "mail", form.request.client, _own_event)
+                self._auth_events.with_events(confirmed, "user.confirm", "mail", form.request.client, _own_event)
             )
             is None
         ):
@@ -171,7 +171,7 @@ class Auth:
             issued=self._issued(pair, now),
         )
         replaced = digest(family_of(self._cookies.get(form.request, REFRESH_COOKIE)))
-        begun = self._trail.with_events(
+        begun = self._auth_events.with_events(
             _begin_session(session, stored, replaced),
             "session.begin",
             "session",
@@ -241,7 +241,7 @@ class Auth:
         reset = _reset_password(token, chosen, password_hash, digest(device), form.request.language, self._clock())
         if (
             await self._store.run(
-                self._trail.with_events(reset, "password.reset", "mail", form.request.client, _own_event)
+                self._auth_events.with_events(reset, "password.reset", "mail", form.request.client, _own_event)
             )
             is None
         ):
@@ -251,7 +251,7 @@ class Auth:
         return response
 
     def _ended(self, end: Tx[list[tuple[int, str]]], via: str, request: RequestInfo) -> Tx[list[tuple[int, str]]]:
-        return self._trail.with_events(end, "session.end", via, request.client, lambda ended: ended)
+        return self._auth_events.with_events(end, "session.end", via, request.client, lambda ended: ended)
 
     def _may_send(self, purpose: users.MailPurpose, address: str) -> bool:
         """Count an e-mail for this purpose. Return True if it is within the address's limit per hour.

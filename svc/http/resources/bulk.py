@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Write
     from svc.model import Account
-    from svc.store.idempotency import StoredAnswer
+    from svc.store.idempotency import StoredResponse
 
 # Rows are parsed for this long before other requests get a turn. This is enough for about a hundred typical rows. A
 # fixed number of rows could block other requests, because one row with eleven long international hosts takes 20 ms.
@@ -37,7 +37,7 @@ class Bulk:
         self._parsing = trio.Lock()
         endpoints.write(api.ADD_MANY, self.add)
 
-    async def add(self, write: Write[api.NewLinks]) -> StoredAnswer:
+    async def add(self, write: Write[api.NewLinks]) -> StoredResponse:
         """Add links, and return a result for each."""
         account = await visible_account(self._context.store, write.caller, write.body.account_id)
         async with self._parsing:  # concurrent requests take turns

@@ -8,14 +8,14 @@ from svc.api import explain as api
 from svc.errors import Conflict, NotFound
 from svc.http.serving.visible import visible_link
 from svc.store.links import LINK_DELETED
-from svc.store.tx import given
+from svc.store.tx import constant
 from svc.worker.explain import Click
 
 if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Write
-    from svc.store.idempotency import StoredAnswer
+    from svc.store.idempotency import StoredResponse
 
 
 class Explain:
@@ -26,7 +26,7 @@ class Explain:
         self._explainer = deps.context.bundle.explainer
         endpoints.write(api.EXPLAIN, self.explain)
 
-    async def explain(self, write: Write[api.AskedClick]) -> StoredAnswer:
+    async def explain(self, write: Write[api.AskedClick]) -> StoredResponse:
         """Return the target to which the worker would redirect this click, and how it would count the click."""
         link, account = await visible_link(self._store, write.caller, write.id)
         if link.state == "deleted":
@@ -36,4 +36,4 @@ class Explain:
         asked = write.body
         click = Click.from_request(asked.country, asked.user_agent, asked.query, asked.method or "GET")
         found = self._explainer.explain(link, click)
-        return await self._store.run(write.commit(api.ExplainedClick.from_model)(given(found)))
+        return await self._store.run(write.commit(api.ExplainedClick.from_model)(constant(found)))

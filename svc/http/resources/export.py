@@ -15,7 +15,7 @@ from svc.api.events import Event
 from svc.clock import DAY_MS, day_of, day_text, iso
 from svc.errors import Forbidden, ServiceError
 from svc.http.resources.archive import Archive
-from svc.http.serving.answers import Streamed
+from svc.http.serving.responses import Streamed
 from svc.limits import SlidingLimit
 from svc.model import Scope
 from svc.store import accounts, disconnects, exports
@@ -24,7 +24,7 @@ from svc.store.total_pages import FIRST_DAY, LAST_DAY, days_page, hours_page
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from svc.api.shape import Answer, NoQuery
+    from svc.api.shape import NoQuery, ResponseBody
     from svc.http.serving.credentials import Caller
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
@@ -165,7 +165,7 @@ class _Contents:
             after = page[-1]
 
     async def _json(
-        self, file: str, pages: AsyncGenerator[list[T], None], shown: Callable[[T], Answer]
+        self, file: str, pages: AsyncGenerator[list[T], None], shown: Callable[[T], ResponseBody]
     ) -> AsyncGenerator[_Part, None]:
         before = "[\n"
         async with aclosing(pages):
@@ -175,7 +175,11 @@ class _Contents:
         yield _Part(file, lambda: "\n]\n" if before == ",\n" else "[]\n")
 
     async def _csv(
-        self, file: str, columns: type[Answer], pages: AsyncGenerator[list[T], None], shown: Callable[[T], Answer]
+        self,
+        file: str,
+        columns: type[ResponseBody],
+        pages: AsyncGenerator[list[T], None],
+        shown: Callable[[T], ResponseBody],
     ) -> AsyncGenerator[_Part, None]:
         yield _Part(file, lambda: api.csv_lines([columns.model_fields]))
         async with aclosing(pages):
@@ -222,17 +226,17 @@ def _hourly_text(heads: Mapping[str, str], rows: Sequence[Row]) -> str:
     )
 
 
-def _json_text(shown: Answer) -> str:
+def _json_text(shown: ResponseBody) -> str:
     return shown.to_bytes().decode()
 
 
-def _items_text(before: str, page: Sequence[T], shown: Callable[[T], Answer]) -> str:
+def _items_text(before: str, page: Sequence[T], shown: Callable[[T], ResponseBody]) -> str:
     return before + ",\n".join(_json_text(shown(each)) for each in page)
 
 
-def _list_text(objects: Sequence[Answer]) -> str:
+def _list_text(objects: Sequence[ResponseBody]) -> str:
     return "[\n" + ",\n".join(map(_json_text, objects)) + "\n]\n" if objects else "[]\n"
 
 
-def _rows_text(page: Sequence[T], shown: Callable[[T], Answer]) -> str:
+def _rows_text(page: Sequence[T], shown: Callable[[T], ResponseBody]) -> str:
     return api.csv_lines(api.cells_of(shown(each)) for each in page)

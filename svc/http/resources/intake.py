@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 # The maximum size of a group. It is large enough to share the cost of a transaction, but small enough that other
 # writers wait only about 50 ms. A push with more than `MOST_ROWS` rows is written alone.
-MOST_PUSHES = 32
-MOST_ROWS = 5_000
+MAX_PUSHES = 32
+MAX_ROWS = 5_000
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ class Intake:
     def _next_group(self) -> list[_Waiting]:
         group = [self._waiting.popleft()]
         rows = group[0].push.rows
-        while self._waiting and len(group) < MOST_PUSHES:
+        while self._waiting and len(group) < MAX_PUSHES:
             rows += self._waiting[0].push.rows
-            if rows > MOST_ROWS:
+            if rows > MAX_ROWS:
                 break
             group.append(self._waiting.popleft())
         return group

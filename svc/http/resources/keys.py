@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svc.api import keys as api
 from svc.api.shape import NoBody, Ok
 from svc.errors import Conflict, NotFound
-from svc.http.serving.answers import refusal
+from svc.http.serving.responses import refusal
 from svc.ids import digest, new_id
 from svc.model import Key
 from svc.security import api_key
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read, Write
-    from svc.store.idempotency import StoredAnswer
+    from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
 
 
@@ -39,7 +39,7 @@ class Keys:
         found = await self._store.read(keys.list_keys(read.caller.user.id))
         return api.KeyList(keys=tuple(api.Key.model_validate(key) for key in found))
 
-    async def issue(self, write: Write[api.NewKey]) -> StoredAnswer:
+    async def issue(self, write: Write[api.NewKey]) -> StoredResponse:
         """Issue a key. Only this response contains the key's value; a repeated request gets key_already_issued."""
         user, body = write.caller.user, write.body
         value = api_key.new_api_key()
@@ -61,12 +61,12 @@ class Keys:
         commit = write.commit(render, replay=refusal(Conflict("key_already_issued")))
         return await self._store.run(commit(keys.add_key(key, digest(value), self._limits.keys_of(user.plan))))
 
-    async def rename(self, write: Write[api.KeyChange]) -> StoredAnswer:
+    async def rename(self, write: Write[api.KeyChange]) -> StoredResponse:
         """Rename a key."""
         renamed = keys.rename_key(write.caller.user.id, write.id, write.body.name)
         return await self._store.run(write.commit(api.Key.model_validate)(renamed))
 
-    async def revoke(self, write: Write[NoBody]) -> StoredAnswer:
+    async def revoke(self, write: Write[NoBody]) -> StoredResponse:
         """Revoke a key. It stops working immediately."""
         return await self._store.run(write.commit(_ok)(_delete(write.caller.user.id, write.id)))
 

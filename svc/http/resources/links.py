@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read, Write
     from svc.model import Account, FormerAccount, Link
-    from svc.store.idempotency import StoredAnswer
+    from svc.store.idempotency import StoredResponse
     from svc.store.link_lists import PagedOrder
     from svc.store.tx import Tx
 
@@ -98,7 +98,7 @@ class Links:
         as_of, link_ids = await self._context.store.read(_ranked(which, today))
         return self._rankings.keep(which, as_of, link_ids)
 
-    async def add(self, write: Write[api.NewLink]) -> StoredAnswer:
+    async def add(self, write: Write[api.NewLink]) -> StoredResponse:
         """Add a link."""
         body = write.body
         account = await visible_account(self._context.store, write.caller, body.account_id)
@@ -111,7 +111,7 @@ class Links:
         link, account = await readable_link(self._context.store, read.caller, read.id)
         return api.OneLink(link=api.Link.from_model(link, account))
 
-    async def change(self, write: Write[api.LinkChange]) -> StoredAnswer:
+    async def change(self, write: Write[api.LinkChange]) -> StoredResponse:
         """Change a link's destination or rules."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
         body = write.body
@@ -119,7 +119,7 @@ class Links:
         commit = write.commit(_one(account), about=account)
         return await self._context.store.run(commit(links.change_link(account.id, link.id, body.url, rules)))
 
-    async def delete(self, write: Write[NoBody]) -> StoredAnswer:
+    async def delete(self, write: Write[NoBody]) -> StoredResponse:
         """Delete a link."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
         commit = write.commit(_one(account), about=account)

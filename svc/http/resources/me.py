@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from svc.api import me as api
 from svc.errors import Unauthorized
-from svc.http.serving.answers import stored
 from svc.http.serving.cookies import SIGNED_OUT
 from svc.http.serving.credentials import bearer
+from svc.http.serving.responses import stored
 from svc.ids import digest
 from svc.store import accounts, keys, links, notifications, sites, users
 from svc.store.tx import UNCHANGED
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read, Write
     from svc.model import User
-    from svc.store.idempotency import StoredAnswer
+    from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
 
 
@@ -42,7 +42,7 @@ class Me:
         """Return the caller's user, plan, limits, usage and kind of credential."""
         return self._shown(read.caller, read.caller.user, await self._store.read(_use(read.caller.user.id)))
 
-    async def change(self, write: Write[api.ChangeMe]) -> StoredAnswer:
+    async def change(self, write: Write[api.ChangeMe]) -> StoredResponse:
         """Change the user's settings.
 
         Only sign-in sessions may do this, because the settings are personal choices.
@@ -53,14 +53,14 @@ class Me:
 
         return await self._store.run(write.commit(render)(_change(write.caller.user.id, write.body)))
 
-    async def leave(self, write: Write[api.Leave]) -> StoredAnswer:
+    async def leave(self, write: Write[api.Leave]) -> StoredResponse:
         """Delete the user after checking the password. The deletion continues even if the client disconnects."""
         verified = await self._passwords.check(write.caller.user, write.body.password, write.request.client)
         session = digest(bearer(write.request.authorization))
-        departures = self._supervisor.departures
-        farewell = await departures.leave(write.caller.user.id, verified, session, write.request.language)
-        answer = stored(api.Left.from_model(farewell), api.LEAVE.status)
-        return replace(answer, headers=SIGNED_OUT)
+        user_deletions = self._supervisor.user_deletions
+        result = await user_deletions.leave(write.caller.user.id, verified, session, write.request.language)
+        response = stored(api.Left.from_model(result), api.LEAVE.status)
+        return replace(response, headers=SIGNED_OUT)
 
     def _shown(self, caller: Caller, user: User, use: api.Use) -> api.Caller:
         limits = self._limits

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from svc.clock import Clock
     from svc.errors import Code
-    from svc.http.resources.sign_in_trail import Trail
+    from svc.http.resources.auth_events import AuthEvents
     from svc.http.serving.credentials import IpAddress
     from svc.model import User
     from svc.store.tx import Store
@@ -37,9 +37,9 @@ _CONCURRENT_HASHES = 2
 class PasswordCheck:
     """Checks and hashes passwords. Limits the number of wrong attempts and of concurrent hashes."""
 
-    def __init__(self, store: Store, clock: Clock, wrong_per_hour: int, trail: Trail) -> None:
+    def __init__(self, store: Store, clock: Clock, wrong_per_hour: int, auth_events: AuthEvents) -> None:
         self._store = store
-        self._trail = trail
+        self._auth_events = auth_events
         self._clock = clock
         self._wrong = SlidingLimit(wrong_per_hour, window_s=3600)
         self._hashing = trio.CapacityLimiter(_CONCURRENT_HASHES)
@@ -85,7 +85,7 @@ class PasswordCheck:
             self._wrong.give_back(counted_as)
         elif verdict.remaining in (0, self._wrong.quota - 1):
             outcome: Code = "invalid_password" if verdict.remaining else "rate_limited"
-            await self._store.run(self._trail.wrong_password(user, via, client, outcome))
+            await self._store.run(self._auth_events.wrong_password(user, via, client, outcome))
         return matches
 
     async def hash(self, password: SecretStr) -> str:

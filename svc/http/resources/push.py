@@ -41,7 +41,7 @@ class Push:
         self._without_delay = bodies.without_delay
         endpoints.direct(api.PUSH, self.receive)
 
-    async def receive(self, request: Incoming) -> api.PushAnswer:
+    async def receive(self, request: Incoming) -> api.PushResponse:
         """Store a push. A repeated push changes nothing. The body is read only after the worker's key is checked."""
         key = digest(bearer(request.header(b"authorization")))
         now = self._clock()
@@ -55,7 +55,7 @@ class Push:
         ingested = await self._intake.store(ParsedPush(account_id, parts, wrong, report))
         refused = [*ingested.refused, *((part_id, "invalid") for part_id in wrong)]
         self._count(parts, ingested, len(wrong), now)
-        return api.PushAnswer.model_validate(
+        return api.PushResponse.model_validate(
             {
                 "accepted": tuple(ingested.accepted),
                 "refused": tuple({"id": part_id, "code": code} for part_id, code in refused),

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _NAME_CHARS = 16
 # The limit per user prevents users from evicting each other's rankings. A link takes about 25 bytes.
-_MOST_OF_A_USER = 8
-_MOST_LINKS = 2_000_000
+_MAX_PER_USER = 8
+_MAX_LINKS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Ranking:
 class Rankings:
     """An LRU cache of rankings."""
 
-    def __init__(self, most_links: int = _MOST_LINKS) -> None:
+    def __init__(self, most_links: int = _MAX_LINKS) -> None:
         self._kept: OrderedDict[str, Ranking] = OrderedDict()
         self._most_links = most_links
 
@@ -69,7 +69,7 @@ class Rankings:
         size = len(link_ids[0]) if link_ids else 0
         ranking = Ranking(random_base32(_NAME_CHARS), which, as_of, "".join(link_ids), size)
         self._kept[ranking.name] = ranking
-        for older in self._user_rankings(which.user_id)[:-_MOST_OF_A_USER]:
+        for older in self._user_rankings(which.user_id)[:-_MAX_PER_USER]:
             del self._kept[older.name]
         while len(self._kept) > 1 and sum(map(len, self._kept.values())) > self._most_links:
             self._kept.popitem(last=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read, Write
     from svc.model import Language, User
-    from svc.store.idempotency import StoredAnswer
+    from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
 
 # The maximum number of e-mails per hour that notify one user of a changed password. More would not help the user.
@@ -57,16 +57,16 @@ class Sessions:
             )
         )
 
-    async def end_all(self, write: Write[NoBody]) -> StoredAnswer:
+    async def end_all(self, write: Write[NoBody]) -> StoredResponse:
         """End all sessions of the user, including the caller's."""
         return _signed_out(await self._store.run(write.commit(_ok)(sessions.end_sessions(write.caller.user.id))))
 
-    async def end(self, write: Write[NoBody]) -> StoredAnswer:
+    async def end(self, write: Write[NoBody]) -> StoredResponse:
         """End one session. In that session's browser, the user then has to sign in again."""
-        answer = await self._store.run(write.commit(_ok)(_end(write.caller.user.id, write.id)))
-        return _signed_out(answer) if write.id == write.caller.session_id else answer
+        response = await self._store.run(write.commit(_ok)(_end(write.caller.user.id, write.id)))
+        return _signed_out(response) if write.id == write.caller.session_id else response
 
-    async def change_password(self, write: Write[api.ChangePassword]) -> StoredAnswer:
+    async def change_password(self, write: Write[api.ChangePassword]) -> StoredResponse:
         """Change the password, end all other sessions, and forget all other browsers."""
         user, session_id = write.caller.user, write.caller.session_id or ""
         verified = await self._passwords.check(user, write.body.old, write.request.client)
@@ -103,8 +103,8 @@ def _with_notice(change: Tx[None], user: User, now: int, language: Language | No
     yield from outbox.post_password_changed(user, now, language)
 
 
-def _signed_out(answer: StoredAnswer) -> StoredAnswer:
-    return replace(answer, headers={**answer.headers, **SIGNED_OUT})
+def _signed_out(response: StoredResponse) -> StoredResponse:
+    return replace(response, headers={**response.headers, **SIGNED_OUT})
 
 
 def _ok(_: None) -> Ok:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read, Write
     from svc.model import Site
-    from svc.store.idempotency import StoredAnswer
+    from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
 
 
@@ -47,7 +47,7 @@ class Sites:
         last = cursor_of(query.listing, (page[-1].id,)) if len(found) > len(page) else None
         return api.SiteList(sites=tuple(shown), next_cursor=last)
 
-    async def add(self, write: Write[api.NewSite]) -> StoredAnswer:
+    async def add(self, write: Write[api.NewSite]) -> StoredResponse:
         """Add a site. The response contains its snippet. The account's actor creates its route afterwards."""
         account = await visible_account(self._context.store, write.caller, write.body.account_id)
 
@@ -60,24 +60,24 @@ class Sites:
             self._context, account, body.host, body.excluded_paths, commit, respect_gpc=body.respect_gpc
         )
 
-    async def change(self, write: Write[api.SiteChange]) -> StoredAnswer:
+    async def change(self, write: Write[api.SiteChange]) -> StoredResponse:
         """Change a site. The account's actor then syncs the change to the worker."""
         site, commit = await self._to_change(write)
         body = write.body
         changed = sites.change_site(site.account_id, site.id, body.excluded_paths, body.respect_gpc)
         return await self._context.store.run(commit(changed))
 
-    async def delete(self, write: Write[NoBody]) -> StoredAnswer:
+    async def delete(self, write: Write[NoBody]) -> StoredResponse:
         """Delete a site. The account's actor then removes its routes."""
         site, commit = await self._to_change(write)
         return await self._context.store.run(commit(sites.delete_site(site.account_id, site.id)))
 
-    async def rotate(self, write: Write[NoBody]) -> StoredAnswer:
+    async def rotate(self, write: Write[NoBody]) -> StoredResponse:
         """Give a site a new tracking path. The account's actor then creates the route."""
         site, commit = await self._to_change(write)
         return await site_requests.rotate(self._context, site, commit)
 
-    async def _to_change(self, write: Write[Any]) -> tuple[Site, Commit[Site, StoredAnswer]]:
+    async def _to_change(self, write: Write[Any]) -> tuple[Site, Commit[Site, StoredResponse]]:
         """Return the site to change, and the wrapper that stores the response."""
         site, account = await readable_site(self._context.store, write.caller, write.id)
 

@@ -9,7 +9,7 @@ from svc.api import totals as api
 from svc.api.endpoint import JSON_TYPE
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
 from svc.errors import Invalid, Issue
-from svc.http.serving.answers import Streamed, accepted
+from svc.http.serving.responses import Streamed, accepted
 from svc.http.serving.visible import readable_link, readable_site
 from svc.store.total_pages import FIRST_DAY, LAST_DAY, PAGE, days_page, hours_page
 
@@ -35,14 +35,14 @@ class Totals:
     async def site(self, read: Read[api.TotalsQuery]) -> Streamed:
         """Return a site's totals."""
         site, _ = await readable_site(self._store, read.caller, read.id)
-        return await self._answer(read, site.id, site.host)
+        return await self._respond(read, site.id, site.host)
 
     async def link(self, read: Read[api.TotalsQuery]) -> Streamed:
         """Return a link's totals."""
         link, _ = await readable_link(self._store, read.caller, read.id)
-        return await self._answer(read, link.id, link.code)
+        return await self._respond(read, link.id, link.code)
 
-    async def _answer(self, read: Read[api.TotalsQuery], target: str, name: str) -> Streamed:
+    async def _respond(self, read: Read[api.TotalsQuery], target: str, name: str) -> Streamed:
         query = read.query
         series = _Series(self._store, target, *self._days(query), query.by)
         page = await series.page()  # before the response begins, so that an unavailable store causes an error response

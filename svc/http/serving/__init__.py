@@ -10,7 +10,7 @@ request_parts the parts of a request, read and checked for the gate; `bodies` pa
 requests      the argument that a handler receives
 credentials   authentication and rate limits; `origin` and `cookies` for browsers, `visible` for object access
 idempotency   responses stored under their Idempotency-Key
-answers       responses as bytes and as the framework's objects
+responses     responses as bytes and as the framework's objects
 web           the files of the web application and the documentation
 deps          the dependencies that `main` provides
 """

@@ -16,6 +16,7 @@ from werkzeug.exceptions import NotFound as UnknownPath
 from svc.errors import Invalid, Issue, NotFound, ServiceError
 from svc.http.resources.accounts import Accounts
 from svc.http.resources.auth import Auth
+from svc.http.resources.auth_events import AuthEvents
 from svc.http.resources.bulk import Bulk
 from svc.http.resources.events import Events
 from svc.http.resources.explain import Explain
@@ -29,10 +30,8 @@ from svc.http.resources.probes import Probes
 from svc.http.resources.push import Push
 from svc.http.resources.reports import Reports
 from svc.http.resources.sessions import Sessions
-from svc.http.resources.sign_in_trail import Trail
 from svc.http.resources.sites import Sites
 from svc.http.resources.totals import Totals
-from svc.http.serving.answers import refusal, response_of
 from svc.http.serving.bodies import Bodies
 from svc.http.serving.credentials import Credentials
 from svc.http.serving.endpoints import Endpoints
@@ -40,6 +39,7 @@ from svc.http.serving.front import DEFAULT_HEADERS, RECORD_KEY, Front, RequestRe
 from svc.http.serving.gate import Gate
 from svc.http.serving.idempotency import Idempotency
 from svc.http.serving.origin import origin_of
+from svc.http.serving.responses import refusal, response_of
 from svc.http.serving.web import METHODS
 from svc.metrics import REPLAYED
 
@@ -63,12 +63,12 @@ def create_app(deps: Deps) -> QuartTrio:
     app.config["BODY_TIMEOUT"] = _BODY_TIMEOUT_S
     app.config["RESPONSE_TIMEOUT"] = _SENDING_TIMEOUT_S
     credentials = Credentials(context.store, config, context.clock)
-    trail = Trail(context.clock)
-    passwords = PasswordCheck(context.store, context.clock, config.limits.wrong_passwords_per_hour, trail)
+    auth_events = AuthEvents(context.clock)
+    passwords = PasswordCheck(context.store, context.clock, config.limits.wrong_passwords_per_hour, auth_events)
     idempotency = Idempotency(context.store, context.clock, config.limits.kept_answers_bytes)
     bodies = Bodies(passwords)
     endpoints = Endpoints(app, Gate(credentials, idempotency, bodies, origin_of(deps.base_url)))
-    Auth(deps, endpoints, passwords, trail)
+    Auth(deps, endpoints, passwords, auth_events)
     Me(deps, endpoints, passwords)
     Sessions(deps, endpoints, passwords)
     Push(deps, endpoints, bodies)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Store
 
 # The maximum number of proxies between a client and the service. A longer X-Forwarded-For header is not genuine.
-_MOST_HOPS = 16
+_MAX_HOPS = 16
 
 # The combined rate limit of a user's sign-in sessions, as a multiple of an API key's limit. It is higher because a page
 # sends several requests in parallel. A person stays far below the limit, and a script cannot fill the disk.
@@ -180,8 +180,8 @@ def client_address(
     because the peer is a Unix socket or a trusted proxy added a value that is not an address.
     """
     address = _address(peer)
-    last = ",".join(forwarded[-_MOST_HOPS:]).rsplit(",", _MOST_HOPS)
-    hops = [hop.strip() for hop in last[-_MOST_HOPS:]] if forwarded else []
+    last = ",".join(forwarded[-_MAX_HOPS:]).rsplit(",", _MAX_HOPS)
+    hops = [hop.strip() for hop in last[-_MAX_HOPS:]] if forwarded else []
     while address is not None and hops and any(address in network for network in trusted):
         address = _address(hops.pop())
     return address

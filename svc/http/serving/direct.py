@@ -17,9 +17,9 @@ from svc.errors import Invalid, Issue, ServiceError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from svc.api.shape import Answer
+    from svc.api.shape import ResponseBody
 
-    Handler = Callable[["Incoming"], Awaitable[Answer]]
+    Handler = Callable[["Incoming"], Awaitable[ResponseBody]]
 
 
 class ClientDisconnected(Exception):

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from quart_trio import QuartTrio
 
     from svc.api.endpoint import Endpoint
-    from svc.api.shape import Answer
-    from svc.http.serving.answers import Streamed
+    from svc.api.shape import ResponseBody
     from svc.http.serving.direct import Handler
     from svc.http.serving.gate import Gate
     from svc.http.serving.requests import Form, Read, RequestInfo, Write
-    from svc.store.idempotency import StoredAnswer
+    from svc.http.serving.responses import Streamed
+    from svc.store.idempotency import StoredResponse
 
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
@@ -35,7 +35,7 @@ class Endpoints:
         self.directly: dict[tuple[str, str], Handler] = {}  # by method and path
 
     def read(
-        self, endpoint: Endpoint[Any, Q], handler: Callable[[Read[Q]], Awaitable[Answer | Response | Streamed]]
+        self, endpoint: Endpoint[Any, Q], handler: Callable[[Read[Q]], Awaitable[ResponseBody | Response | Streamed]]
     ) -> None:
         """Register the handler of a read request."""
 
@@ -44,7 +44,7 @@ class Endpoints:
 
         self._add(endpoint, serve)
 
-    def write(self, endpoint: Endpoint[B, Any], handler: Callable[[Write[B]], Awaitable[StoredAnswer]]) -> None:
+    def write(self, endpoint: Endpoint[B, Any], handler: Callable[[Write[B]], Awaitable[StoredResponse]]) -> None:
         """Register the handler of a write request. It runs once per Idempotency-Key if the response is stored."""
         model = _model_of(endpoint)
 
@@ -56,7 +56,7 @@ class Endpoints:
     def form(
         self,
         endpoint: Endpoint[B, Any],
-        handler: Callable[[Form[B]], Awaitable[Answer | Response]],
+        handler: Callable[[Form[B]], Awaitable[ResponseBody | Response]],
         admit: Callable[[RequestInfo], None] | None = None,
     ) -> None:
         """Register the handler of a form of /auth, without a credential. `admit` may raise before the body is read."""
@@ -68,7 +68,7 @@ class Endpoints:
         self._add(endpoint, serve)
 
     def open(
-        self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[Answer | Response]]
+        self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[ResponseBody | Response]]
     ) -> None:
         """Register a handler that needs no credential, or that checks the caller and the body itself."""
 

@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 
 from svc.errors import NotFound, ServiceError
 from svc.faults import first_of, kind_of
-from svc.http.serving.answers import StreamAborted, refusal, stored
 from svc.http.serving.direct import ClientDisconnected, Incoming
+from svc.http.serving.responses import StreamAborted, refusal, stored
 from svc.http.serving.web import METHODS
 from svc.ids import random_base32
 from svc.logs import log_context
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from svc.http.serving.direct import Handler
     from svc.http.serving.web import File, Web
     from svc.metrics import Metrics
-    from svc.store.idempotency import StoredAnswer
+    from svc.store.idempotency import StoredResponse
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +175,7 @@ def _log_request(method: str, record: RequestRecord, took_s: float) -> None:
 async def _serve_directly(handler: Handler, request: Incoming, send: Any, record: RequestRecord) -> None:
     """Call the handler and send its response. Errors get the same responses as from the error handlers in `app`."""
     try:
-        answer = stored(await handler(request), HTTPStatus.OK)
+        response = stored(await handler(request), HTTPStatus.OK)
     except ClientDisconnected:
         return
     except ServiceError as error:
@@ -185,14 +185,14 @@ async def _serve_directly(handler: Handler, request: Incoming, send: Any, record
         log.exception("request failed", extra={"kind": kind_of(error), "route": record.route})
         await _refuse(send, ServiceError("internal", details={"id": record.request_id}), record)
         return
-    await _send(send, answer, record.request_id)
+    await _send(send, response, record.request_id)
 
 
 async def _serve_file(file: File, scope: Any, send: Any, record: RequestRecord) -> None:
     if scope["method"] not in METHODS:
         await _refuse(send, ServiceError("method_not_allowed"), record, {"Allow": ", ".join(METHODS)})
         return
-    status, headers, body = file.answer(scope["headers"])
+    status, headers, body = file.response(scope["headers"])
     headers = [*headers, (b"x-request-id", record.request_id.encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     body = b"" if scope["method"] == "HEAD" else body
@@ -223,17 +223,17 @@ async def _refuse(send: Any, error: ServiceError, record: RequestRecord, more: M
     await _send(send, refusal(error), record.request_id, {**headers_of(error), **more})
 
 
-async def _send(send: Any, answer: StoredAnswer, request_id: str, more: Mapping[str, str] = {}) -> None:
+async def _send(send: Any, response: StoredResponse, request_id: str, more: Mapping[str, str] = {}) -> None:
     headers = {
         **DEFAULT_HEADERS,
         **more,
         "X-Request-Id": request_id,
-        "Content-Type": answer.content_type,
-        "Content-Length": str(len(answer.body)),
+        "Content-Type": response.content_type,
+        "Content-Length": str(len(response.body)),
     }
     listed = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": listed})
-    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+    await send({"type": "http.response.start", "status": response.status, "headers": listed})
+    await send({"type": "http.response.body", "body": response.body, "more_body": False})
 
 
 def headers_of(error: ServiceError) -> dict[str, str]:

@@ -18,12 +18,12 @@ from quart import g, request
 from svc.api.endpoint import JSON_TYPE
 from svc.api.shape import Body, Query, parse_body
 from svc.errors import Forbidden
-from svc.http.serving.answers import Streamed, response_of, stream_response, to_response
 from svc.http.serving.credentials import Caller, Credentials, RateLimited, require
 from svc.http.serving.direct import not_json
 from svc.http.serving.origin import is_cross_origin
 from svc.http.serving.request_parts import idempotency_key, path_id, query_of, raw_body, request_info
 from svc.http.serving.requests import Form, Read, Write
+from svc.http.serving.responses import Streamed, response_of, stream_response, to_response
 from svc.store.idempotency import Claim
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from quart import Response
 
     from svc.api.endpoint import Endpoint
-    from svc.api.shape import Answer
+    from svc.api.shape import ResponseBody
     from svc.http.serving.bodies import Bodies
     from svc.http.serving.idempotency import Idempotency
     from svc.http.serving.requests import RequestInfo
-    from svc.store.idempotency import StoredAnswer
+    from svc.store.idempotency import StoredResponse
 
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
@@ -54,24 +54,24 @@ class Gate:
     async def read(
         self,
         endpoint: Endpoint[Any, Q],
-        handler: Callable[[Read[Q]], Awaitable[Answer | Response | Streamed]],
+        handler: Callable[[Read[Q]], Awaitable[ResponseBody | Response | Streamed]],
         path: Mapping[str, str],
     ) -> Response:
         """Serve a read request."""
         info = request_info(self._credentials)
         caller = await self._caller(endpoint, info)
         query = query_of(endpoint)
-        answer = await handler(Read(caller, path_id(endpoint, path), query, info))
-        if isinstance(answer, Streamed):
-            answer = replace(answer, chunks=self._while_valid(caller, answer.chunks))
-            return stream_response(answer, endpoint.status, head_only=info.method == "HEAD")
-        return to_response(answer, endpoint.status)
+        response = await handler(Read(caller, path_id(endpoint, path), query, info))
+        if isinstance(response, Streamed):
+            response = replace(response, chunks=self._while_valid(caller, response.chunks))
+            return stream_response(response, endpoint.status, head_only=info.method == "HEAD")
+        return to_response(response, endpoint.status)
 
     async def write(
         self,
         endpoint: Endpoint[B, Any],
         model: type[B],
-        handler: Callable[[Write[B]], Awaitable[StoredAnswer]],
+        handler: Callable[[Write[B]], Awaitable[StoredResponse]],
         path: Mapping[str, str],
     ) -> Response:
         """Serve a write request. The handler runs once per Idempotency-Key if the endpoint stores responses."""
@@ -94,7 +94,7 @@ class Gate:
         self,
         endpoint: Endpoint[B, Any],
         model: type[B],
-        handler: Callable[[Form[B]], Awaitable[Answer | Response]],
+        handler: Callable[[Form[B]], Awaitable[ResponseBody | Response]],
         admit: Callable[[RequestInfo], None] | None,
     ) -> Response:
         """Serve a form of /auth.
@@ -116,7 +116,7 @@ class Gate:
         return to_response(await handler(Form(body, info)), endpoint.status)
 
     async def open(
-        self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[Answer | Response]]
+        self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[ResponseBody | Response]]
     ) -> Response:
         """Serve a request without checks."""
         return to_response(await handler(request_info(self._credentials)), endpoint.status)

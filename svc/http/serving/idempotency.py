@@ -19,15 +19,15 @@ import trio
 
 from svc.clock import DAY_MS
 from svc.errors import Conflict, ServiceError
-from svc.http.serving.answers import refusal
-from svc.store.idempotency import AlreadyAnswered, check_storage_limit, keep_answer, recall
+from svc.http.serving.responses import refusal
+from svc.store.idempotency import AlreadyAnswered, check_storage_limit, keep_response, recall
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from svc.clock import Clock
     from svc.model import Event
-    from svc.store.idempotency import Claim, StoredAnswer
+    from svc.store.idempotency import Claim, StoredResponse
     from svc.store.tx import Store, Tx
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Idempotency:
         self._most_bytes = most_bytes
         self._running: dict[tuple[int, str, str, str], _Running] = {}
 
-    async def once(self, claim: Claim | None, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
+    async def once(self, claim: Claim | None, work: Callable[[], Awaitable[StoredResponse]]) -> StoredResponse:
         """Run `work` once for this claim and return its response, or return the response to an earlier request.
 
         `work` must wrap its transaction with `committed`. If `claim` is None, nothing is stored.
@@ -78,7 +78,7 @@ class Idempotency:
             del self._running[name]
             running.done.set()
 
-    async def _first(self, claim: Claim, work: Callable[[], Awaitable[StoredAnswer]]) -> StoredAnswer:
+    async def _first(self, claim: Claim, work: Callable[[], Awaitable[StoredResponse]]) -> StoredResponse:
         try:
             return await work()
         except AlreadyAnswered:  # an identical request, whose client had disconnected, was committed first
@@ -97,10 +97,10 @@ class Idempotency:
     def committed(
         self,
         claim: Claim | None,
-        render: Callable[[T], StoredAnswer],
-        replay: StoredAnswer | None,
+        render: Callable[[T], StoredResponse],
+        replay: StoredResponse | None,
         event: Callable[[T, int], Event] | None = None,
-    ) -> Callable[[Tx[T]], Tx[StoredAnswer]]:
+    ) -> Callable[[Tx[T]], Tx[StoredResponse]]:
         """Return a wrapper that commits the effect, its event and its response in one transaction.
 
         If an identical request was committed first, the transaction returns its response and drops the effect.
@@ -114,7 +114,7 @@ class Idempotency:
                 yield event(value, self._clock())
             return value
 
-        def transaction(effect: Tx[T]) -> Tx[StoredAnswer]:
+        def transaction(effect: Tx[T]) -> Tx[StoredResponse]:
             if claim is None:
                 return render((yield from with_event(effect)))
             earlier = yield from recall(claim, self._clock())
@@ -122,38 +122,38 @@ class Idempotency:
                 effect.close()
                 return _replayed(earlier)
             value = yield from with_event(effect)
-            answer = render(value)
-            yield from self._keep(claim, replay or answer)
-            return answer
+            response = render(value)
+            yield from self._keep(claim, replay or response)
+            return response
 
         return transaction
 
-    async def _settled(self, claim: Claim, error: ServiceError | None) -> StoredAnswer:
+    async def _settled(self, claim: Claim, error: ServiceError | None) -> StoredResponse:
         """Return the response stored for the claim. If there is none, store `error` as the response and raise it.
 
         Raises `error`; AlreadyAnswered if the stored response has expired in the meantime.
         """
-        answer = await self._store.run(self._settle(claim, error))
-        if answer is not None:
-            return _replayed(answer)
+        response = await self._store.run(self._settle(claim, error))
+        if response is not None:
+            return _replayed(response)
         raise error or AlreadyAnswered(retry_after_s=1)
 
-    def _settle(self, claim: Claim, error: ServiceError | None) -> Tx[StoredAnswer | None]:
+    def _settle(self, claim: Claim, error: ServiceError | None) -> Tx[StoredResponse | None]:
         """Return the stored response. If there is none, store the error as the response and return None."""
         earlier = yield from recall(claim, self._clock())
         if earlier is None and error is not None:
             yield from self._keep(claim, refusal(error))
         return earlier
 
-    def _keep(self, claim: Claim, answer: StoredAnswer) -> Tx[None]:
+    def _keep(self, claim: Claim, response: StoredResponse) -> Tx[None]:
         """Store a response.
 
         Raises ServiceError rate_limited if the user's stored responses are too large. The error rolls back the effect.
         """
         now = self._clock()
-        yield from check_storage_limit(claim.user_id, len(answer.body), self._most_bytes, now)
-        yield from keep_answer(claim, answer, now, _KEPT_MS)
+        yield from check_storage_limit(claim.user_id, len(response.body), self._most_bytes, now)
+        yield from keep_response(claim, response, now, _KEPT_MS)
 
 
-def _replayed(answer: StoredAnswer) -> StoredAnswer:
-    return replace(answer, headers={**answer.headers, **REPLAYED})
+def _replayed(response: StoredResponse) -> StoredResponse:
+    return replace(response, headers={**response.headers, **REPLAYED})

@@ -7,18 +7,18 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from svc.api.shape import Body, Query
-from svc.http.serving.answers import stored
+from svc.http.serving.responses import stored
 from svc.model import OWN_ACTIONS, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from svc.api.endpoint import Endpoint
-    from svc.api.shape import Answer
+    from svc.api.shape import ResponseBody
     from svc.http.serving.credentials import Caller, IpAddress
     from svc.http.serving.idempotency import Idempotency
     from svc.model import Account, Action, FormerAccount, Language
-    from svc.store.idempotency import Claim, StoredAnswer
+    from svc.store.idempotency import Claim, StoredResponse
     from svc.store.tx import Tx
 
 T = TypeVar("T")
@@ -80,13 +80,13 @@ class Write(Generic[B]):
 
     def commit(
         self,
-        render: Callable[[T], Answer],
-        replay: StoredAnswer | None = None,
+        render: Callable[[T], ResponseBody],
+        replay: StoredResponse | None = None,
         *,
         about: Account | FormerAccount | None = None,
         target: str | None = None,
         count: Callable[[T], int] | None = None,
-    ) -> Callable[[Tx[T]], Tx[StoredAnswer]]:
+    ) -> Callable[[Tx[T]], Tx[StoredResponse]]:
         """Return a wrapper that commits the response (rules G1 to G5) and the event (rule X12) with the effect.
 
         `render` creates the response from the transaction's value. It must be pure and fast, because it runs inside the
@@ -102,7 +102,7 @@ class Write(Generic[B]):
         if action is None:
             raise ValueError(f"{self._endpoint.path} declares no action")
 
-        def rendered(value: T) -> StoredAnswer:
+        def rendered(value: T) -> StoredResponse:
             return stored(render(value), self._endpoint.status)
 
         def event(value: T, now: int) -> Event:

@@ -66,7 +66,7 @@ class File:
     etag: bytes
     forms: Mapping[str, tuple[Headers, bytes]]
 
-    def answer(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
+    def response(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
         """Return the status, headers and body of the response to a request with these headers."""
         asked = {name.lower(): value for name, value in request_headers}
         form = next((name for name in _accepted(asked.get(b"accept-encoding", b"")) if name in self.forms), "")
@@ -98,7 +98,7 @@ class Web:
 
     def page(self, request_headers: Headers) -> tuple[int, Headers, bytes]:
         """Return the status, headers and body of the shell, for a page that shares its path with an endpoint."""
-        return self._shell.answer(request_headers)
+        return self._shell.response(request_headers)
 
     def missing(self, path: str, request_headers: Headers) -> tuple[Headers, bytes]:
         """Return the headers and body of the response for an unknown path.
@@ -106,7 +106,7 @@ class Web:
         Below /help, the body is a page of the documentation. Elsewhere, it is the shell, which then shows "not found".
         """
         asked = [(name, value) for name, value in request_headers if name.lower() == b"accept-encoding"]
-        _, headers, body = (self._no_help if path.startswith("/help/") else self._shell).answer(asked)
+        _, headers, body = (self._no_help if path.startswith("/help/") else self._shell).response(asked)
         return [(name, value) for name, value in headers if name != b"etag"], body
 
 

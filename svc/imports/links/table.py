@@ -20,7 +20,7 @@ from svc.imports.links.restrictions import UNRESTRICTED, Restricted, Restriction
 from svc.imports.reader import (
     DELIMITERS,
     GZIP,
-    MOST_IN_A_ROW,
+    MAX_ROW_CHARS,
     SEP,
     ZIP,
     Lines,
@@ -106,7 +106,7 @@ def read_table(file: IO[bytes], now: int) -> Table:
     """
     encoding = _encoding(file)
     with _text(file, encoding) as text:
-        start = text.read(MOST_IN_A_ROW)
+        start = text.read(MAX_ROW_CHARS)
     if start.lstrip()[:1] in {"{", "["}:
         raise NotReadable("the file is JSON, but must be CSV; docs/use/import-links.md shows how to convert it")
     sep = SEP.match(start)
@@ -189,7 +189,7 @@ def _rows(
                 except csv.Error as error:
                     raise _invalid_csv(line, error) from None
                 if lines.too_long:
-                    yield Row(line, "", "", fault=f"the row has more than {MOST_IN_A_ROW} characters")
+                    yield Row(line, "", "", fault=f"the row has more than {MAX_ROW_CHARS} characters")
                 elif any(fields):
                     yield _row(line, [field.strip() for field in fields] + [""] * width, columns, restrictions)
         except RowTooLong as error:

@@ -283,12 +283,12 @@ def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
 def _umami_json(text: str, tally: Tally) -> Reading:
     """Read a response to `GET /api/websites/…/pageviews?unit=day`, which has data points for views and for sessions."""
     try:
-        answer = json.loads(text)
+        response = json.loads(text)
     except (ValueError, RecursionError):
         raise NotReadable("the file is not valid JSON; for GoatCounter's JSON export, use the ZIP archive") from None
-    if not isinstance(answer, dict) or not isinstance(answer.get("pageviews"), list):
+    if not isinstance(response, dict) or not isinstance(response.get("pageviews"), list):
         raise NotReadable("the file is not a response of Umami's `/api/websites/…/pageviews`")
-    views, visitors = (_umami_points(answer.get(name)) for name in ("pageviews", "sessions"))
+    views, visitors = (_umami_points(response.get(name)) for name in ("pageviews", "sessions"))
     days = sorted({*views, *visitors})
     if days and all(day_text(day).endswith("-01") for day in days):
         raise NotReadable("all days are the first of a month, so these are probably months; request unit=day")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # The maximum size, in characters, of a file that is read into memory. Ten thousand days take 1 MB.
-MOST_AT_ONCE = 1 << 23
+MAX_TEXT_CHARS = 1 << 23
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
 # The errno of OSErrors that the content causes: bzip2 sets none, and EINVAL comes from a negative offset in a ZIP.
 _CONTENT_ERRNOS = (None, errno.EINVAL)
@@ -74,9 +74,9 @@ class Source:
         Raises NotReadable if the file has more than `MOST_AT_ONCE` characters.
         """
         with self._text(name) as text:
-            found = text.read(MOST_AT_ONCE + 1)
-        if len(found) > MOST_AT_ONCE:
-            raise NotReadable(f"the file has more than {MOST_AT_ONCE} characters")
+            found = text.read(MAX_TEXT_CHARS + 1)
+        if len(found) > MAX_TEXT_CHARS:
+            raise NotReadable(f"the file has more than {MAX_TEXT_CHARS} characters")
         return found
 
     def first_character(self, name: str) -> str:

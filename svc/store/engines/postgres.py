@@ -439,7 +439,7 @@ async def _end_statement(connection: Any) -> None:
 
 async def _execute(connection: Any, statement: Statement) -> list[Row]:
     try:
-        if not statement.answers:
+        if not statement.responses:
             if statement.runs:
                 await _execute_many(connection, statement)
             return []

@@ -280,7 +280,7 @@ def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, m
                     # A separate exception for each task, because raising one in several tasks grows its traceback.
                     failed.result = outcome.Error(_copy_of(committed.error))
             _convert_failures(group, _STORE_FAILURES, condition, metrics)
-            _answer(group)
+            _respond(group)
 
 
 def _copy_of(error: BaseException) -> BaseException:
@@ -344,7 +344,7 @@ def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, me
             metrics.observe(STORE_READ, time.perf_counter() - began_at)
             metrics.observe(STORE_WAIT, began_at - job.asked_at, "read")
             _convert_failures([job], _READER_FAILURES, condition, metrics)
-            _answer([job])
+            _respond([job])
         del job  # free its rows, because the next job may take long to arrive
 
 
@@ -362,7 +362,7 @@ def _undo(connection: sqlite3.Connection) -> None:
         connection.execute("rollback")
 
 
-def _answer(jobs: list[_Job]) -> None:
+def _respond(jobs: list[_Job]) -> None:
     """Wake the tasks that are waiting for these jobs, with a single call into Trio."""
     with contextlib.suppress(trio.RunFinishedError):  # no task is waiting any more
         jobs[0].token.run_sync_soon(_wake, jobs)
@@ -390,7 +390,7 @@ def _drive(connection: sqlite3.Connection, tx: Tx[Any], changes: set[str]) -> An
 def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
     try:
         text, bind = _binding(statement.text)
-        if not statement.answers:
+        if not statement.responses:
             _execute_many(connection, text, list(map(bind, statement.runs)))
             return []
         cursor = connection.execute(text, bind(statement.runs[0]))

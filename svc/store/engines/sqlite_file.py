@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
 
 # The maximum number of problems that are shown for a damaged file.
-_MOST_PROBLEMS = 3
+_MAX_PROBLEMS = 3
 
 
 class NotAStore(Exception):
@@ -63,7 +63,7 @@ def contents(path: Path) -> Contents:
             known = migrations("sqlite")
             schema = schema_version(file)
             pending(known, schema)
-            problems = [row[0] for row in file.execute(f"pragma integrity_check({_MOST_PROBLEMS})")]
+            problems = [row[0] for row in file.execute(f"pragma integrity_check({_MAX_PROBLEMS})")]
             if problems != ["ok"]:
                 raise NotAStore(f"its database is damaged: {'; '.join(problems)}")
             orphans = {str(row[0]) for row in file.execute("pragma foreign_key_check")}

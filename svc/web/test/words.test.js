@@ -11,7 +11,7 @@ const { default: first } = await import("../src/words/en.js");
 const { default: rest } = await import("../src/words/en-rest.js");
 const en = { ...first, ...rest };
 
-/** @param {object} words @param {string} [above] @returns {string[]} the keys of all texts: `door.signIn.title` */
+/** @param {object} words @param {string} [above] @returns {string[]} the keys of all texts: `auth.signIn.title` */
 function names(words, above = "") {
   return Object.entries(words).flatMap(([name, value]) =>
     value !== null && typeof value === "object" && !Array.isArray(value)
@@ -21,28 +21,28 @@ function names(words, above = "") {
 }
 
 test("both languages have the same texts", () => {
-  const troubles = /^(troubles|api)\./;
-  const english = names(en).filter((name) => !troubles.test(name));
-  const german = names(de).filter((name) => !troubles.test(name));
+  const errors = /^(errors|api)\./;
+  const english = names(en).filter((name) => !errors.test(name));
+  const german = names(de).filter((name) => !errors.test(name));
   assert.deepEqual(german.sort(), english.sort());
 });
 
 test("all error codes have German texts", () => {
   // In English, the service supplies the texts of all other codes.
-  const codes = [...Object.keys(REMEDIES), ...Object.keys(en.troubles)];
+  const codes = [...Object.keys(REMEDIES), ...Object.keys(en.errors)];
   assert.deepEqual(
-    codes.filter((code) => !de.troubles[code]?.[0]),
+    codes.filter((code) => !de.errors[code]?.[0]),
     [],
   );
   // German has a remedy for each code that has one, unless the English page deliberately shows none.
-  const own = Object.keys(en.troubles).filter((code) => en.troubles[code]?.[1] === null);
+  const own = Object.keys(en.errors).filter((code) => en.errors[code]?.[1] === null);
   const remedied = Object.keys(REMEDIES).filter((code) => REMEDIES[code]?.remedy && !own.includes(code));
   assert.deepEqual(
-    remedied.filter((code) => !de.troubles[code]?.[1]),
+    remedied.filter((code) => !de.errors[code]?.[1]),
     [],
   );
   assert.deepEqual(
-    Object.keys(de.troubles).filter((code) => !codes.includes(code)),
+    Object.keys(de.errors).filter((code) => !codes.includes(code)),
     [],
   );
 });

@@ -51,8 +51,8 @@ async def test_warning_appears_14_days_before_expiry_and_a_renewal_clears_it(ser
     assert shown["token"]["expires_at"]
 
     _, token = await service.emulator.create_token(account.edge_account_id, rights=BOOTSTRAP)
-    answer = await service.call("POST", f"/v1/accounts/{account.id}/token", {"bootstrap_token": token})
-    assert (answer.status, answer.body["account"]["error"]) == (200, None)
+    response = await service.call("POST", f"/v1/accounts/{account.id}/token", {"bootstrap_token": token})
+    assert (response.status, response.body["account"]["error"]) == (200, None)
     await service.idle()
     renewed = await shows(service, "ready")
     assert renewed.token_expires_at == pytest.approx(service.clock() + 365 * DAY_MS, abs=60_000)

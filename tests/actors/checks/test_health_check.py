@@ -7,7 +7,7 @@ import json
 import pytest
 import trio
 
-from edge_worker.emulator.api.rights import group_named
+from edge_worker.emulator.api.permissions import group_named
 from edge_worker.harness.service import eventually
 from svc.finding import ENGLISH, sentence
 from svc.german.findings import GERMAN_FINDINGS
@@ -78,14 +78,14 @@ REPAIRED_AUTOMATICALLY = "Nothing to do: the service repairs it automatically."
 
 
 async def check(service):
-    answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
-    assert answer.status == 200, answer.raw
-    for one in answer.body["findings"]:  # every machine-readable fact also occurs in the sentence
+    response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
+    assert response.status == 200, response.raw
+    for one in response.body["findings"]:  # every machine-readable fact also occurs in the sentence
         words = " ".join(one[name] for name in ("thing", "expected", "found"))
         assert all(fact.removesuffix(".") in words for fact in one["facts"].values()), one
         assert one["kind"] != "other" or one["found"].startswith(("cannot be checked", "is refused")), one
         assert (one["remedy_code"] is None) == (one["remedy"] in (None, REPAIRED_AUTOMATICALLY)), one
-    return answer.body["findings"]
+    return response.body["findings"]
 
 
 def by_thing(findings):
@@ -330,7 +330,7 @@ async def test_missing_permissions_are_named_and_an_invalid_token_is_the_only_fi
 
 
 @pytest.mark.rule("X6")
-async def test_check_answers_in_every_state_and_with_503_if_cloudflare_is_down(place, zone):
+async def test_check_responds_in_every_state_and_with_503_if_cloudflare_is_down(place, zone):
     place.edge |= {"retries": 0, "connect_s": 3}
     async with place.running() as service:
         await service.emulator.fault("refuse", "*/workers/scripts/*", method="PUT", times=None, status=400, code=10021)
@@ -346,8 +346,8 @@ async def test_check_answers_in_every_state_and_with_503_if_cloudflare_is_down(p
         await service.idle()
         for kind in ("drop_before", "html"):
             await service.emulator.fault(kind, "*", times=None)
-            answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
-            assert (answer.status, answer.code) == (503, "cloudflare_unavailable")
+            response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
+            assert (response.status, response.code) == (503, "cloudflare_unavailable")
             await service.emulator.clear_faults()
         # A part that cannot be checked is a finding. The other parts are checked as usual.
         await CustomerApi(service).call("PUT", f"{CustomerApi(service).script}/schedules", json=[])
@@ -415,15 +415,15 @@ async def test_concurrent_checks_are_shared_and_a_repeated_request_is_replayed(s
     customer_api = CustomerApi(service)
     await customer_api.delete_routes()
     await service.emulator.forget_requests()
-    answers = []
+    responses = []
 
     async def ask():
-        answers.append(await check(service))
+        responses.append(await check(service))
 
     async with trio.open_nursery() as nursery:
         for _ in range(10):
             nursery.start_soon(ask)
-    assert max(len(answer) for answer in answers) == 2
+    assert max(len(response) for response in responses) == 2
     verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
     assert len(verified) <= 3  # two in the first check, which repairs, and one in the check that the others share
 
@@ -450,6 +450,6 @@ async def test_request_does_not_wait_for_a_hanging_health_check(place, zone):
         service.supervisor.wake(account.edge_account_id)
         await service.emulator.faulted()
         with trio.fail_after(40):  # less than the emulator's delay
-            answer = await service.call("PUT", f"/v1/accounts/{account.id}/link-host", {"host": f"go.{zone}"})
-        assert answer.status == 202, answer.raw
+            response = await service.call("PUT", f"/v1/accounts/{account.id}/link-host", {"host": f"go.{zone}"})
+        assert response.status == 202, response.raw
         await service.emulator.clear_faults()

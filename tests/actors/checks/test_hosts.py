@@ -112,9 +112,9 @@ async def site_with_warnings(service, state, *expected):
 
 
 async def check(service):
-    answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
-    assert answer.status == 200, answer.raw
-    return answer.body["findings"]
+    response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
+    assert response.status == 200, response.raw
+    return response.body["findings"]
 
 
 @pytest.mark.rule("S1", "S3")
@@ -131,9 +131,9 @@ async def check(service):
 async def test_site_without_a_proxied_record_is_accepted_with_the_record_to_create(service, zone, dns, record):
     await service.ready()
     await service.emulator.set_zone(service.customer.account_id, zone, dns=dns)
-    answer = await add_site(service, zone)
-    assert answer.status == 202, answer.raw
-    site = answer.body["site"]
+    response = await add_site(service, zone)
+    assert response.status == 202, response.raw
+    site = response.body["site"]
     [warning] = site["warnings"]
     assert (site["error"], warning["code"]) == (None, "dns_not_proxied")
     assert "orange cloud" in warning["message"]
@@ -187,10 +187,10 @@ async def test_healthy_account_is_checked_within_the_hour_once_a_site_has_warnin
     ],
     ids=["pending", "initializing", "paused"],
 )
-async def test_site_in_an_inactive_zone_gets_its_route_once_the_zone_is_active(service, zone, change, status, answer):
+async def test_site_in_an_inactive_zone_gets_its_route_once_the_zone_is_active(service, zone, change, status, response):
     await service.ready()
     account_id = service.customer.account_id
-    await service.emulator.set_failure_settings(inactive_zone=answer)
+    await service.emulator.set_failure_settings(inactive_zone=response)
     await service.emulator.set_zone(account_id, zone, dns=[], **change)
     added = await add_site(service, zone)
     assert added.status == 202, added.raw

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from svc.model import AccountWarning
     from svc.worker.bundle import WorkerBundle
     from tests.actors.conftest import Place, Service
-    from tests.http.conftest import Answer
+    from tests.http.conftest import Response
 
 BOOTSTRAP_PERMISSIONS = ["Account Settings Read", "Account API Tokens Write"]
 
@@ -147,7 +147,7 @@ class Case:
 
     # -------------------------------------------------------------------------------------------------- the user
 
-    async def post(self, path: str, body: Any = None) -> Answer:
+    async def post(self, path: str, body: Any = None) -> Response:
         """Send a POST request to a path below the account's."""
         return await self.service.call("POST", f"/v1/accounts/{(await self.service.account()).id}{path}", body)
 
@@ -162,23 +162,23 @@ class Case:
         """Create a new session for the user."""
         self.service.session = await self.service.world.session(self.service.user)
 
-    async def connect(self, token: str | None = None) -> Answer:
+    async def connect(self, token: str | None = None) -> Response:
         """Connect, with a new bootstrap token unless one is given."""
         return await self.service.connect(token or (await self.bootstrap())[1])
 
     async def connected(self) -> None:
         """Connect successfully."""
-        answer = await self.connect()
-        assert answer.status == 202, answer.raw
+        response = await self.connect()
+        assert response.status == 202, response.raw
 
-    async def renew(self, token: str | None = None) -> Answer:
+    async def renew(self, token: str | None = None) -> Response:
         """Renew the token, with a new bootstrap token unless one is given."""
         return await self.post("/token", {"bootstrap_token": token or (await self.bootstrap())[1]})
 
     async def renewed(self, token: str | None = None) -> None:
         """Renew the token successfully."""
-        answer = await self.renew(token)
-        assert answer.status == 200, answer.raw
+        response = await self.renew(token)
+        assert response.status == 200, response.raw
 
     async def installed(self) -> None:
         """Connect and install, unless an earlier row did. Return when no operation is running."""
@@ -191,26 +191,26 @@ class Case:
 
     async def install(self, *states: str) -> None:
         """Reinstall, and check that the account is then in one of these states."""
-        answer = await self.post("/install")
-        assert answer.status == 202, answer.raw
+        response = await self.post("/install")
+        assert response.status == 202, response.raw
         await self.service.settled(*states)
 
     async def disconnected(self) -> None:
         """Disconnect, and check that no resources remain."""
-        answer = await self.service.call("DELETE", f"/v1/accounts/{(await self.service.account()).id}")
-        assert (answer.status, answer.body["left"]) == (200, []), answer.raw
+        response = await self.service.call("DELETE", f"/v1/accounts/{(await self.service.account()).id}")
+        assert (response.status, response.body["left"]) == (200, []), response.raw
 
-    async def put_link_host(self, host: str, **confirmed: bool) -> Answer:
+    async def put_link_host(self, host: str, **confirmed: bool) -> Response:
         """Set the link host."""
         path = f"/v1/accounts/{(await self.service.account()).id}/link-host"
         return await self.service.call("PUT", path, {"host": host, **confirmed})
 
-    async def add_site(self, host: str, **more: Any) -> Answer:
+    async def add_site(self, host: str, **more: Any) -> Response:
         """Add a site."""
         body = {"account_id": (await self.service.account()).id, "host": host, **more}
         return await self.service.call("POST", "/v1/sites", body)
 
-    async def add_link(self, **more: Any) -> Answer:
+    async def add_link(self, **more: Any) -> Response:
         """Add a link."""
         body = {"account_id": (await self.service.account()).id, "url": "https://example.org/", **more}
         return await self.service.call("POST", "/v1/links", body)
@@ -225,8 +225,8 @@ class Case:
 
     async def active_site(self) -> Any:
         """Add a site for the zone, wait until it is active, and return it."""
-        answer = await self.add_site(self.zone)
-        assert answer.status == 202, answer.raw
+        response = await self.add_site(self.zone)
+        assert response.status == 202, response.raw
         await self.wait_until_healthy()
         return (await self.sites())[0]
 
@@ -286,20 +286,22 @@ class Case:
         account = await self._account()
         return (account is not None and account["state"] == "ready") or None
 
-    async def expect_error(self, answer: Answer | None = None, *, state: str | None = None) -> Any:
+    async def expect_error(self, response: Response | None = None, *, state: str | None = None) -> Any:
         """Check that the error shows as in the row, or with another `state`. Return the error's details."""
         self.errors_expected += 1
         self._state = state or self.row.state
         details: dict[str, Any] = {}
         for where in self.row.shows:
-            error = _error_of(answer) if where == "answer" else await eventually(partial(self._shown, where))
+            error = _error_of(response) if where == "answer" else await eventually(partial(self._shown, where))
             details = dict(error.get("details") or {})
             if where == "account.error.warnings":
                 assert details.keys() == self.row.details & {"revoke_tokens"}, error
                 continue
             meaning = CATALOGUE[cast("Code", self.row.code)]
-            if answer is not None and where == "answer":
-                assert (answer.status, answer.code) == (meaning.status, meaning.shown_as or self.row.code), answer.raw
+            if response is not None and where == "answer":
+                assert (response.status, response.code) == (meaning.status, meaning.shown_as or self.row.code), (
+                    response.raw
+                )
                 if meaning.shown_as is not None:
                     assert details.pop("reason") == self.row.code
             if where == "answer" and self.row.code in LEAVES_BOOTSTRAP:
@@ -345,8 +347,8 @@ class Case:
         stored = await self.service.store.read(accounts.account_by_edge_id(self.customer.account_id))
         if stored is None:
             return None
-        answer = await self.service.call("GET", f"/v1/accounts/{stored.id}")
-        return None if answer.status == 404 else answer.body["account"]
+        response = await self.service.call("GET", f"/v1/accounts/{stored.id}")
+        return None if response.status == 404 else response.body["account"]
 
     async def _shown(self, where: Where) -> Any:
         """Return the error that `where` shows, or None if it does not show one yet."""
@@ -418,7 +420,7 @@ class Case:
         assert set(await self.service.token_names()) <= named
 
 
-def _error_of(answer: Answer | None) -> Any:
-    assert answer is not None
-    assert answer.code is not None, answer.raw
-    return answer.body["error"]
+def _error_of(response: Response | None) -> Any:
+    assert response is not None
+    assert response.code is not None, response.raw
+    return response.body["error"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from edge_worker.emulator.api.rights import group_named
+from edge_worker.emulator.api.permissions import group_named
 from edge_worker.harness.service import eventually
 from svc.edge.tokens import WORKING_PERMISSIONS
 from tests.actors.codes.case import A_TOKEN, INSTALLED, NOTHING, row
@@ -15,7 +15,7 @@ from tests.actors.codes.case import A_TOKEN, INSTALLED, NOTHING, row
 if TYPE_CHECKING:
     from svc.errors import Code
     from tests.actors.codes.case import Case
-    from tests.http.conftest import Answer
+    from tests.http.conftest import Response
 
 TOKENS = "/accounts/*/tokens"
 SEVEN = [right.name for right in WORKING_PERMISSIONS]
@@ -114,7 +114,7 @@ async def a_service_that_workers_cannot_reach(case: Case) -> None:
 async def a_key_that_was_used_for_another_connect(case: Case) -> None:
     service = case.service
 
-    async def connect(key: str, **more: str) -> Answer:
+    async def connect(key: str, **more: str) -> Response:
         body = {"edge_account_id": case.customer.account_id, "bootstrap_token": case.customer.bootstrap_token, **more}
         headers = {**service.session, "Idempotency-Key": key}
         return await service.world.call("POST", "/v1/accounts", body, headers=headers)

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.usefixtures("every_state_is_logged")
 TOKENS = "/accounts/*/tokens"
 
 
-def names(answer):
+def names(response):
     """Return the tokens that an error object asks the user to revoke."""
-    return sorted(answer["error"]["details"]["revoke_tokens"])
+    return sorted(response["error"]["details"]["revoke_tokens"])
 
 
 async def begun_connect(service, method, path):
@@ -43,8 +43,8 @@ async def begun_connect(service, method, path):
 
 async def connected_with_one_token(service):
     """Connect successfully, and check that the account's token is then the only working token."""
-    answer = await service.connect()
-    assert answer.status == 202, answer.raw
+    response = await service.connect()
+    assert response.status == 202, response.raw
     shown = await service.settled("ready")
     assert await service.token_names() == [shown["token"]["name"]]
     assert shown["error"] is None
@@ -55,15 +55,15 @@ async def connected_with_one_token(service):
 async def test_lost_token_that_cannot_be_deleted_is_named_until_it_is_gone(service):
     await service.emulator.fault("drop_after", TOKENS, method="POST")
     await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
-    answer = await service.connect()
-    assert (answer.status, answer.code) == (502, "orphan_not_deleted")
+    response = await service.connect()
+    assert (response.status, response.code) == (502, "orphan_not_deleted")
     shown = await service.shown()
     assert shown["state"] == "pending"
-    assert names(answer.body) == names(shown) == await service.token_names()
+    assert names(response.body) == names(shown) == await service.token_names()
     assert shown["error"]["details"]["revoke_token"] in names(shown)
 
-    answer = await service.connect()  # the token still cannot be deleted
-    assert (answer.code, names(answer.body)) == ("orphan_not_deleted", await service.token_names())
+    response = await service.connect()  # the token still cannot be deleted
+    assert (response.code, names(response.body)) == ("orphan_not_deleted", await service.token_names())
 
     await service.emulator.clear_faults()
     assert (await connected_with_one_token(service))["id"] == shown["id"]
@@ -78,12 +78,12 @@ async def test_connect_with_an_undeletable_lost_token_waits_an_hour_for_the_same
         for _ in range(2):  # at the second attempt, there is a record of the connect
             await service.emulator.fault("drop_after", TOKENS, method="POST")
             await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
-            answer = await service.world.call("POST", path, body, headers=headers)
-            assert (answer.status, answer.code) == (502, "orphan_not_deleted")
+            response = await service.world.call("POST", path, body, headers=headers)
+            assert (response.status, response.code) == (502, "orphan_not_deleted")
             shown = await service.shown()
             assert (shown["state"], shown["error"]["code"]) == ("pending", "orphan_not_deleted")
             assert (shown["operation"]["state"], shown["operation"]["step"]) == ("running", "waiting")
-            assert names(shown) == names(answer.body) == await service.token_names()
+            assert names(shown) == names(response.body) == await service.token_names()
             await service.emulator.clear_faults()
         place.clock.advance_s(3_599)
     async with place.running() as service:
@@ -94,8 +94,8 @@ async def test_connect_with_an_undeletable_lost_token_waits_an_hour_for_the_same
         shown = await service.settled("bootstrap_lost")
         assert names(shown) == await service.token_names()
         service.session = headers = await service.world.session(service.user)
-        answer = await service.world.call("POST", path, body, headers={**headers, "Idempotency-Key": "one"})
-        assert answer.status == 202, answer.raw
+        response = await service.world.call("POST", path, body, headers={**headers, "Idempotency-Key": "one"})
+        assert response.status == 202, response.raw
         shown = await service.settled("ready")
         assert await service.token_names() == [shown["token"]["name"]]
 
@@ -105,9 +105,9 @@ async def test_connect_with_an_undeletable_lost_token_waits_an_hour_for_the_same
 async def test_faulty_token_that_cannot_be_deleted_is_named(service, refused):
     await service.emulator.fault("refuse", refused, method="GET", times=None, status=400, code=1)
     await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
-    answer = await service.connect()
-    assert (answer.status, answer.code) == (502, "token_check_failed")
-    assert names(answer.body) == names(await service.shown()) == await service.token_names()
+    response = await service.connect()
+    assert (response.status, response.code) == (502, "token_check_failed")
+    assert names(response.body) == names(await service.shown()) == await service.token_names()
     await service.emulator.clear_faults()
     await connected_with_one_token(service)
 
@@ -116,10 +116,10 @@ async def test_faulty_token_that_cannot_be_deleted_is_named(service, refused):
 async def test_made_up_token_of_a_stranger_delays_no_other_request(service):
     stranger = await service.world.session(await service.world.user())
     body = {"edge_account_id": service.customer.account_id, "bootstrap_token": "0" * 40}
-    answers = []
+    responses = []
 
     async def one_of_the_strangers():
-        answers.append(await service.world.call("POST", "/v1/accounts", body, headers=stranger))
+        responses.append(await service.world.call("POST", "/v1/accounts", body, headers=stranger))
 
     # A refusal counts only after several attempts, which takes a few seconds.
     await service.emulator.fault("slow", f"{TOKENS}/verify", times=2, delay_s=60)
@@ -127,9 +127,9 @@ async def test_made_up_token_of_a_stranger_delays_no_other_request(service):
         for _ in range(2):
             nursery.start_soon(one_of_the_strangers)
         await service.emulator.faulted(2)
-        answer = await service.connect()
-        assert answer.status == 202, answer.raw
-        assert answers == []
+        response = await service.connect()
+        assert response.status == 202, response.raw
+        assert responses == []
         nursery.cancel_scope.cancel()
     await service.settled("ready")
 
@@ -138,12 +138,12 @@ async def test_made_up_token_of_a_stranger_delays_no_other_request(service):
 async def test_account_taken_is_returned_only_to_holders_of_a_valid_token(service):
     await service.ready()
     service.session = await service.world.session(await service.world.user())
-    answer = await service.connect("0" * 40)
-    assert (answer.status, answer.code) == (422, "invalid_bootstrap")
+    response = await service.connect("0" * 40)
+    assert (response.status, response.code) == (422, "invalid_bootstrap")
     _, token = await service.emulator.create_token(service.customer.account_id)
-    answer = await service.connect(token)
-    assert (answer.status, answer.code) == (409, "account_taken")
-    assert answer.body["error"]["details"]["bootstrap_token"]["valid"] is True
+    response = await service.connect(token)
+    assert (response.status, response.code) == (409, "account_taken")
+    assert response.body["error"]["details"]["bootstrap_token"]["valid"] is True
 
 
 @pytest.mark.rule("A3", "A4")
@@ -160,8 +160,8 @@ async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place
             service.customer.account_id, rights=rights, delay_ms=delay_ms
         )
         await service.emulator.set_failure_settings(token_delay_ms=4500, token_spread_ms=spread_ms)
-        answer = await service.connect(token)
-        assert answer.status == 202, answer.raw
+        response = await service.connect(token)
+        assert response.status == 202, response.raw
         shown = await service.settled("ready")
         assert await service.token_names() == [shown["token"]["name"]]
         assert token_id not in (await service.held())["tokens"]
@@ -192,8 +192,8 @@ async def test_token_of_a_killed_connect_stays_named_until_it_can_be_deleted(pla
         shown = await service.settled("bootstrap_lost")
         assert names(shown) == await service.token_names()
         await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
-        answer = await service.connect()
-        assert (answer.code, names(answer.body)) == ("orphan_not_deleted", names(shown))
+        response = await service.connect()
+        assert (response.code, names(response.body)) == ("orphan_not_deleted", names(shown))
         assert (await service.shown())["state"] == "pending"
         await service.emulator.clear_faults()
         assert (await connected_with_one_token(service))["id"] == shown["id"]
@@ -239,8 +239,8 @@ async def test_undeleted_bootstrap_token_shows_a_warning_until_it_expires(place,
     async with place.running() as service:
         path = f"{TOKENS}/{service.customer.bootstrap_token_id}"
         await service.emulator.fault(kind, path, method="DELETE", times=None)
-        answer = await service.connect()
-        assert answer.body["account"]["error"] is None  # the warning is not known yet
+        response = await service.connect()
+        assert response.body["account"]["error"] is None  # the warning is not known yet
         shown = await service.settled("ready")
         assert shown["error"] == {"warnings": ["bootstrap_not_deleted"]}
         # Neither a reinstall nor a restart clears the warning.
@@ -287,8 +287,8 @@ async def test_store_failure_in_a_connect_is_not_a_refusal_and_its_token_is_name
 
 
 async def is_busy(service):
-    answer = await service.connect()
-    assert (answer.status, answer.code) == (503, "busy")
+    response = await service.connect()
+    assert (response.status, response.code) == (503, "busy")
 
 
 def no_busy_timeout():

@@ -30,10 +30,10 @@ async def disconnect(service, account_id=None, **headers):
     """Disconnect successfully, and return the body of the response."""
     account_id = account_id or (await service.account()).id
     path = f"/v1/accounts/{account_id}"
-    answer = await service.world.call("DELETE", path, headers={**service.session, **headers})
-    assert answer.status == 200, answer.raw
-    assert answer.body["ok"] is True
-    return answer.body
+    response = await service.world.call("DELETE", path, headers={**service.session, **headers})
+    assert response.status == 200, response.raw
+    assert response.body["ok"] is True
+    return response.body
 
 
 async def with_resources(service, zone):
@@ -97,39 +97,39 @@ async def test_disconnect_removes_all_resources_and_keeps_reports(service, zone)
 
 
 @pytest.mark.rule("A17", "G3")
-async def test_concurrent_and_repeated_requests_get_one_answer(service):
+async def test_concurrent_and_repeated_requests_get_one_response(service):
     account_id = await service.ready()
-    answers = []
+    responses = []
 
     async def ask(**headers):
-        answers.append(await disconnect(service, account_id, **headers))
+        responses.append(await disconnect(service, account_id, **headers))
 
     async with trio.open_nursery() as nursery:
         for headers in ({}, {}, {"Idempotency-Key": "one"}):
             nursery.start_soon(partial(ask, **headers))
-    assert answers[0] == answers[1] == answers[2]
+    assert responses[0] == responses[1] == responses[2]
     deleted = [call for call in await service.emulator.requests() if call["method"] == "DELETE"]
     assert len([call for call in deleted if call["path"].endswith("/svc-edge")]) == 1
     for headers in ({}, {"Idempotency-Key": "one"}, {"Idempotency-Key": "two"}):
-        assert await disconnect(service, account_id, **headers) == answers[0], headers
+        assert await disconnect(service, account_id, **headers) == responses[0], headers
     other = await service.world.session(await service.world.user())
     assert (await service.world.call("DELETE", f"/v1/accounts/{account_id}", headers=other)).status == 404
 
 
 @pytest.mark.rule("A17", "G4")
-async def test_client_that_disconnects_gets_the_answer_with_its_key(service):
+async def test_client_that_disconnects_gets_the_response_with_its_key(service):
     account_id = await service.ready()
     await service.emulator.fault("slow", SCRIPT, method="DELETE", delay_s=0.5)
-    answers = []
+    responses = []
 
     async def ask():
-        answers.append(await disconnect(service, account_id, **{"Idempotency-Key": "one"}))
+        responses.append(await disconnect(service, account_id, **{"Idempotency-Key": "one"}))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ask)
         await service.emulator.faulted()
         nursery.cancel_scope.cancel()
-    assert answers == []
+    assert responses == []
 
     async def gone():
         return (await service.call("GET", f"/v1/accounts/{account_id}")).status == 404 or None
@@ -152,8 +152,8 @@ async def test_disconnect_during_an_install_is_refused_immediately(service):
 
     await eventually(uploading)
     with trio.fail_after(4):
-        answer = await service.call("DELETE", f"/v1/accounts/{account.id}")
-    assert (answer.status, answer.code) == (409, "operation_in_progress")
+        response = await service.call("DELETE", f"/v1/accounts/{account.id}")
+    assert (response.status, response.code) == (409, "operation_in_progress")
     await service.settled("ready")
 
 
@@ -162,8 +162,8 @@ async def test_account_with_a_pending_connect_can_be_disconnected(service):
     await service.emulator.fault("drop_before", "*/tokens/permission_groups", times=None)
     assert (await service.connect()).status == 503
     assert (await service.shown())["state"] == "pending"
-    answer = await disconnect(service)
-    assert (answer["revoke_token"], answer["left"]) == (None, [])
+    response = await disconnect(service)
+    assert (response["revoke_token"], response["left"]) == (None, [])
 
 
 @pytest.mark.rule("A8", "A17")
@@ -173,9 +173,9 @@ async def test_lost_connect_names_the_tokens_that_may_still_be_valid(service):
     account = await service.account()
     lost = await service.store.read(operations.with_open_token(account.id))
     assert lost
-    answer = await disconnect(service)
-    assert answer["revoke_token"] is None
-    assert [re.findall(r"svc-op_\w+", sentence) for sentence in answer["left"]] == [[f"svc-{one.id}"] for one in lost]
+    response = await disconnect(service)
+    assert response["revoke_token"] is None
+    assert [re.findall(r"svc-op_\w+", sentence) for sentence in response["left"]] == [[f"svc-{one.id}"] for one in lost]
     assert (await service.call("GET", f"/v1/accounts/{account.id}")).status == 404
 
 
@@ -190,7 +190,7 @@ async def test_account_that_was_never_installed_leaves_no_database(service):
 
 
 @pytest.mark.rule("A17")
-async def test_database_whose_creation_got_no_answer_is_found_by_name(service):
+async def test_database_whose_creation_got_no_response_is_found_by_name(service):
     await service.emulator.fault("drop_after", "*/d1/database", method="POST")
     # Neither the check after the creation nor the next attempt of the install succeeds.
     await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, times=None, status=400, code=7400)
@@ -231,9 +231,9 @@ async def test_with_an_invalid_token_everything_remains_and_is_named(service, zo
     account = await service.account()
     path = f"/accounts/{service.customer.account_id}/tokens/{account.token_id}"
     await service.as_platform("DELETE", path, await root_token(service))
-    answer = await disconnect(service)
+    response = await disconnect(service)
     why, route = "the working token no longer works", f"{zone}{site['path']}*"
-    assert answer == {
+    assert response == {
         "ok": True,
         "revoke_token": account.token_name,
         "left": [
@@ -259,9 +259,9 @@ async def test_with_an_invalid_token_everything_remains_and_is_named(service, zo
 async def test_expired_token_is_not_named(service):
     await service.ready()
     await service.store.run(set_expiry(service.clock() - 1))
-    answer = await disconnect(service)
-    assert answer["revoke_token"] is None
-    assert len(answer["left"]) == 2
+    response = await disconnect(service)
+    assert response["revoke_token"] is None
+    assert len(response["left"]) == 2
 
 
 def set_expiry(at):
@@ -307,12 +307,12 @@ async def test_cloudflare_outage_is_reported_within_the_time_limit(place, fault)
         await service.idle()
         await service.emulator.fault(fault, "*", delay_s=20, times=None)
         with trio.fail_after(10):
-            answer = await disconnect(service)
+            response = await disconnect(service)
         await service.emulator.clear_faults()
     why = {"drop_before": "failed or could not be reached", "slow": "did not respond in time"}[fault]
-    assert answer["revoke_token"] == token
-    assert len(answer["left"]) == 2
-    assert all(why in sentence for sentence in answer["left"])
+    assert response["revoke_token"] == token
+    assert len(response["left"]) == 2
+    assert all(why in sentence for sentence in response["left"])
 
 
 @pytest.mark.rule("A13", "A17")
@@ -333,8 +333,8 @@ async def test_resources_changed_outside_remain(service, zone):
     await service.as_platform("POST", own, token, json={"pattern": f"{zone}/mine*", "script": "svc-edge"})
     files = {**files, "metadata": (None, b'{"main_module": "worker.js", "keep_bindings": ["plain_text"]}', "text/json")}
     await service.as_platform("PUT", f"{scripts}/svc-edge", token, files=files)
-    answer = await disconnect(service)
-    assert answer["left"] == [
+    response = await disconnect(service)
+    assert response["left"] == [
         f"Route {zone}{site['path']}* in the zone of {zone}: it points to the worker other.",
         "Worker svc-edge: it was changed outside the service.",
         (
@@ -366,8 +366,8 @@ async def test_worker_that_another_worker_needs_remains(service):
 async def test_resource_remains_if_its_permission_is_missing(service):
     await service.ready()
     await service.emulator.fault("refuse", DATABASE, method="DELETE", status=403, code=10000, times=None)
-    answer = await disconnect(service)
-    [left] = answer["left"]
+    response = await disconnect(service)
+    [left] = response["left"]
     assert left.startswith("D1 database svc-edge (")
     assert left.endswith("): the working token lacks the permission.")
     assert (await service.held())["scripts"] == {}
@@ -488,8 +488,8 @@ async def test_cloudflare_account_can_be_connected_immediately_by_another_user(s
     _, token = await service.emulator.create_token(
         service.customer.account_id, rights=["Account Settings Read", "Account API Tokens Write"]
     )
-    answer = await service.connect(token)
-    assert answer.status == 202, answer.raw
+    response = await service.connect(token)
+    assert response.status == 202, response.raw
     second = (await service.settled("ready"))["id"]
     assert second != first
     again = (await service.call("POST", "/v1/sites", {"account_id": second, "host": zone})).body["site"]

@@ -21,11 +21,11 @@ FAULTS = {
 async def connect(service):
     """Connect with a new bootstrap token. Repeat the request after a transient failure."""
     token_id, token = await bootstrap_token(service)
-    answer = await service.connect(token)
-    if answer.status != 202:
-        assert (answer.status, answer.code) == (503, "cloudflare_unavailable"), answer.raw
-        answer = await service.connect(token)
-    assert answer.status == 202, answer.raw
+    response = await service.connect(token)
+    if response.status != 202:
+        assert (response.status, response.code) == (503, "cloudflare_unavailable"), response.raw
+        response = await service.connect(token)
+    assert response.status == 202, response.raw
     await service.settled("ready")
     assert token_id not in (await service.held())["tokens"]
 
@@ -70,8 +70,8 @@ async def test_disconnect_names_exactly_what_remains_after_a_connect_with_one_fa
         own = (await service.account()).token_name
         service.clock.advance_s(3 * DAY_MS / 1000)
         service.session = await service.world.session(service.user)
-        answer = await disconnect(service)
-        named = [one["facts"]["token"] for one in answer["leftovers"] if one["kind"] == "token"]
+        response = await disconnect(service)
+        named = [one["facts"]["token"] for one in response["leftovers"] if one["kind"] == "token"]
         assert sorted([own, *named]) == sorted(set(await service.token_names()) - before), case
-        assert answer["left"] == [], case
+        assert response["left"] == [], case
         await assert_cloudflare_is_empty(service)

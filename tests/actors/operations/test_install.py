@@ -17,8 +17,8 @@ SCRIPT = "*/workers/scripts/svc-edge"
 
 
 async def install_again(service, *states):
-    answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
-    assert answer.status == 202, answer.raw
+    response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
+    assert response.status == 202, response.raw
     return await service.settled(*states)
 
 
@@ -182,8 +182,8 @@ async def test_install_blocked_by_a_rate_limit_is_retried_after_the_block(servic
     await service.idle()
     await service.emulator.set_failure_settings(rate_limit=1, rate_window_s=8)  # longer than a call waits automatically
     await service.emulator.forget_requests()
-    answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
-    assert answer.status == 202, answer.raw
+    response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
+    assert response.status == 202, response.raw
     while not (blocked := [call for call in await service.emulator.requests() if call["status"] == 429]):
         pass
     await service.emulator.set_failure_settings(rate_limit=1000)  # does not end the current block
@@ -196,8 +196,8 @@ async def test_install_blocked_by_a_rate_limit_is_retried_after_the_block(servic
 @pytest.mark.parametrize(("location", "hint", "jurisdiction"), [("oc", "oc", None), ("eu", None, "eu")])
 async def test_database_is_created_in_the_requested_location(service, location, hint, jurisdiction):
     assert (await service.connect(location="the moon")).status == 400
-    answer = await service.connect(location=location)
-    assert answer.body["account"]["location"] == location
+    response = await service.connect(location=location)
+    assert response.body["account"]["location"] == location
     await service.settled("ready")
     (database,) = (await service.held())["databases"].values()
     assert (database["location_hint"], database["jurisdiction"]) == (hint, jurisdiction)

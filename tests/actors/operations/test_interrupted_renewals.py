@@ -37,7 +37,7 @@ CALLS = [
 ]
 
 
-def lost_answers():
+def lost_responses():
     """Return the cases as (call with a lost response, kind of loss, number of losses): one case per call, or all."""
     ways = list(itertools.product(("drop_before", "drop_after"), (1, None)))
     drawn = random.Random(SEED)
@@ -48,26 +48,26 @@ def lost_answers():
 @ON_SQLITE
 async def test_lost_response_at_any_call_leaves_no_unnamed_token(service):
     await installed(service)
-    for number, (method, path, kind, times) in enumerate(lost_answers()):
+    for number, (method, path, kind, times) in enumerate(lost_responses()):
         case, key = (method, path, kind, times), f"k{number}"
         before = await service.account()
         _, token = await bootstrap_token(service)
         await service.emulator.fault(kind, path, method=method, times=times)
-        answer = await renew(service, token, key=key)
+        response = await renew(service, token, key=key)
         shown = await is_consistent(service)
-        if answer.status == 200:
+        if response.status == 200:
             assert shown["token"]["name"] != before.token_name, case
         else:
-            assert (answer.status, answer.code) in [
+            assert (response.status, response.code) in [
                 (503, "cloudflare_unavailable"),
                 (502, "renew_lost"),
                 (502, "orphan_not_deleted"),
             ], case
             assert shown["token"]["name"] == before.token_name, case
-            if answer.status == 503:
+            if response.status == 503:
                 assert shown["error"] is None, case
         await service.emulator.clear_faults()
-        if answer.status != 200:
+        if response.status != 200:
             again = await renew(service, token, key=key)
             assert again.status == 200, (case, again.raw)
             await is_consistent(service)

@@ -57,8 +57,8 @@ async def is_consistent(service):
 async def renewed_well(service):
     """Renew successfully, and check that the account's own token is then the only working token."""
     before = (await service.account()).token_name
-    answer = await renew(service)
-    assert answer.status == 200, answer.raw
+    response = await renew(service)
+    assert response.status == 200, response.raw
     await service.idle()
     shown = await service.shown()
     assert shown["token"]["name"] != before
@@ -74,11 +74,11 @@ async def test_renewal_replaces_the_token_and_changes_nothing_else(service):
     before = await installed(service)
     held = await service.held()
     token_id, token = await bootstrap_token(service)
-    answer = await renew(service, token, key="k")
-    assert answer.status == 200, answer.raw
+    response = await renew(service, token, key="k")
+    assert response.status == 200, response.raw
     account = await service.account()
-    assert answer.body["account"]["token"]["name"] == account.token_name != before.token_name
-    assert (answer.body["account"]["state"], answer.body["account"]["error"]) == ("ready", None)
+    assert response.body["account"]["token"]["name"] == account.token_name != before.token_name
+    assert (response.body["account"]["state"], response.body["account"]["error"]) == ("ready", None)
     after = await service.held()
     assert [after["tokens"][account.token_id]["name"]] == await service.token_names()
     assert before.token_id not in after["tokens"]
@@ -90,7 +90,7 @@ async def test_renewal_replaces_the_token_and_changes_nothing_else(service):
     assert account.sealed_token != before.sealed_token
 
     again = await renew(service, token, key="k")
-    assert (again.status, again.body) == (200, answer.body)
+    assert (again.status, again.body) == (200, response.body)
     assert (await service.account()).token_name == account.token_name
     gone = await renew(service, token)
     assert (gone.status, gone.code) == (422, "invalid_bootstrap")
@@ -118,7 +118,7 @@ async def test_concurrent_renewals_with_one_bootstrap_token_renew_once(service):
 @pytest.mark.rule("A16")
 @pytest.mark.rule("A16", "G3")
 @ON_SQLITE
-async def test_repeated_renewal_waits_for_the_first_and_gets_its_answer(service):
+async def test_repeated_renewal_waits_for_the_first_and_gets_its_response(service):
     """This holds even if the bootstrap token could not be deleted and would still work."""
     await installed(service)
     token_id, token = await bootstrap_token(service)
@@ -134,12 +134,12 @@ async def test_repeated_renewal_waits_for_the_first_and_gets_its_answer(service)
         nursery.start_soon(renew, service, token, "k")
         await eventually(made, every_s=0.02)
         nursery.cancel_scope.cancel()
-    answer = await renew(service, token, key="k")
+    response = await renew(service, token, key="k")
     await service.idle()
-    assert answer.status == 200, answer.raw
+    assert response.status == 200, response.raw
     assert len(await made()) == 1
     account = await service.account()
-    assert answer.body["account"]["token"]["name"] == account.token_name
+    assert response.body["account"]["token"]["name"] == account.token_name
     assert await service.token_names() == [account.token_name]
     shown = await service.shown()
     assert (shown["operation"]["kind"], shown["operation"]["state"]) == ("renew", "done")
@@ -150,10 +150,10 @@ async def test_renewal_without_a_permission_names_the_permission_and_the_token_p
     before = await installed(service)
     for rights in (["Account Settings Read"], ["Account API Tokens Write"], ["D1 Write"]):
         token_id, token = await bootstrap_token(service, rights)
-        answer = await renew(service, token)
-        assert (answer.status, answer.code) == (422, "bootstrap_permission_error"), rights
-        assert set(answer.body["error"]["details"]["missing"]) == set(BOOTSTRAP) - set(rights), rights
-        assert answer.body["error"]["details"]["token_page"] == TOKEN_PAGE, rights
+        response = await renew(service, token)
+        assert (response.status, response.code) == (422, "bootstrap_permission_error"), rights
+        assert set(response.body["error"]["details"]["missing"]) == set(BOOTSTRAP) - set(rights), rights
+        assert response.body["error"]["details"]["token_page"] == TOKEN_PAGE, rights
         assert (await service.account()).sealed_token == before.sealed_token, rights
         assert token_id in (await service.held())["tokens"], rights
         shown = await service.shown()
@@ -172,11 +172,11 @@ async def test_refused_renewals_leave_only_the_old_token(service):
             _, token = await bootstrap_token(service, ["Account Settings Read", "Account API Tokens Read"])
         if why == "fewer rights":
             await service.emulator.set_failure_settings(minting="silent")
-        answer = await renew(service, token)
+        response = await renew(service, token)
         code = "invalid_bootstrap" if why == "unknown" else "bootstrap_permission_error"
-        assert (answer.status, answer.code) == (422, code), (why, answer.raw)
+        assert (response.status, response.code) == (422, code), (why, response.raw)
         page = FULL_TOKEN_PAGE if why == "fewer rights" else TOKEN_PAGE
-        assert answer.body["error"]["details"]["token_page"] == page, why
+        assert response.body["error"]["details"]["token_page"] == page, why
         account = await service.account()
         assert (account.token_name, account.sealed_token) == (before.token_name, before.sealed_token), why
         assert await service.token_names() == [before.token_name], why
@@ -191,15 +191,15 @@ async def test_refused_renewal_names_a_token_that_cannot_be_deleted(service):
     before = await installed(service)
     await service.emulator.fault("refuse", "*/workers/scripts", method="GET", times=None, status=400, code=1)
     await service.emulator.fault("refuse", f"{TOKENS}/*", method="DELETE", times=None)
-    answer = await renew(service)
-    assert (answer.status, answer.code) == (502, "token_check_failed")
+    response = await renew(service)
+    assert (response.status, response.code) == (502, "token_check_failed")
     shown = await is_consistent(service)
-    assert set(answer.body["error"]["details"]["revoke_tokens"]) == named(shown) != set()
+    assert set(response.body["error"]["details"]["revoke_tokens"]) == named(shown) != set()
     assert shown["error"]["warnings"] == ["orphan_not_deleted"]
     assert (shown["state"], shown["token"]["name"]) == ("ready", before.token_name)
-    answer = await renew(service)
-    assert (answer.status, answer.code) == (502, "orphan_not_deleted")
-    assert set(answer.body["error"]["details"]["revoke_tokens"]) == named(await is_consistent(service))
+    response = await renew(service)
+    assert (response.status, response.code) == (502, "orphan_not_deleted")
+    assert set(response.body["error"]["details"]["revoke_tokens"]) == named(await is_consistent(service))
     await service.emulator.clear_faults()
     await renewed_well(service)
 
@@ -208,8 +208,8 @@ async def test_refused_renewal_names_a_token_that_cannot_be_deleted(service):
 async def test_undeleted_old_token_is_named_until_the_next_renewal(service):
     before = await installed(service)
     await service.emulator.fault("refuse", f"{TOKENS}/{before.token_id}", method="DELETE", times=None)
-    answer = await renew(service)
-    assert (answer.status, answer.body["account"]["error"]) == (200, None)
+    response = await renew(service)
+    assert (response.status, response.body["account"]["error"]) == (200, None)
     shown = await is_consistent(service)
     assert shown["error"]["warnings"] == ["old_token_not_deleted"]
     assert named(shown) == {before.token_name}
@@ -241,17 +241,17 @@ async def test_token_creation_with_unknown_outcome_is_a_lost_renewal(service):
     # The first list of tokens, for checking the bootstrap token, succeeds. Later lists fail.
     await service.emulator.fault("refuse", TOKENS, method="GET", after=1, times=None, status=500)
     _, token = await bootstrap_token(service)
-    answer = await renew(service, token, key="k")
-    assert (answer.status, answer.code) == (502, "renew_lost"), answer.raw
+    response = await renew(service, token, key="k")
+    assert (response.status, response.code) == (502, "renew_lost"), response.raw
     shown = await is_consistent(service)
-    assert answer.body["error"]["details"]["revoke_token"] in named(shown) & set(await service.token_names())
+    assert response.body["error"]["details"]["revoke_token"] in named(shown) & set(await service.token_names())
     assert (shown["state"], shown["token"]["name"]) == ("ready", before.token_name)
     assert shown["operation"]["state"] == "failed"
     [ended] = [row for row in await service.store.read(rows_of_renewals()) if '"renew_lost"' in row["error"]]
-    assert (ended["state"], answer.body["error"]["details"]["revoke_token"] in ended["error"]) == ("failed", True)
+    assert (ended["state"], response.body["error"]["details"]["revoke_token"] in ended["error"]) == ("failed", True)
     await service.emulator.clear_faults()
-    answer = await renew(service, token, key="k")  # the same request continues with the same bootstrap token
-    assert answer.status == 200, answer.raw
+    response = await renew(service, token, key="k")  # the same request continues with the same bootstrap token
+    assert response.status == 200, response.raw
     shown = await is_consistent(service)
     assert (shown["error"], await service.token_names()) == (None, [shown["token"]["name"]])
 
@@ -263,8 +263,8 @@ async def test_state_after_a_renewal_is_what_a_check_finds(service):
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["Workers Scripts Write"])
     path = f"/accounts/{service.customer.account_id}/workers/scripts/svc-edge"
     await service.as_platform("DELETE", path, api_token)
-    answer = await renew(service)
-    assert (answer.status, answer.body["account"]["state"]) == (200, "resource_drift")
+    response = await renew(service)
+    assert (response.status, response.body["account"]["state"]) == (200, "resource_drift")
     await service.idle()
     assert (await service.shown())["state"] == "resource_drift"
 
@@ -275,9 +275,9 @@ async def test_account_that_was_never_installed_is_connected_after_a_renewal(ser
     await service.connect()
     await service.settled("connected")
     await service.store.run(expired((await service.account()).id))
-    answer = await renew(service)
-    assert (answer.status, answer.body["account"]["state"]) == (200, "connected")
-    assert answer.body["account"]["error"] is None
+    response = await renew(service)
+    assert (response.status, response.body["account"]["state"]) == (200, "connected")
+    assert response.body["account"]["error"] is None
 
 
 @pytest.mark.rule("A16", "A11")
@@ -313,13 +313,13 @@ async def test_renewal_is_refused_during_another_operation_and_without_a_token(s
     await service.store.run(
         operations.add(new, account.id, account.edge_account_id, "connect", "token", service.clock())
     )
-    answer = await renew(service)
-    assert (answer.status, answer.code) == (409, "operation_in_progress")
+    response = await renew(service)
+    assert (response.status, response.code) == (409, "operation_in_progress")
     await service.store.run(operations.finish(new, service.clock()))
     for state in ("pending", "bootstrap_lost", "installing"):
         await service.store.run(in_state(account.id, state))
-        answer = await renew(service)
-        assert (answer.status, answer.code) == (409, "account_not_ready")
+        response = await renew(service)
+        assert (response.status, response.code) == (409, "account_not_ready")
 
 
 def in_state(account_id, state):

@@ -15,7 +15,7 @@ from svc.actors.duty import Timers
 from svc.actors.operations import install, run
 from svc.actors.operations.run import Work
 from svc.config import Config
-from svc.edge.answers import DailyLimit
+from svc.edge.responses import DailyLimit
 from svc.errors import EdgeRefused, EdgeUnavailable, ErrorNote, StoreUnavailable
 from svc.store import accounts, operations
 from svc.store.tx import sql

@@ -35,12 +35,12 @@ async def second_operations(service):
     """Return the responses to an install, a renewal with a valid bootstrap token, and a disconnect."""
     path = f"/v1/accounts/{(await service.account()).id}"
     _, token = await bootstrap_token(service)
-    answers = [
+    responses = [
         await ask(service, "POST", f"{path}/install", key="another"),
         await ask(service, "POST", f"{path}/token", {"bootstrap_token": token}, key="another"),
         await ask(service, "DELETE", path, key="another"),
     ]
-    return [(answer.status, answer.code) for answer in answers]
+    return [(response.status, response.code) for response in responses]
 
 
 REFUSED = [(409, "operation_in_progress")] * 3
@@ -65,7 +65,7 @@ async def test_other_operations_during_an_upload_are_refused_immediately(place):
 
 
 @pytest.mark.rule("A10", "A7", "G3")
-async def test_second_connect_is_refused_immediately_and_a_repeat_gets_the_answer(place):
+async def test_second_connect_is_refused_immediately_and_a_repeat_gets_the_response(place):
     place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
     async with place.running() as service:
         begun = await delay_next_call(service, "POST", TOKENS, delay_s=4)
@@ -87,7 +87,7 @@ async def test_second_connect_is_refused_immediately_and_a_repeat_gets_the_answe
 
 
 @pytest.mark.rule("A10", "A16", "G3")
-async def test_second_renewal_is_refused_immediately_and_a_repeat_gets_the_answer(place):
+async def test_second_renewal_is_refused_immediately_and_a_repeat_gets_the_response(place):
     place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
     async with place.running() as service:
         account_id = await service.ready()
@@ -108,24 +108,24 @@ async def test_second_renewal_is_refused_immediately_and_a_repeat_gets_the_answe
 
 
 @pytest.mark.rule("A10", "A17")
-async def test_other_operations_during_a_disconnect_are_refused_and_a_second_disconnect_shares_its_answer(place):
+async def test_other_operations_during_a_disconnect_are_refused_and_a_second_disconnect_shares_its_response(place):
     place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
     async with place.running() as service:
         path = f"/v1/accounts/{await service.ready()}"
         begun = await delay_next_call(service, "DELETE", SCRIPT, delay_s=4)
-        answers = []
+        responses = []
 
         async def disconnect(key):
-            answers.append(await ask(service, "DELETE", path, key=key))
+            responses.append(await ask(service, "DELETE", path, key=key))
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(disconnect, "one")
             await begun()
             refused = await ask(service, "POST", f"{path}/install", key="two")
             assert (refused.status, refused.code) == (409, "operation_in_progress")
-            assert answers == []
+            assert responses == []
             nursery.start_soon(disconnect, "three")
-        assert [(answer.status, answer.body["left"]) for answer in answers] == [(200, [])] * 2
+        assert [(response.status, response.body["left"]) for response in responses] == [(200, [])] * 2
 
 
 @pytest.mark.rule("A10", "A7")

@@ -43,8 +43,8 @@ async def value(service, text, column):
     if not service.user_token:
         _, service.user_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{database}/query"
-    answer = await service.as_platform("POST", path, service.user_token, json={"sql": text})
-    rows = answer.json()["result"][0]["results"]
+    response = await service.as_platform("POST", path, service.user_token, json={"sql": text})
+    rows = response.json()["result"][0]["results"]
     return rows[0][column] if rows and column else None
 
 
@@ -115,7 +115,7 @@ async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(insta
         assert (await push()).status == 401
 
 
-def lost_answers():
+def lost_responses():
     """Return calls of an update with a lost response. Each is lost in one way, or in both ways with SVC_TEST_ALL."""
     kinds = ("drop_before", "drop_after")
     drawn = random.Random(SEED)
@@ -124,7 +124,7 @@ def lost_answers():
 
 
 @pytest.mark.rule("A21", "X7")
-@pytest.mark.parametrize(("method", "path", "after", "kind"), lost_answers())
+@pytest.mark.parametrize(("method", "path", "after", "kind"), lost_responses())
 async def test_update_continues_after_a_lost_response(installed, next_bundle, method, path, after, kind):
     installed.bundle = next_bundle
     await installed.emulator.fault(kind, path, method=method, after=after)
@@ -238,9 +238,9 @@ async def test_older_service_does_not_touch_an_account_with_newer_tables(install
         await trio.testing.wait_all_tasks_blocked()
         shown = await service.shown()
         assert (shown["state"], shown["edge"]["up_to_date"], shown["edge"]["schema"]) == ("ready", False, 2)
-        answer = await service.call("POST", f"/v1/accounts/{shown['id']}/install")
-        assert (answer.status, answer.body["error"]["code"]) == (409, "account_not_ready")
-        details = answer.body["error"]["details"]
+        response = await service.call("POST", f"/v1/accounts/{shown['id']}/install")
+        assert (response.status, response.body["error"]["code"]) == (409, "account_not_ready")
+        details = response.body["error"]["details"]
         assert (details["reason"], details["schema"], details["known"]) == ("schema_newer", 2, 1)
         assert details["remedy"]
         assert (await service.shown())["state"] == "ready"
@@ -253,8 +253,8 @@ async def test_newer_tables_unknown_to_the_store_are_not_touched(installed):
     async with installed.running() as service:
         await value(service, "update meta set value = 7 where key = 'schema'", None)
         held = await service.held()
-        answer = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
-        assert answer.status == 202
+        response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/install")
+        assert response.status == 202
         shown = await service.settled("connected")
         assert (shown["error"]["code"], shown["error"]["details"]["schema"]) == ("schema_newer", 7)
         assert (await service.held())["scripts"] == held["scripts"]

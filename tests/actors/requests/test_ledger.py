@@ -59,7 +59,7 @@ class LedgerReader:
 
 
 @pytest.mark.rule("X5")
-async def test_cached_answer_is_not_compared_with_newer_numbers(reader):
+async def test_cached_response_is_not_compared_with_newer_numbers(reader):
     await reader.accept({"site_a": [3, 0]})
     found = await reader.ledger()
     assert (found.day.accepted, found.day.closed) == ({"site_a": Events(3, 0)}, False)

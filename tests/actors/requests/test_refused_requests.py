@@ -39,10 +39,10 @@ async def test_requests_with_a_deleted_token_are_refused_and_the_account_shows_i
     for request in requests(account_id, zone):
         token_id = (await service.account()).token_id
         await service.as_platform("DELETE", f"/accounts/{service.customer.account_id}/tokens/{token_id}", api_token)
-        answer = await service.call(*request)
-        assert (answer.status, answer.code) == (409, "account_not_ready"), request
-        assert answer.body["error"]["details"]["reason"] == "token_refused", request
-        assert answer.body["error"]["details"]["remedy"], request
+        response = await service.call(*request)
+        assert (response.status, response.code) == (409, "account_not_ready"), request
+        assert response.body["error"]["details"]["reason"] == "token_refused", request
+        assert response.body["error"]["details"]["remedy"], request
         shown = await service.shown()
         assert (shown["state"], shown["error"]["code"]) == ("permission_error", "token_refused"), request
         if request[0] != "GET":  # later writes are refused immediately for the same reason
@@ -63,9 +63,9 @@ async def test_requests_without_a_permission_are_refused_and_the_account_recover
         async with place.running() as service:
             await service.idle()
             await service.emulator.fault("refuse", "/zones", times=None, status=403, code=10000)
-            answer = await service.call(*request)
-            assert (answer.status, answer.code) == (409, "account_not_ready"), request
-            assert answer.body["error"]["details"]["reason"] == "permission_error", request
+            response = await service.call(*request)
+            assert (response.status, response.code) == (409, "account_not_ready"), request
+            assert response.body["error"]["details"]["reason"] == "permission_error", request
             shown = await service.shown()
             assert (shown["state"], shown["error"]["code"]) == ("permission_error", "permission_error"), request
             await service.emulator.clear_faults()
@@ -102,8 +102,8 @@ async def test_zone_that_left_is_an_error_of_its_site_for_each_form_of_refusal(s
 async def test_single_refusal_does_not_change_the_accounts_state(service, account_id, zone):
     for request in requests(account_id, zone):
         await service.emulator.fault("refuse", "/zones", status=403, code=10000)
-        answer = await service.call(*request)
-        assert answer.status in (200, 202), (request, answer.raw)
+        response = await service.call(*request)
+        assert response.status in (200, 202), (request, response.raw)
         assert not await service.emulator.faults(), request
         assert (await service.shown())["state"] == "ready", request
 
@@ -115,9 +115,9 @@ async def test_requests_after_the_key_file_was_lost_are_refused_and_the_account_
     (place.folder / "vault.key").unlink()
     async with place.running() as service:
         for request in requests(account_id, zone):
-            answer = await service.call(*request)
-            assert (answer.status, answer.code) == (409, "account_not_ready"), request
-            assert answer.body["error"]["details"]["reason"] == "credentials_unreadable", request
+            response = await service.call(*request)
+            assert (response.status, response.code) == (409, "account_not_ready"), request
+            assert response.body["error"]["details"]["reason"] == "credentials_unreadable", request
             shown = await service.shown()
             assert (shown["state"], shown["error"]["code"]) == ("permission_error", "credentials_unreadable"), request
             await service.idle()
@@ -131,8 +131,8 @@ async def test_work_that_needs_a_lost_key_file_shows_an_account_error(place, zon
     async with place.running() as service:
         account_id = await service.ready()
         await service.emulator.fault("html", waiting, times=None)
-        answer = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
-        assert answer.status == 202, answer.raw
+        response = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+        assert response.status == 202, response.raw
     await service.emulator.clear_faults()
     (place.folder / "vault.key").unlink()
     async with place.running() as service:
@@ -174,9 +174,9 @@ async def test_refused_connect_is_not_an_internal_error(place, path):
         for status, code in REFUSALS if EVERYTHING else drawn.sample(REFUSALS, 2):
             service.customer = await service.emulator.create_account()
             await service.emulator.fault("refuse", path, times=None, status=status, code=code)
-            answer = await service.connect()
-            assert answer.status in (422, 502, 503), (status, code, answer.raw)
-            assert answer.code in (
+            response = await service.connect()
+            assert response.status in (422, 502, 503), (status, code, response.raw)
+            assert response.code in (
                 "invalid_bootstrap",
                 "bootstrap_permission_error",
                 "token_check_failed",

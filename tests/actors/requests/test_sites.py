@@ -18,9 +18,9 @@ A_SECOND = 1 / 86_400  # in days
 
 async def act(service, method, site, of="", body=None):
     """Send a request to the site's path, and return the site from the response."""
-    answer = await service.call(method, f"/v1/sites/{site['id']}{of}", body)
-    assert answer.status == 200, answer.raw
-    return answer.body["site"]
+    response = await service.call(method, f"/v1/sites/{site['id']}{of}", body)
+    assert response.status == 200, response.raw
+    return response.body["site"]
 
 
 def route_of(site):
@@ -60,8 +60,8 @@ async def counted_paths(service):
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
     statement = {"sql": "select key, body from config where key like 'path:%'"}
-    answer = await service.as_platform("POST", path, api_token, json=statement)
-    rows = answer.json()["result"][0]["results"]
+    response = await service.as_platform("POST", path, api_token, json=statement)
+    rows = response.json()["result"][0]["results"]
     return {row["key"][5:] for row in rows if row["body"]}, {row["key"][5:] for row in rows if not row["body"]}
 
 

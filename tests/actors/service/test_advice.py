@@ -189,8 +189,8 @@ async def test_changed_plan_gets_advice_immediately_with_its_own_limits(advised_
     path = f"/v1/accounts/{(await advised_service.account()).id}"
     advised_service.clock.advance_s(60)
     await advised_service.emulator.forget_requests()
-    answer = await advised_service.call("PATCH", path, {"plan": "paid"})
-    assert (answer.status, answer.body["account"]["advice"]) == (200, None)
+    response = await advised_service.call("PATCH", path, {"plan": "paid"})
+    assert (response.status, response.body["account"]["advice"]) == (200, None)
     await advised_service.idle()
     shown = (await advised_service.shown())["advice"]
     assert (shown["level"], list(shown["metrics"]), shown["at"]) == ("ok", ["size"], iso(advised_service.clock()))
@@ -222,10 +222,10 @@ async def test_request_does_not_wait_for_a_hanging_usage_read(place):
         await eventually(asked)
         service.session = await service.world.session(service.user)
         with trio.fail_after(30):
-            answer = await service.call(
+            response = await service.call(
                 "PUT", f"/v1/accounts/{account.id}/link-host", {"host": f"go.{service.customer.account_id}.example"}
             )
-        assert answer.code == "zone_not_found"
+        assert response.code == "zone_not_found"
         await service.emulator.clear_faults()
 
 

@@ -31,7 +31,7 @@ from svc.store import (
     users,
     worker_keys,
 )
-from svc.store.idempotency import Claim, StoredAnswer, keep_answer
+from svc.store.idempotency import Claim, StoredResponse, keep_response
 from svc.store.tx import many, sql
 from tests.clock import START_MS, FrozenClock
 from tests.databases import sqlite_config
@@ -61,9 +61,9 @@ def count(table: str) -> Tx[int]:
     return int(rows[0]["n"])
 
 
-def answer() -> Tx[None]:
+def response() -> Tx[None]:
     claim = Claim((yield from a_user()), None, "POST", "/v1/sites", "key", "digest")
-    yield from keep_answer(claim, StoredAnswer(202, b"", "", {}), START_MS - 1, 1)
+    yield from keep_response(claim, StoredResponse(202, b"", "", {}), START_MS - 1, 1)
 
 
 def session() -> Tx[None]:
@@ -147,7 +147,7 @@ class Lifetime:
 
 
 LIFETIMES = [
-    Lifetime(answer, retention.delete_answers, "idempotency", START_MS),
+    Lifetime(response, retention.delete_responses, "idempotency", START_MS),
     Lifetime(session, retention.delete_sessions, "sessions", START_MS),
     Lifetime(mail_token, retention.delete_mail_tokens, "mail_tokens", START_MS),
     Lifetime(worker_key, retention.delete_worker_keys, "worker_keys", START_MS),

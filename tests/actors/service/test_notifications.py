@@ -67,8 +67,8 @@ async def sent(service):
 
 
 async def notify(service, wanted):
-    answer = await service.call("PATCH", "/v1/me", {"notify": wanted})
-    assert (answer.status, answer.body["user"]["notify"]) == (200, wanted)
+    response = await service.call("PATCH", "/v1/me", {"notify": wanted})
+    assert (response.status, response.body["user"]["notify"]) == (200, wanted)
 
 
 def in_state(account_id, state, code):

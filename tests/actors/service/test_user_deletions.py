@@ -24,9 +24,9 @@ HASH = hash_password(PASSWORD)
 async def delete_user(service: Service) -> Any:
     """Send DELETE /v1/me, and return the body of the response."""
     await service.store.run(users.set_password_hash(service.user.id, HASH))
-    answer = await service.call("DELETE", "/v1/me", {"password": PASSWORD})
-    assert answer.status == 200, answer.raw
-    return answer.body
+    response = await service.call("DELETE", "/v1/me", {"password": PASSWORD})
+    assert response.status == 200, response.raw
+    return response.body
 
 
 async def assert_store_is_empty(store: Store) -> None:
@@ -50,14 +50,14 @@ async def test_cloudflare_outage_does_not_prevent_the_deletion(service):
     await service.ready()
     account = await service.account()
     await service.emulator.fault("drop_before", "*", times=None)
-    answer = await delete_user(service)
+    response = await delete_user(service)
     held = await service.held()
-    assert answer["revoke_tokens"] == [account.token_name]
-    named = " ".join(answer["left"])
+    assert response["revoke_tokens"] == [account.token_name]
+    named = " ".join(response["left"])
     for thing in (*held["scripts"], *held["databases"]):
         assert thing in named
-    assert all(sentence.startswith(f"{account.name} ({account.edge_account_id}): ") for sentence in answer["left"])
-    assert {one["facts"]["account"] for one in answer["leftovers"]} == {f"{account.name} ({account.edge_account_id})"}
+    assert all(sentence.startswith(f"{account.name} ({account.edge_account_id}): ") for sentence in response["left"])
+    assert {one["facts"]["account"] for one in response["leftovers"]} == {f"{account.name} ({account.edge_account_id})"}
     assert held["scripts"]
     await assert_store_is_empty(service.store)
 
@@ -73,8 +73,8 @@ async def test_running_install_is_ended_by_the_deletion(service):
         return (running is not None and running.step == "script") or None
 
     await eventually(uploading)
-    answer = await delete_user(service)
-    assert answer["left"] == []
+    response = await delete_user(service)
+    assert response["left"] == []
     await assert_cloudflare_is_empty(service)
     await assert_store_is_empty(service.store)
 
@@ -83,14 +83,14 @@ async def test_running_install_is_ended_by_the_deletion(service):
 async def test_running_connect_is_awaited_and_undone(service):
     """Every valid token is named, whether the connect is refused or completes first."""
     await service.emulator.fault("slow", "*/tokens", method="POST", delay_s=0.5)
-    answers = []
+    responses = []
     await service.store.run(users.set_password_hash(service.user.id, HASH))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(service.connect)
         await service.emulator.faulted()
-        answers.append(await delete_user(service))
-    [answer] = answers
-    named = {*answer["revoke_tokens"], *" ".join(answer["left"]).replace(":", " ").split()}
+        responses.append(await delete_user(service))
+    [response] = responses
+    named = {*response["revoke_tokens"], *" ".join(response["left"]).replace(":", " ").split()}
     assert set(await service.token_names()) <= named
     await service.idle()
     await assert_cloudflare_is_empty(service)

@@ -25,16 +25,16 @@ async def account_id(service, zone):
     """The id of an account that is installed and confirmed and has a link host."""
     account_id = await service.ready()
     await service.confirmed()
-    answer = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
-    assert answer.status == 202, answer.raw
+    response = await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+    assert response.status == 202, response.raw
     return account_id
 
 
 async def add_links(service, account_id, **urls):
     for code, url in urls.items():
         body = {"account_id": account_id, "code": code, "url": url}
-        answer = await service.call("POST", "/v1/links", body)
-        assert answer.status == 201, answer.raw
+        response = await service.call("POST", "/v1/links", body)
+        assert response.status == 201, response.raw
 
     async def synced():
         account = await service.account()
@@ -51,8 +51,8 @@ async def written(service):
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
     statement = {"sql": "select key, body, typeof(body) as kind from config where key like 'link:%'"}
-    answer = await service.as_platform("POST", path, api_token, json=statement)
-    rows = answer.json()["result"][0]["results"]
+    response = await service.as_platform("POST", path, api_token, json=statement)
+    rows = response.json()["result"][0]["results"]
     assert {row["kind"] for row in rows} <= {"text", "null"}
     return {row["key"][5:]: row["body"] and json.loads(row["body"])["url"] for row in rows}
 
@@ -63,16 +63,16 @@ async def days_kept_row(service):
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
     statement = {"sql": "select version, body from config where key = 'days_kept'"}
-    answer = await service.as_platform("POST", path, api_token, json=statement)
-    rows = answer.json()["result"][0]["results"]
+    response = await service.as_platform("POST", path, api_token, json=statement)
+    rows = response.json()["result"][0]["results"]
     return (int(rows[0]["version"]), rows[0]["body"]) if rows else None
 
 
 @pytest.mark.rule("W5")
 async def test_changed_retention_is_written_immediately_and_unchanged_retention_is_not(service, account_id):
     async def change(**body):
-        answer = await service.call("PATCH", f"/v1/accounts/{account_id}", body)
-        assert answer.status == 200, answer.raw
+        response = await service.call("PATCH", f"/v1/accounts/{account_id}", body)
+        assert response.status == 200, response.raw
         await service.idle()
         account = await service.account()
         assert account.synced_version == account.config_version
@@ -171,8 +171,8 @@ async def test_interrupted_sync_does_not_write_existing_rows_again(service, acco
     for _ in range(2):  # the last of three calls fails, retries included
         await service.emulator.fault("refuse", "*/d1/database/*/query", after=3, times=2, status=500, code=7500)
     rows = [{"code": f"l{n:03}", "url": f"https://example.org/{n}"} for n in range(900)]
-    answer = await service.call("POST", "/v1/links/bulk", {"account_id": account_id, "links": rows})
-    assert answer.status == 200, answer.raw
+    response = await service.call("POST", "/v1/links/bulk", {"account_id": account_id, "links": rows})
+    assert response.status == 200, response.raw
     await add_links(service, account_id, last="https://example.org/last")
     assert not await service.emulator.faults()
     assert len(await written(service)) == 901

@@ -34,8 +34,8 @@ class Worker:
             customer = self._service.customer.account_id
             _, self._token = await self._service.emulator.create_token(customer, rights=["D1 Write"])
         body = {"sql": text, "params": list(parameters)}
-        answer = await self._service.as_platform("POST", self._path, self._token, json=body)
-        return answer.json()["result"][0]["results"]
+        response = await self._service.as_platform("POST", self._path, self._token, json=body)
+        return response.json()["result"][0]["results"]
 
     async def links(self):
         """Return the codes of the links that the worker knows."""
@@ -83,10 +83,10 @@ def copy_of(tmp_path):
 async def add_link(service, code):
     account_id = (await service.account()).id
     body = {"account_id": account_id, "code": code, "url": f"https://example.org/{code}"}
-    answer = await service.call("POST", "/v1/links", body)
-    assert answer.status == 201, answer.raw
+    response = await service.call("POST", "/v1/links", body)
+    assert response.status == 201, response.raw
     await eventually(lambda: nothing_to_sync(service))
-    return answer.body["link"]["id"]
+    return response.body["link"]["id"]
 
 
 async def nothing_to_sync(service):

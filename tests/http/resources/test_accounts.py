@@ -46,16 +46,16 @@ def change(text: str, *parameters: str | int) -> Tx[None]:
 
 @pytest.mark.rule("G6")
 @pytest.mark.rule("A1")
-async def test_connect_answers_202_with_the_account(world):
+async def test_connect_returns_202_with_the_account(world):
     session = await world.session(await world.user())
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "boot-token"}
-    answer = await world.call("POST", "/v1/accounts", body, headers=session)
-    assert (answer.status, list(answer.body)) == (202, ["account"])
-    account = answer.body["account"]
+    response = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (response.status, list(response.body)) == (202, ["account"])
+    account = response.body["account"]
     assert list(account) == ACCOUNT_FIELDS
     assert (account["state"], account["edge"], account["push"], account["advice"]) == ("pending", None, None, None)
     assert account["created_at"] == NOW
-    assert b"boot-token" not in answer.raw
+    assert b"boot-token" not in response.raw
     polled = await world.call("GET", f"/v1/accounts/{account['id']}", headers=session)
     assert list(polled.body["account"]) == [*ACCOUNT_FIELDS, "operation", "link_host"]
 
@@ -64,8 +64,8 @@ async def test_connect_answers_202_with_the_account(world):
 async def test_connect_requires_a_confirmed_address(world):
     session = await world.session(await world.user(confirmed=False))
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
-    answer = await world.call("POST", "/v1/accounts", body, headers=session)
-    assert (answer.status, answer.code) == (403, "email_unconfirmed")
+    response = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (response.status, response.code) == (403, "email_unconfirmed")
     assert world.supervisor.asked == []
 
 
@@ -82,8 +82,8 @@ async def test_connect_to_a_full_service_gets_503(world):
     session = await world.session(await world.user())
     world.supervisor.refusal = ServiceError("service_full")
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t"}
-    answer = await world.call("POST", "/v1/accounts", body, headers=session)
-    assert (answer.status, answer.code) == (503, "service_full")
+    response = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (response.status, response.code) == (503, "service_full")
 
 
 @pytest.mark.rule("A21", "A22", "A23")
@@ -166,17 +166,17 @@ async def test_objects_of_another_user_are_not_found(world):
 async def test_zones_have_name_and_status(world):
     _, session, account = await world.ready()
     world.supervisor.zone_list = [Zone("z1", "a.example"), Zone("z2", "b.example", "pending")]
-    answer = await world.call("GET", f"/v1/accounts/{account.id}/zones", headers=session)
+    response = await world.call("GET", f"/v1/accounts/{account.id}/zones", headers=session)
     listed = [{"name": "a.example", "status": "active"}, {"name": "b.example", "status": "pending"}]
-    assert answer.body == {"zones": listed, "truncated": False}
+    assert response.body == {"zones": listed, "truncated": False}
 
 
 @pytest.mark.rule("G6")
-async def test_install_answers_202_with_the_account(world):
+async def test_install_returns_202_with_the_account(world):
     _, session, account = await world.ready()
-    answer = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)
-    assert (answer.status, answer.body["account"]["state"]) == (202, "installing")
-    assert list(answer.body["account"]) == ACCOUNT_FIELDS
+    response = await world.call("POST", f"/v1/accounts/{account.id}/install", headers=session)
+    assert (response.status, response.body["account"]["state"]) == (202, "installing")
+    assert list(response.body["account"]) == ACCOUNT_FIELDS
 
 
 @pytest.mark.rule("A10")
@@ -188,14 +188,14 @@ async def test_second_operation_is_refused_while_one_is_in_progress(world):
 
 
 @pytest.mark.rule("A19")
-async def test_setting_a_link_host_answers_202_with_it(world):
+async def test_setting_a_link_host_returns_202_with_it(world):
     user = await world.user()
     account = await world.account(user)
     session = await world.session(user)
     path = f"/v1/accounts/{account.id}/link-host"
-    answer = await world.call("PUT", path, {"host": "Go.Example.COM."}, headers=session)
-    assert answer.status == 202
-    assert answer.body == {
+    response = await world.call("PUT", path, {"host": "Go.Example.COM."}, headers=session)
+    assert response.status == 202
+    assert response.body == {
         "link_host": {
             "host": "go.example.com",
             "state": "route_pending",
@@ -219,29 +219,29 @@ async def test_setting_the_same_link_host_wakes_the_account(world):
 
 async def test_health_endpoints_need_no_credential(world):
     for path in ("/healthz", "/readyz"):
-        answer = await world.call("GET", path)
-        assert (answer.status, answer.body) == (200, {"ok": True})
+        response = await world.call("GET", path)
+        assert (response.status, response.body) == (200, {"ok": True})
 
 
 async def test_failing_store_makes_the_service_not_ready_but_alive(world, expected_errors):
     expected_errors.allow("store unavailable")
     world.store.condition.failed(StoreUnavailable("The disk of the service's store is full."))
-    answer = await world.call("GET", "/readyz")
-    assert (answer.status, answer.code, answer.headers["Retry-After"]) == (503, "busy", "5")
-    assert answer.body["error"]["message"] == "The disk of the service's store is full."
+    response = await world.call("GET", "/readyz")
+    assert (response.status, response.code, response.headers["Retry-After"]) == (503, "busy", "5")
+    assert response.body["error"]["message"] == "The disk of the service's store is full."
     assert (await world.call("GET", "/healthz")).status == 200
     world.store.condition.written(time.monotonic())
     assert (await world.call("GET", "/readyz")).status == 200
 
 
 @pytest.mark.rule("A16", "A2")
-async def test_renewal_answers_with_the_account_and_requires_the_scope(world):
+async def test_renewal_returns_the_account_and_requires_the_scope(world):
     user, session, account = await world.ready()
     path, body = f"/v1/accounts/{account.id}/token", {"bootstrap_token": "boot-token"}
-    answer = await world.call("POST", path, body, headers=session)
-    assert (answer.status, list(answer.body["account"])) == (200, ACCOUNT_FIELDS)
+    response = await world.call("POST", path, body, headers=session)
+    assert (response.status, list(response.body["account"])) == (200, ACCOUNT_FIELDS)
     assert world.supervisor.asked == ["renew boot-token"]
-    assert b"boot-token" not in answer.raw
+    assert b"boot-token" not in response.raw
     other = await world.call("POST", path, body, headers=await world.session(await world.user()))
     assert (other.status, other.code) == (404, "not_found")
     key = await world.key(user, "sites", "links", "reports")
@@ -261,14 +261,14 @@ async def test_name_and_plan_of_an_account_can_be_changed(world):
     path = f"/v1/accounts/{account.id}"
 
     async def change(body):
-        answer = await world.call("PATCH", path, body, headers=session)
-        assert answer.status == 200, answer.raw
-        assert answer.body["account"] == {
+        response = await world.call("PATCH", path, body, headers=session)
+        assert response.status == 200, response.raw
+        assert response.body["account"] == {
             name: value
             for name, value in (await world.call("GET", path, headers=session)).body["account"].items()
             if name in ACCOUNT_FIELDS
         }
-        return answer.body["account"]["name"], answer.body["account"]["plan"]
+        return response.body["account"]["name"], response.body["account"]["plan"]
 
     assert await change({}) == (account.name, "free")
     assert await change({"plan": "paid"}) == (account.name, "paid")
@@ -297,11 +297,11 @@ async def test_days_kept_can_be_changed_alone_and_with_name_and_plan(world):
     path = f"/v1/accounts/{account.id}"
 
     async def change(body):
-        answer = await world.call("PATCH", path, body, headers=session)
-        assert answer.status == 200, answer.raw
+        response = await world.call("PATCH", path, body, headers=session)
+        assert response.status == 200, response.raw
         shown = (await world.call("GET", path, headers=session)).body["account"]
         [listed] = (await world.call("GET", "/v1/accounts", headers=session)).body["accounts"]
-        assert answer.body["account"] == listed == {name: shown[name] for name in listed}
+        assert response.body["account"] == listed == {name: shown[name] for name in listed}
         stored = await world.store.read(accounts.account_by_id(account.id))
         return shown["days_kept"], shown["name"], shown["plan"], stored.config_version
 
@@ -320,9 +320,9 @@ async def test_days_kept_can_be_changed_alone_and_with_name_and_plan(world):
 async def test_invalid_days_kept_change_nothing(world, ready, wrong):
     _, session, account = ready
     path = f"/v1/accounts/{account.id}"
-    answer = await world.call("PATCH", path, {"name": "Other", "days_kept": wrong}, headers=session)
-    assert (answer.status, answer.code) == (400, "invalid_request")
-    [issue] = answer.body["error"]["details"]["issues"]
+    response = await world.call("PATCH", path, {"name": "Other", "days_kept": wrong}, headers=session)
+    assert (response.status, response.code) == (400, "invalid_request")
+    [issue] = response.body["error"]["details"]["issues"]
     assert issue["path"] == "days_kept"
     if wrong in (13, 36):
         bound = {13: ("too_small", 14), 36: ("too_large", 35)}[wrong]
@@ -336,8 +336,8 @@ async def test_invalid_days_kept_change_nothing(world, ready, wrong):
 async def test_days_kept_can_be_changed_in_any_state(world, ready, state):
     _, session, account = ready
     await world.store.run(change("update accounts set state = $2 where id = $1", account.id, state))
-    answer = await world.call("PATCH", f"/v1/accounts/{account.id}", {"days_kept": 14}, headers=session)
-    assert (answer.status, answer.body["account"]["days_kept"]) == (200, 14)
+    response = await world.call("PATCH", f"/v1/accounts/{account.id}", {"days_kept": 14}, headers=session)
+    assert (response.status, response.body["account"]["days_kept"]) == (200, 14)
 
 
 @pytest.mark.rule("A24")
@@ -348,8 +348,8 @@ async def test_shorter_retention_is_suggested_only_above_the_minimum(world):
     advice = Advice(world.clock(), "over", "size", {"size": size}, suggest="shorter_hourly_retention")
     await world.store.run(keep_advice(account.id, advice, "free", world.clock() + 1))
     for days, suggested in ((35, True), (15, True), (14, False), (20, True)):
-        answer = await world.call("PATCH", path, {"days_kept": days}, headers=session)
-        shown = answer.body["account"]["advice"]
+        response = await world.call("PATCH", path, {"days_kept": days}, headers=session)
+        shown = response.body["account"]["advice"]
         assert shown["suggest"] == ("shorter_hourly_retention" if suggested else None), days
         assert (shown["level"], shown["metric"]) == ("over", "size")  # unaffected by the change
         assert (await world.call("GET", path, headers=session)).body["account"]["advice"] == shown

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from svc.config import Config
     from svc.store.tx import Store, Tx
-    from tests.http.conftest import Answer, World
+    from tests.http.conftest import Response, World
 
 T = TypeVar("T")
 
@@ -43,15 +43,15 @@ async def token_of(world: World, purpose: str) -> str:
     return [str(token) for kind, token in found if kind == purpose][-1]
 
 
-async def sign_up(world: World, address: str = EMAIL, password: str = PASSWORD) -> Answer:
+async def sign_up(world: World, address: str = EMAIL, password: str = PASSWORD) -> Response:
     return await world.call("POST", "/auth/sign-up", {"email": address, "password": password})
 
 
-async def sign_in(world: World, password: str = PASSWORD, address: str = EMAIL, **more: Any) -> Answer:
+async def sign_in(world: World, password: str = PASSWORD, address: str = EMAIL, **more: Any) -> Response:
     return await world.call("POST", "/auth/sign-in", {"email": address, "password": password}, **more)
 
 
-async def confirm(world: World, token: str) -> Answer:
+async def confirm(world: World, token: str) -> Response:
     return await world.call("POST", "/auth/confirm", {"token": token})
 
 
@@ -64,26 +64,26 @@ def client(address: str) -> dict[str, Any]:
     return {"scope_base": {"client": (address, 1)}}
 
 
-def device_of(answer: Answer) -> dict[str, str]:
+def device_of(response: Response) -> dict[str, str]:
     """Return the headers that identify the browser that received this response."""
-    [cookie] = [text for text in answer.headers.getlist("Set-Cookie") if text.startswith("__Host-svc_device=")]
+    [cookie] = [text for text in response.headers.getlist("Set-Cookie") if text.startswith("__Host-svc_device=")]
     for part in ("HttpOnly", "SameSite=Strict", "Secure", "Path=/;"):
         assert part in cookie
     return {"Cookie": f"theme=dark; {cookie.partition(';')[0]}; other=1"}
 
 
-def cookie_of(answer: Answer) -> dict[str, str]:
-    return {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
+def cookie_of(response: Response) -> dict[str, str]:
+    return {"Cookie": response.headers["Set-Cookie"].partition(";")[0]}
 
 
-def bearer_of(answer: Answer) -> dict[str, str]:
-    return {"Authorization": f"Bearer {answer.body['access_token']}"}
+def bearer_of(response: Response) -> dict[str, str]:
+    return {"Authorization": f"Bearer {response.body['access_token']}"}
 
 
 @pytest.mark.rule("G7")
 async def test_link_of_the_email_confirms_a_sign_up_once(world):
-    answer = await sign_up(world, "Ann@Example.com")
-    assert (answer.status, answer.body) == (202, {"ok": True})
+    response = await sign_up(world, "Ann@Example.com")
+    assert (response.status, response.body) == (202, {"ok": True})
     (text,) = await world.inbox()
     to, subject, _ = read_email(text)
     assert (to, subject) == (EMAIL, "Confirm your email address")
@@ -118,16 +118,16 @@ async def test_link_of_an_email_expires(world):
 @pytest.mark.rule("G7")
 async def test_sign_in_returns_an_access_token_and_a_refresh_cookie(world):
     await sign_up(world)
-    answer = await sign_in(world)
-    assert answer.status == 200
-    assert set(answer.body) == {"access_token", "expires_at", "user"}
-    assert answer.body["expires_at"] == "2026-11-21T05:00:00.000Z"
-    cookie = answer.headers["Set-Cookie"]
+    response = await sign_in(world)
+    assert response.status == 200
+    assert set(response.body) == {"access_token", "expires_at", "user"}
+    assert response.body["expires_at"] == "2026-11-21T05:00:00.000Z"
+    cookie = response.headers["Set-Cookie"]
     for part in ("HttpOnly", "SameSite=Strict", "Secure", "Path=/;", "Max-Age=2592000"):
         assert part in cookie
-    assert (await world.call("GET", "/v1/me", headers=bearer_of(answer))).body["via"] == "session"
+    assert (await world.call("GET", "/v1/me", headers=bearer_of(response))).body["via"] == "session"
     world.clock.advance_s(3600)
-    assert (await world.call("GET", "/v1/me", headers=bearer_of(answer))).status == 401
+    assert (await world.call("GET", "/v1/me", headers=bearer_of(response))).status == 401
 
 
 @pytest.mark.parametrize("by", ["cookie", "token"])
@@ -135,10 +135,10 @@ async def test_sign_out_ends_both_tokens(world, by):
     await sign_up(world)
     session = await sign_in(world)
     headers = cookie_of(session) if by == "cookie" else bearer_of(session)
-    answer = await world.call("POST", "/auth/sign-out", headers=headers)
-    assert answer.headers["Clear-Site-Data"] == '"cache"'
-    assert (answer.status, answer.body) == (200, {"ok": True})
-    assert "Max-Age=0" in answer.headers["Set-Cookie"]
+    response = await world.call("POST", "/auth/sign-out", headers=headers)
+    assert response.headers["Clear-Site-Data"] == '"cache"'
+    assert (response.status, response.body) == (200, {"ok": True})
+    assert "Max-Age=0" in response.headers["Set-Cookie"]
     assert (await world.call("GET", "/v1/me", headers=bearer_of(session))).status == 401
     assert (await world.call("POST", "/auth/refresh", headers=cookie_of(session))).status == 401
 
@@ -177,9 +177,9 @@ async def test_reset_sends_one_notice(world):
 @pytest.mark.parametrize("password", ["Password1", "ann@example.com", "ann12345", "zzzzzzzzzzzz", "seven77"])
 async def test_weak_password_is_refused(world, password):
     async def refused(path: str, **body: str) -> None:
-        answer = await world.call("POST", path, {"password": password, **body})
-        assert (answer.status, answer.code) == (400, "invalid_request")
-        [issue] = answer.body["error"]["details"]["issues"]
+        response = await world.call("POST", path, {"password": password, **body})
+        assert (response.status, response.code) == (400, "invalid_request")
+        [issue] = response.body["error"]["details"]["issues"]
         assert issue["path"] == "password"
         assert issue["message"].startswith(("must", "is too easy"))
 
@@ -201,7 +201,7 @@ async def test_token_works_for_its_purpose_only(world):
     assert (await world.call("POST", "/auth/password-reset/confirm", body)).code == "invalid_request"
 
 
-async def test_answers_do_not_reveal_whether_an_address_is_registered(world):
+async def test_responses_do_not_reveal_whether_an_address_is_registered(world):
     await sign_up(world)
     for path, more in [
         ("/auth/sign-up", {"password": PASSWORD}),
@@ -287,8 +287,8 @@ async def test_every_attempt_counts_before_its_body_is_read(store, clock, tmp_pa
     async with open_world(store, clock, tmp_path, limited(tmp_path, sign_ins_per_minute=2)) as world:
         json = {"Content-Type": "application/json"}
         bodies = [b"{" + b'"a":1,' * 500, b" " * 5_000, b"{}"]
-        answers = [await world.call("POST", f"/auth/{path}", data=raw, headers=json) for raw in bodies]
-        assert [answer.code for answer in answers] == ["invalid_request", "payload_too_large", "rate_limited"]
+        responses = [await world.call("POST", f"/auth/{path}", data=raw, headers=json) for raw in bodies]
+        assert [response.code for response in responses] == ["invalid_request", "payload_too_large", "rate_limited"]
 
 
 async def test_guesses_from_many_networks_are_limited_per_address(store, clock, tmp_path):
@@ -524,9 +524,9 @@ async def test_store_does_the_same_work_for_known_and_unknown_addresses(store, c
             recording.by_email.clear()
             in_request = IN_REQUEST.set(True)
             asked = {"Accept-Language": "en"}
-            answer = await world.call("POST", f"/auth/{path}", {"email": address, **more}, headers=asked)
+            response = await world.call("POST", f"/auth/{path}", {"email": address, **more}, headers=asked)
             IN_REQUEST.reset(in_request)
-            assert answer.status == 202
+            assert response.status == 202
             await world.outbox.settled()
             work_by_address.append((list(recording.by_request), list(recording.by_email)))
         assert work_by_address[0] == work_by_address[1]
@@ -563,7 +563,7 @@ async def test_invalid_address_is_refused(world, address):
     assert await world.inbox() == []
 
 
-async def test_passwords_are_not_in_answers_or_emails(world):
+async def test_passwords_are_not_in_responses_or_emails(world):
     refused = await sign_up(world, password="short")
     assert refused.code == "invalid_request"
     assert b"short" not in refused.raw.replace(b"shortly", b"")

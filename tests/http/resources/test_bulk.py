@@ -12,7 +12,7 @@ from svc.api.bulk import row_of
 from svc.config import Config, HttpConfig, LimitsConfig, MailConfig
 from svc.store import accounts
 from svc.store.link_lists import LinkFilter, list_links
-from tests.http.conftest import EDGE_ACCOUNT, Answer, open_world
+from tests.http.conftest import EDGE_ACCOUNT, Response, open_world
 from tests.http.serving.test_refusals import is_error
 
 PATH = "/v1/links/bulk"
@@ -58,9 +58,9 @@ async def test_valid_rows_become_links_and_each_other_row_gets_an_error(large_wo
         [],
         {"url": "https://a.example/5", "code": None},
     ]
-    answer = await large_world.call("POST", PATH, {"account_id": account.id, "links": rows}, headers=session)
-    assert answer.status == 200
-    results = answer.body["results"]
+    response = await large_world.call("POST", PATH, {"account_id": account.id, "links": rows}, headers=session)
+    assert response.status == 200
+    results = response.body["results"]
     assert [next(iter(result)) for result in results] == [
         "link", "error", "link", "error", "error", "error", "error", "error", "error", "error", "error", "link",
     ]  # fmt: skip
@@ -84,8 +84,8 @@ async def test_valid_rows_become_links_and_each_other_row_gets_an_error(large_wo
 async def test_request_without_valid_rows_changes_nothing(large_world):
     _, session, account = await large_world.ready()
     before = await large_world.store.read(accounts.account_by_id(account.id))
-    answer = await large_world.call("POST", PATH, {"account_id": account.id, "links": [{}, 1]}, headers=session)
-    assert (answer.status, [result["error"]["code"] for result in answer.body["results"]]) == (
+    response = await large_world.call("POST", PATH, {"account_id": account.id, "links": [{}, 1]}, headers=session)
+    assert (response.status, [result["error"]["code"] for result in response.body["results"]]) == (
         200,
         ["invalid_request"] * 2,
     )
@@ -106,7 +106,7 @@ async def test_a_thousand_links_with_random_codes_are_created_once(large_world):
 
 
 @pytest.mark.rule("X2", "G3", "G5")
-async def test_total_size_of_stored_large_answers_is_limited_per_user(large_world, clock):
+async def test_total_size_of_stored_large_responses_is_limited_per_user(large_world, clock):
     user, session, account = await large_world.ready()
     _, other_session, other_account = await large_world.ready(edge_account_id="e" * 32)
 
@@ -137,16 +137,16 @@ async def test_concurrent_identical_requests_create_the_links_once(large_world):
         "account_id": account.id,
         "links": [{"url": f"https://a.example/{n}", "code": f"c{n:02}"} for n in range(50)],
     }
-    answers = []
+    responses = []
 
     async def send(headers):
-        answers.append(await large_world.call("POST", PATH, body, headers={**session, **headers}))
+        responses.append(await large_world.call("POST", PATH, body, headers={**session, **headers}))
 
     async with trio.open_nursery() as nursery:
         for headers in ({"Idempotency-Key": "k1"}, {"Idempotency-Key": "k1"}, {}, {}):
             nursery.start_soon(send, headers)
-    assert [answer.status for answer in answers] == [200] * 4
-    made = [sum("link" in result for result in answer.body["results"]) for answer in answers]
+    assert [response.status for response in responses] == [200] * 4
+    made = [sum("link" in result for result in response.body["results"]) for response in responses]
     # The two requests with the same key get the same response. Of the three requests that run, one creates all links.
     assert sorted(made) in ([0, 0, 0, 50], [0, 0, 50, 50])
     assert len(await codes_of(large_world, user)) == 50
@@ -162,8 +162,8 @@ async def test_errors_that_concern_all_rows_refuse_the_request(world):
     )
     assert await codes_of(world, user) == []
     # Rows with errors do not count toward the limit.
-    answer = await world.call("POST", PATH, {"account_id": account.id, "links": [*rows[:4], {}]}, headers=session)
-    assert answer.status == 200
+    response = await world.call("POST", PATH, {"account_id": account.id, "links": [*rows[:4], {}]}, headers=session)
+    assert response.status == 200
     assert len(await codes_of(world, user)) == 4
     bare = await world.account(user, "f" * 32)
     body = {"account_id": bare.id, "links": [right]}
@@ -201,10 +201,10 @@ async def test_body_of_one_mebibyte_is_the_maximum(large_world):
     body = json.dumps({"account_id": account.id, "links": [{"url": url, "code": f"code-{n}"} for n in range(1_000)]})
     headers = {**session, "Content-Type": "application/json"}
     assert 1_000_000 < len(body) < 1_048_576
-    answer = await large_world.call("POST", PATH, data=body.ljust(1_048_576), headers=headers)
-    assert (answer.status, len(answer.body["results"])) == (200, 1_000)
-    answer = await large_world.call("POST", PATH, data=body.ljust(1_048_577), headers=headers)
-    is_error(answer, 413, "payload_too_large")
+    response = await large_world.call("POST", PATH, data=body.ljust(1_048_576), headers=headers)
+    assert (response.status, len(response.body["results"])) == (200, 1_000)
+    response = await large_world.call("POST", PATH, data=body.ljust(1_048_577), headers=headers)
+    is_error(response, 413, "payload_too_large")
 
 
 MEBIBYTE = 1_048_576
@@ -226,16 +226,16 @@ async def test_invalid_body_costs_no_more_than_a_valid_one(large_world):
     _, session, account = await large_world.ready()
     headers = {**session, "Content-Type": "application/json"}
 
-    async def ask(data: bytes) -> tuple[Answer, float]:
+    async def ask(data: bytes) -> tuple[Response, float]:
         before = time.process_time()
-        answer = await large_world.call("POST", PATH, data=data, headers=headers)
-        return answer, time.process_time() - before
+        response = await large_world.call("POST", PATH, data=data, headers=headers)
+        return response, time.process_time() - before
 
     links = [{"url": "https://a.example/" + "a" * 900}] * 1_000
     _, right_s = await ask(json.dumps({"account_id": account.id, "links": links}).encode())
     for name, raw in HOSTILE.items():
-        answer, wrong_s = await ask(raw)
-        is_error(answer, 400, "invalid_request")
+        response, wrong_s = await ask(raw)
+        is_error(response, 400, "invalid_request")
         assert wrong_s < right_s / 1.5, name
 
 
@@ -262,9 +262,9 @@ async def test_expensive_rows_delay_other_requests_by_about_one_row(large_world)
 
     async def ask(key: str) -> None:
         body = {"account_id": account.id, "links": rows}
-        answer = await large_world.call("POST", PATH, body, headers={**session, "Idempotency-Key": key})
-        assert answer.status == 200
-        assert all("link" in result for result in answer.body["results"])
+        response = await large_world.call("POST", PATH, body, headers={**session, "Idempotency-Key": key})
+        assert response.status == 200
+        assert all("link" in result for result in response.body["results"])
 
     # Send a first request, so that one-time costs of the process are not measured.
     body = {"account_id": account.id, "links": [{"url": "https://example.org"}]}

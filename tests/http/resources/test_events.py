@@ -32,7 +32,7 @@ from tests.http.resources.test_auth import (
 if TYPE_CHECKING:
     from svc.model import Account, User
     from svc.store.tx import Tx
-    from tests.http.conftest import Answer, World
+    from tests.http.conftest import Response, World
 
 pytestmark = pytest.mark.both_engines
 
@@ -41,9 +41,9 @@ JSON = dict[str, Any]
 
 async def events_of(world: World, headers: dict[str, str], query: str = "order=oldest&limit=1000") -> list[JSON]:
     """Return the events visible to this credential, oldest first, except the service's own account.state events."""
-    answer = await world.call("GET", f"/v1/events?{query}", headers=headers)
-    assert answer.status == 200, answer.raw
-    return [event for event in answer.body["events"] if event["action"] != "account.state"]
+    response = await world.call("GET", f"/v1/events?{query}", headers=headers)
+    assert response.status == 200, response.raw
+    return [event for event in response.body["events"] if event["action"] != "account.state"]
 
 
 def short(events: list[JSON]) -> list[tuple[str, str | None, str]]:
@@ -119,9 +119,9 @@ def filled(value: Any, ids: dict[str, str]) -> Any:
     return value
 
 
-def made_id(answer: Answer) -> str | None:
+def made_id(response: Response) -> str | None:
     """Return the id of the object in a response, or None."""
-    shown = answer.body
+    shown = response.body
     for name in ("site", "link", "account"):
         if name in shown:
             return str(shown[name]["id"])
@@ -136,9 +136,9 @@ async def test_every_write_is_logged_once_even_if_repeated(world: World) -> None
     expected: list[tuple[str, str | None, str]] = []
     for number, (action, method, path, body) in enumerate(ALL):
         headers = {**session, "Idempotency-Key": str(number)}
-        answers = [await world.call(method, filled(path, ids), filled(body, ids), headers=headers) for _ in range(2)]
-        assert answers[0].status < 300, (path, answers[0].raw)
-        target = made_id(answers[0])
+        responses = [await world.call(method, filled(path, ids), filled(body, ids), headers=headers) for _ in range(2)]
+        assert responses[0].status < 300, (path, responses[0].raw)
+        target = made_id(responses[0])
         for kind in ("key", "site", "link"):
             if path == f"/v1/{kind}s" and target is not None:
                 ids[kind] = target
@@ -147,7 +147,7 @@ async def test_every_write_is_logged_once_even_if_repeated(world: World) -> None
         if "{account}" in path or path.endswith("/bulk"):
             target = account.id
         if action != "nothing":
-            expected.append((action, target, "accepted" if answers[0].status == 202 else "done"))
+            expected.append((action, target, "accepted" if responses[0].status == 202 else "done"))
     logged = await events_of(world, session)
     assert short(logged) == expected
     assert [event["count"] for event in logged] == [
@@ -319,8 +319,8 @@ async def test_key_sees_events_by_its_scopes_and_accounts(world: World) -> None:
     assert short(await events_of(world, await world.key(user, "accounts"))) == [of_one, of_other]
     limited = await world.key(user, *SCOPES, allow_accounts=(OTHER_EDGE_ACCOUNT,))
     assert short(await events_of(world, limited)) == [of_other]
-    answer = await world.call("GET", "/v1/events", headers=limited)
-    assert {event["edge_account_id"] for event in answer.body["events"]} == {OTHER_EDGE_ACCOUNT}
+    response = await world.call("GET", "/v1/events", headers=limited)
+    assert {event["edge_account_id"] for event in response.body["events"]} == {OTHER_EDGE_ACCOUNT}
     nothing = await world.key(user, allow_accounts=())
     assert await events_of(world, nothing) == []
     refused = await world.call("GET", "/v1/events", headers=await world.key(user, "links", "sites", "reports"))
@@ -354,9 +354,9 @@ async def test_newest_events_come_first_and_a_client_can_resume_after_the_last_o
 async def test_cursor_that_is_not_an_event_of_the_user_is_refused(world: World, after: str) -> None:
     user = await world.user()
     assert user.id != 77
-    answer = await world.call("GET", f"/v1/events?after={after}", headers=await world.session(user))
-    assert (answer.status, answer.code) == (400, "invalid_request")
-    assert answer.body["error"]["details"]["issues"][0]["path"] == "after"
+    response = await world.call("GET", f"/v1/events?after={after}", headers=await world.session(user))
+    assert (response.status, response.code) == (400, "invalid_request")
+    assert response.body["error"]["details"]["issues"][0]["path"] == "after"
 
 
 def test_event_id_encodes_user_and_number() -> None:
@@ -408,18 +408,18 @@ async def test_random_writes_are_logged_once_each_with_credential_and_address(wo
     clients, expected = await make_clients(world, user), Expected()
     links: list[str] = []
 
-    async def call(who: Client, method: str, path: str, body: Any) -> Answer:
+    async def call(who: Client, method: str, path: str, body: Any) -> Response:
         """Send a request once or twice with the same idempotency key. A different client may send the repeat."""
-        answers = []
+        responses = []
         key = f"key {chance.random()}"
         for _ in range(chance.choice((1, 1, 2))):
             peer = {"scope_base": {"client": (who.ip, 1)}}
-            answers.append(
+            responses.append(
                 await world.call(method, path, body, headers={**who.headers, "Idempotency-Key": key}, **peer)
             )
             who = who if chance.random() < 0.5 else clients[0]
-        assert {answer.raw for answer in answers} == {answers[0].raw}
-        return answers[0]
+        assert {response.raw for response in responses} == {responses[0].raw}
+        return responses[0]
 
     for _ in range(40):
         who = chance.choice(clients)
@@ -427,23 +427,23 @@ async def test_random_writes_are_logged_once_each_with_credential_and_address(wo
         link = chance.choice(links) if links else new_id("lnk")
         if action == "add":
             url = chance.choice(("https://example.org", "https://go.example.com/round"))
-            answer = await call(who, "POST", "/v1/links", {"account_id": account.id, "url": url})
-            if answer.status == 201:  # otherwise the URL points to the link host, or the user has reached the limit
-                links.append(answer.body["link"]["id"])
+            response = await call(who, "POST", "/v1/links", {"account_id": account.id, "url": url})
+            if response.status == 201:  # otherwise the URL points to the link host, or the user has reached the limit
+                links.append(response.body["link"]["id"])
                 expected.add(who, "link.create", links[-1])
         elif action in ("change", "same"):
             url = f"https://example.org/{chance.random() if action == 'change' else ''}"
             before = await world.call("GET", f"/v1/links/{link}", headers=clients[0].headers)
-            answer = await call(who, "PATCH", f"/v1/links/{link}", {"url": url})
-            if answer.status == 200 and answer.body["link"]["url"] != before.body["link"]["url"]:
+            response = await call(who, "PATCH", f"/v1/links/{link}", {"url": url})
+            if response.status == 200 and response.body["link"]["url"] != before.body["link"]["url"]:
                 expected.add(who, "link.change", link)
         elif action == "delete":
             if (await call(who, "DELETE", f"/v1/links/{link}", None)).status == 200:
                 expected.add(who, "link.delete", link)
         elif action == "many":
             rows = [{"url": chance.choice(("https://example.org", "nonsense"))} for _ in range(3)]
-            answer = await call(who, "POST", "/v1/links/bulk", {"account_id": account.id, "links": rows})
-            new = [row["link"]["id"] for row in answer.body.get("results", ()) if "link" in row]
+            response = await call(who, "POST", "/v1/links/bulk", {"account_id": account.id, "links": rows})
+            new = [row["link"]["id"] for row in response.body.get("results", ()) if "link" in row]
             links += new
             if new:
                 expected.add(who, "link.create", account.id, len(new))

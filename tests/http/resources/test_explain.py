@@ -25,11 +25,11 @@ async def link(world):
 
 
 @pytest.mark.rule("X1")
-async def test_answer_has_the_matching_rule_and_how_the_click_is_counted(world, link):
+async def test_response_has_the_matching_rule_and_how_the_click_is_counted(world, link):
     path, session = link
     asked = {"country": "DE", "user_agent": PHONE, "query": "?utm_source=Mail", "method": "GET"}
-    answer = await world.call("POST", f"{path}/explain", asked, headers=session)
-    assert (answer.status, answer.body) == (
+    response = await world.call("POST", f"{path}/explain", asked, headers=session)
+    assert (response.status, response.body) == (
         200,
         {
             "url": "https://example.org/de",
@@ -38,21 +38,21 @@ async def test_answer_has_the_matching_rule_and_how_the_click_is_counted(world, 
         },
     )
     asked |= {"country": "FR", "query": "q"}
-    answer = await world.call("POST", f"{path}/explain", asked, headers=session)
-    assert (answer.body["rule"], answer.body["counted_as"]["source"]) == (1, "qr")
-    answer = await world.call("POST", f"{path}/explain", asked | {"method": "HEAD"}, headers=session)
-    assert answer.body["url"] == "https://example.org/mobile"
-    assert (answer.body["counted_as"]["kind"], answer.body["counted_as"]["reason"]) == ("bot", "head")
-    assert answer.body["counted_as"]["source"] == ""
+    response = await world.call("POST", f"{path}/explain", asked, headers=session)
+    assert (response.body["rule"], response.body["counted_as"]["source"]) == (1, "qr")
+    response = await world.call("POST", f"{path}/explain", asked | {"method": "HEAD"}, headers=session)
+    assert response.body["url"] == "https://example.org/mobile"
+    assert (response.body["counted_as"]["kind"], response.body["counted_as"]["reason"]) == ("bot", "head")
+    assert response.body["counted_as"]["source"] == ""
 
 
 @pytest.mark.rule("X1")
 @pytest.mark.parametrize("body", [{}, None, {"country": None, "user_agent": None, "query": None, "method": None}])
 async def test_absent_fields_count_as_not_sent(world, link, body):
     path, session = link
-    answer = await world.call("POST", f"{path}/explain", body, headers=session)
-    assert (answer.status, answer.body["url"], answer.body["rule"]) == (200, "https://example.org/", None)
-    assert answer.body["counted_as"] == {
+    response = await world.call("POST", f"{path}/explain", body, headers=session)
+    assert (response.status, response.body["url"], response.body["rule"]) == (200, "https://example.org/", None)
+    assert response.body["counted_as"] == {
         "kind": "bot",
         "reason": "empty",
         "source": "",
@@ -80,18 +80,18 @@ async def test_absent_fields_count_as_not_sent(world, link, body):
 )
 async def test_impossible_click_is_an_invalid_request(world, link, wrong):
     path, session = link
-    answer = await world.call("POST", f"{path}/explain", wrong, headers=session)
-    is_error(answer, 400, "invalid_request")
-    assert answer.body["error"]["details"]["issues"][0]["path"] == next(iter(wrong))
+    response = await world.call("POST", f"{path}/explain", wrong, headers=session)
+    is_error(response, 400, "invalid_request")
+    assert response.body["error"]["details"]["issues"][0]["path"] == next(iter(wrong))
 
 
 @pytest.mark.rule("X1")
 async def test_longest_user_agent_and_query_are_accepted_and_truncated(world, link):
     path, session = link
     asked = {"user_agent": PHONE + " x" * 7_900 + "bot", "query": "ref=a&b=" + "c" * 15_000}
-    answer = await world.call("POST", f"{path}/explain", asked, headers=session)
-    assert answer.status == 200
-    assert (answer.body["counted_as"]["kind"], answer.body["counted_as"]["source"]) == ("view", "a")
+    response = await world.call("POST", f"{path}/explain", asked, headers=session)
+    assert response.status == 200
+    assert (response.body["counted_as"]["kind"], response.body["counted_as"]["source"]) == ("view", "a")
 
 
 @pytest.mark.rule("X1")

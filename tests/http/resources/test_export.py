@@ -30,7 +30,7 @@ from tests.databases import sqlite_config
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, open_world
 from tests.http.resources.test_totals import SMALL_BYTES, half_read, one, pushed, stored_days
 from tests.http.serving.test_refusals import is_error
-from tests.http.serving.test_sockets import answer_of, head, served
+from tests.http.serving.test_sockets import head, response_of, served
 from tests.imports.links.imported import imported, rows_in
 from tests.store.makers import a_link, a_site, an_account, new_link, new_site
 
@@ -58,12 +58,12 @@ RULES = (Rule("https://example.com/de?a=1,2;'3'", ("DE", "AT"), ("mobile",)), Ru
 
 async def export(world: World, headers: dict[str, str]) -> dict[str, bytes]:
     """Request an export, and return its files by name."""
-    answer = await world.call("GET", "/v1/export", headers=headers)
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/zip")
+    response = await world.call("GET", "/v1/export", headers=headers)
+    assert (response.status, response.headers["Content-Type"]) == (200, "application/zip")
     name = f"svc-export-{day_text(day_of(world.clock()))}.zip"
-    assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}"'
-    assert answer.headers["Cache-Control"] == "no-store"
-    with ZipFile(io.BytesIO(answer.raw)) as archive:
+    assert response.headers["Content-Disposition"] == f'attachment; filename="{name}"'
+    assert response.headers["Cache-Control"] == "no-store"
+    with ZipFile(io.BytesIO(response.raw)) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == FILES
         return {name: archive.read(name) for name in FILES}
@@ -130,8 +130,10 @@ async def test_export_has_all_data(world):
     assert former["disconnected_at"] == iso(START_MS)
 
     async def shown(path: str) -> dict[str, Any]:
-        answers = [(await world.call("GET", f"{path}{more}", headers=session)).body for more in ("", "?state=deleted")]
-        return {each["id"]: each for answer in answers for each in answer[path.rpartition("/")[2]]}
+        responses = [
+            (await world.call("GET", f"{path}{more}", headers=session)).body for more in ("", "?state=deleted")
+        ]
+        return {each["id"]: each for response in responses for each in response[path.rpartition("/")[2]]}
 
     for name, count in (("sites", 2), ("links", 3)):
         in_lists = await shown(f"/v1/{name}")
@@ -198,9 +200,9 @@ async def test_export_requires_full_access(world):
     await world.account(user)
     assert (await world.call("GET", "/v1/export", headers=await world.key(user))).status == 200
     for scopes in (("accounts", "sites", "links"), ("reports",)):
-        answer = await world.call("GET", "/v1/export", headers=await world.key(user, *scopes))
-        is_error(answer, 403, "scope_required")
-        assert answer.body["error"]["details"]["scopes"] == ["accounts", "sites", "links", "reports"]
+        response = await world.call("GET", "/v1/export", headers=await world.key(user, *scopes))
+        is_error(response, 403, "scope_required")
+        assert response.body["error"]["details"]["scopes"] == ["accounts", "sites", "links", "reports"]
     limited = await world.key(user, allow_accounts=(EDGE_ACCOUNT,))
     is_error(await world.call("GET", "/v1/export", headers=limited), 403, "scope_required")
     is_error(await world.call("GET", "/v1/export"), 401, "unauthorized")
@@ -211,8 +213,8 @@ async def test_exports_are_limited_to_ten_per_hour(world):
     user = await world.user()
     session, other = await world.session(user), await world.session(await world.user())
     for _ in range(12):  # HEAD requests do not count toward the limit
-        answer = await world.call("HEAD", "/v1/export", headers=session)
-        assert (answer.status, answer.raw, answer.headers["Content-Type"]) == (200, b"", "application/zip")
+        response = await world.call("HEAD", "/v1/export", headers=session)
+        assert (response.status, response.raw, response.headers["Content-Type"]) == (200, b"", "application/zip")
     for _ in range(10):
         assert json.loads((await export(world, session))["sites.json"]) == []
     refused = await world.call("GET", "/v1/export", headers=await world.key(user))
@@ -264,7 +266,7 @@ async def test_abandoned_export_ends(clock, tmp_path):
                     pass
             async with await trio.open_tcp_stream("127.0.0.1", port) as last:
                 await last.send_all(head("GET", "/v1/export", Authorization=session["Authorization"]))
-                status, _, body = await answer_of(last)
+                status, _, body = await response_of(last)
         gc.collect()
         assert status == 200
         with ZipFile(io.BytesIO(body)) as archive:

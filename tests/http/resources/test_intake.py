@@ -11,7 +11,7 @@ import trio.testing
 
 from svc.clock import DAY_MS, day_of
 from svc.errors import StoreUnavailable, Unauthorized
-from svc.http.resources.intake import MOST_PUSHES, MOST_ROWS, Intake, ParsedPush
+from svc.http.resources.intake import MAX_PUSHES, MAX_ROWS, Intake, ParsedPush
 from svc.metrics import Metrics
 from svc.model import WorkerPush
 from svc.store import accounts, totals
@@ -61,7 +61,7 @@ class Workers:
         self.held = HeldStore(store)
         self.intake = Intake(self.held, Metrics())  # type: ignore[arg-type]  # it uses no other methods of the store
         self.links: dict[str, str] = {}
-        self.answers: dict[str, Ingested | Exception] = {}
+        self.responses: dict[str, Ingested | Exception] = {}
 
     async def add(self, count: int) -> list[str]:
         """Add `count` accounts, and return all account ids."""
@@ -85,9 +85,9 @@ class Workers:
     async def send(self, push: ParsedPush) -> None:
         """Send a push, and record its result or exception."""
         try:
-            self.answers[push.account_id] = await self.intake.store(push)
+            self.responses[push.account_id] = await self.intake.store(push)
         except Exception as error:  # noqa: BLE001  # the tests check its type
-            self.answers[push.account_id] = error
+            self.responses[push.account_id] = error
 
     async def views(self, account_id: str) -> int | None:
         """Return the number of views stored for yesterday, or None."""
@@ -113,10 +113,10 @@ async def test_pushes_that_arrive_during_a_write_share_a_transaction(workers):
             nursery.start_soon(workers.send, workers.push(account_id, number + 1))
         await settled()
         assert workers.held.begun == 1
-        assert workers.answers == {}
+        assert workers.responses == {}
         workers.held.release.set()
     assert workers.held.begun == 2
-    assert workers.answers == dict.fromkeys(ids, Ingested((7,), (), ()))
+    assert workers.responses == dict.fromkeys(ids, Ingested((7,), (), ()))
     assert [await workers.views(account_id) for account_id in ids] == [1, 2, 3, 4, 5, 6]
     for account_id in ids:
         account = await workers.store.read(accounts.account_by_id(account_id))
@@ -142,13 +142,13 @@ async def test_pushes_of_one_account_in_one_transaction_are_applied_in_order(wor
 
 
 async def test_group_is_limited_in_pushes_and_rows(workers):
-    ids = await workers.add(MOST_PUSHES + 4)
+    ids = await workers.add(MAX_PUSHES + 4)
     async with trio.open_nursery() as nursery:
-        for account_id in ids[: MOST_PUSHES + 2]:
+        for account_id in ids[: MAX_PUSHES + 2]:
             nursery.start_soon(workers.send, workers.push(account_id))
         await settled()
-        for account_id in ids[MOST_PUSHES + 2 :]:
-            nursery.start_soon(workers.send, workers.push(account_id, rows=MOST_ROWS))
+        for account_id in ids[MAX_PUSHES + 2 :]:
+            nursery.start_soon(workers.send, workers.push(account_id, rows=MAX_ROWS))
             await settled()
         workers.held.release.set()
     # One transaction each for the first push, a full group, the remaining push, and the two large pushes.
@@ -172,7 +172,7 @@ async def test_disconnecting_client_does_not_affect_other_pushes(workers, which)
         scopes[ids[which]].cancel()
         await settled()
         workers.held.release.set()
-    assert set(workers.answers) == set(ids) - {ids[which]}
+    assert set(workers.responses) == set(ids) - {ids[which]}
     assert [await workers.views(account_id) for account_id in ids if account_id != ids[which]] == [1] * 3
     await workers.send(workers.push(ids[which]))
     assert await workers.views(ids[which]) == 1
@@ -193,7 +193,7 @@ async def test_several_disconnecting_clients_do_not_block_later_pushes(workers):
         await settled()
         nursery.start_soon(workers.send, workers.push(ids[4]))
         workers.held.release.set()
-    assert set(workers.answers) == set(ids[3:])
+    assert set(workers.responses) == set(ids[3:])
 
 
 async def test_disconnected_members_of_a_group_are_skipped_if_its_writer_disconnects(workers):
@@ -217,7 +217,7 @@ async def test_disconnected_members_of_a_group_are_skipped_if_its_writer_disconn
             scope.cancel()
         await settled()
         workers.held.release.set()
-    assert set(workers.answers) == {ids[0], ids[3]}
+    assert set(workers.responses) == {ids[0], ids[3]}
     assert [await workers.views(account_id) for account_id in (ids[0], ids[3])] == [1, 1]
 
 
@@ -228,8 +228,8 @@ async def test_bad_push_fails_alone(workers):
             nursery.start_soon(workers.send, workers.push(account_id, 2**70 if account_id == ids[2] else 1))
             await settled()
         workers.held.release.set()
-    assert not isinstance(workers.answers.pop(ids[2]), Ingested)
-    assert set(workers.answers.values()) == {Ingested((7,), (), ())}
+    assert not isinstance(workers.responses.pop(ids[2]), Ingested)
+    assert set(workers.responses.values()) == {Ingested((7,), (), ())}
     assert [await workers.views(account_id) for account_id in ids] == [1, 1, None, 1, 1]
 
 
@@ -242,7 +242,7 @@ async def test_push_of_a_removed_account_fails_alone(workers):
             await settled()
         await workers.store.run(_forget(ids[1]))
         workers.held.release.set()
-    assert isinstance(workers.answers[ids[1]], Unauthorized)
+    assert isinstance(workers.responses[ids[1]], Unauthorized)
     assert [await workers.views(account_id) for account_id in (ids[0], ids[2])] == [1, 1]
 
 
@@ -259,8 +259,8 @@ async def test_unavailable_store_fails_each_push_with_a_separate_error(workers):
             nursery.start_soon(workers.send, workers.push(account_id))
         await settled()
         workers.held.release.set()
-    assert {type(answer) for answer in workers.answers.values()} == {StoreUnavailable}
-    assert len({id(answer) for answer in workers.answers.values()}) == 3
+    assert {type(response) for response in workers.responses.values()} == {StoreUnavailable}
+    assert len({id(response) for response in workers.responses.values()}) == 3
     workers.held.unavailable = False
     await workers.send(workers.push(ids[0]))
     assert await workers.views(ids[0]) == 1

@@ -74,8 +74,8 @@ async def test_accounts_outside_the_limit_of_a_key_do_not_exist_for_it(world):
             ("POST", "/v1/accounts", {"edge_account_id": OTHER_EDGE_ACCOUNT, "bootstrap_token": "t"}),
         ]
     ):
-        answer = await world.call(method, path, body, headers={**key, "Idempotency-Key": f"{n}"})
-        assert (answer.status, answer.code) == (404, "not_found"), path
+        response = await world.call(method, path, body, headers={**key, "Idempotency-Key": f"{n}"})
+        assert (response.status, response.code) == (404, "not_found"), path
 
 
 @pytest.mark.rule("C4")
@@ -93,8 +93,8 @@ async def test_key_is_accepted_from_its_addresses_only_whatever_the_headers(worl
 
     async def status(peer: str, *forwarded: str, **others: str) -> int:
         headers = Headers([*key.items(), *(("X-Forwarded-For", line) for line in forwarded), *others.items()])
-        answer = await world.call("GET", "/v1/me", headers=headers, scope_base={"client": (peer, 4711)})
-        return int(answer.status)
+        response = await world.call("GET", "/v1/me", headers=headers, scope_base={"client": (peer, 4711)})
+        return int(response.status)
 
     assert await status("198.51.100.7") == 200
     assert await status("2001:db8::1") == 200
@@ -167,8 +167,8 @@ async def test_malformed_key_is_refused_without_a_query(clock, tmp_path, expecte
         value = new_api_key()
         wrong = [value[:-1] + ("0" if value[-1] != "0" else "1"), value[:-1], value + "0", "svc_", f"svc_{'0' * 36}"]
         for credential in wrong:
-            answer = await world.call("GET", "/v1/me", headers={"Authorization": f"Bearer {credential}"})
-            assert (answer.status, answer.code) == (401, "unauthorized")
+            response = await world.call("GET", "/v1/me", headers={"Authorization": f"Bearer {credential}"})
+            assert (response.status, response.code) == (401, "unauthorized")
         assert (await world.call("GET", "/v1/me", headers={"Authorization": f"Bearer {value}"})).status == 500
 
 
@@ -187,9 +187,9 @@ async def test_key_has_a_name_that_can_be_changed(world):
         for method, refused in (("POST", {"scopes": ["links"], "name": wrong}), ("PATCH", {"name": wrong})):
             if method == "PATCH" or wrong is not None:
                 place = path if method == "PATCH" else "/v1/keys"
-                answer = await world.call(method, place, refused, headers=session)
-                assert answer.code == "invalid_request", (method, wrong)
-                assert answer.body["error"]["details"]["issues"][0]["path"] == "name"
+                response = await world.call(method, place, refused, headers=session)
+                assert response.code == "invalid_request", (method, wrong)
+                assert response.body["error"]["details"]["issues"][0]["path"] == "name"
     assert (await world.call("PATCH", path, {"name": "x" * 100}, headers=stranger)).code == "not_found"
     shown = {name: field for name, field in issued.items() if name != "key"}
     renamed = await world.call("PATCH", path, {"name": "x" * 100}, headers=session)
@@ -203,9 +203,9 @@ async def test_key_has_a_name_that_can_be_changed(world):
 @pytest.mark.parametrize(("plan", "limit"), [("free", 1), ("api", 5)])
 async def test_number_of_keys_depends_on_the_plan(world, plan, limit):
     session = await world.session(await world.user(plan=plan))
-    answers = [await world.call("POST", "/v1/keys", {"scopes": ["links"]}, headers=session) for _ in range(limit + 1)]
-    assert [answer.status for answer in answers] == [201] * limit + [403]
-    assert answers[-1].code == "limit_reached"
+    responses = [await world.call("POST", "/v1/keys", {"scopes": ["links"]}, headers=session) for _ in range(limit + 1)]
+    assert [response.status for response in responses] == [201] * limit + [403]
+    assert responses[-1].code == "limit_reached"
 
 
 @pytest.mark.rule("C8")
@@ -259,17 +259,17 @@ async def test_write_accepted_before_the_revocation_completes(world):
         await release.wait()
 
     world.supervisor.before = hold
-    answers = []
+    responses = []
 
     async def connect() -> None:
-        answers.append(await world.call("POST", "/v1/accounts", body, headers=key))
+        responses.append(await world.call("POST", "/v1/accounts", body, headers=key))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(connect)
         await arrived.wait()
         await world.call("DELETE", f"/v1/keys/{issued['id']}", headers=session)
         release.set()
-    assert [answer.status for answer in answers] == [202]
+    assert [response.status for response in responses] == [202]
     assert (await world.call("POST", "/v1/accounts", body, headers=key)).code == "unauthorized"
 
 
@@ -285,7 +285,7 @@ async def test_last_used_is_the_day_of_the_last_use(world):
         world.clock.advance_s(86_400)
 
 
-async def test_page_sessions_of_a_user_share_a_rate_limit(store, clock, tmp_path):
+async def test_sign_in_sessions_of_a_user_share_a_rate_limit(store, clock, tmp_path):
     config = Config(
         http=HttpConfig(base_url="https://svc.example"),
         mail=MailConfig(folder=tmp_path / "mail"),
@@ -313,10 +313,10 @@ async def test_requests_of_a_key_are_limited_per_minute(world):
     user = await world.user()
     key, other, session = await world.key(user), await world.key(user), await world.session(user)
     for n in range(120):
-        answer = await world.call("GET", "/v1/me", headers=key)
-        assert answer.status == 200
-        assert answer.headers["RateLimit-Policy"] == '"key";q=120;w=60'
-        assert answer.headers["RateLimit"] == f'"key";r={119 - n};t=60'
+        response = await world.call("GET", "/v1/me", headers=key)
+        assert response.status == 200
+        assert response.headers["RateLimit-Policy"] == '"key";q=120;w=60'
+        assert response.headers["RateLimit"] == f'"key";r={119 - n};t=60'
     world.clock.advance_s(20)
     over = await world.call("GET", "/v1/me", headers=key)
     assert (over.status, over.code, over.headers["Retry-After"]) == (429, "rate_limited", "40")
@@ -331,8 +331,8 @@ async def test_requests_of_a_key_are_limited_per_minute(world):
 async def test_me_shows_user_limits_and_usage(world):
     user = await world.user(confirmed=False)
     session = await world.session(user)
-    answer = await world.call("GET", "/v1/me", headers=session)
-    assert answer.body == {
+    response = await world.call("GET", "/v1/me", headers=session)
+    assert response.body == {
         "user": {
             "id": user.id,
             "email": "user1@example.com",

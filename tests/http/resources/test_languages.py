@@ -19,7 +19,7 @@ from tests.http.resources.test_auth import EMAIL, PASSWORD, bearer_of, sign_in, 
 if TYPE_CHECKING:
     from svc.model import JsonObject, Language, User
     from svc.store.tx import Tx
-    from tests.http.conftest import Answer, World
+    from tests.http.conftest import Response, World
 
 pytestmark = pytest.mark.both_engines
 
@@ -30,7 +30,7 @@ def asking(header: str | None) -> dict[str, str]:
     return {} if header is None else {"Accept-Language": header}
 
 
-async def sign_up(world: World, header: str | None, address: str = EMAIL) -> Answer:
+async def sign_up(world: World, header: str | None, address: str = EMAIL) -> Response:
     body = {"email": address, "password": PASSWORD}
     return await world.call("POST", "/auth/sign-up", body, headers=asking(header))
 
@@ -111,8 +111,8 @@ async def test_every_request_has_the_language_of_the_profile_otherwise_its_own(w
     assert (await world.call("POST", "/v1/me/password", change, headers=headers)).status == 200
     await world.inbox()
     reset = {"token": await token_of(world, "reset"), "password": "a third horse"}
-    answer = await world.call("POST", "/auth/password-reset/confirm", reset, headers=asking(header))
-    assert answer.status == 200
+    response = await world.call("POST", "/auth/password-reset/confirm", reset, headers=asking(header))
+    assert response.status == 200
     await world.inbox()
     body = {"password": "a third horse"}
     leaving = {**bearer_of(await sign_in(world, "a third horse")), **asking(header)}
@@ -185,8 +185,8 @@ async def test_last_email_lists_remaining_resources_in_the_language_of_the_user(
     ]
     await world.store.run(disconnected(account.id, left))
     session = bearer_of(await sign_in(world))
-    answer = await world.call("DELETE", "/v1/me", {"password": PASSWORD}, headers=session)
-    assert answer.body["left"] == []  # only resources of accounts that the deletion disconnected
+    response = await world.call("DELETE", "/v1/me", {"password": PASSWORD}, headers=session)
+    assert response.body["left"] == []  # only resources of accounts that the deletion disconnected
     await world.inbox()
     await world.store.run(
         outbox.post(
@@ -212,10 +212,10 @@ def disconnected(account_id: str, left: list[RemainingResource]) -> Tx[None]:
 async def test_language_can_be_changed_and_unset(world):
     session = await world.session(await world.user())
     for language in ("de", "en", None, "de"):
-        answer = await world.call("PATCH", "/v1/me", {"language": language}, headers=session)
-        assert (answer.status, answer.body["user"]["language"]) == (200, language)
-        assert answer.body["user"]["notify"] is True
-        assert (await world.call("GET", "/v1/me", headers=session)).body == answer.body
+        response = await world.call("PATCH", "/v1/me", {"language": language}, headers=session)
+        assert (response.status, response.body["user"]["language"]) == (200, language)
+        assert response.body["user"]["notify"] is True
+        assert (await world.call("GET", "/v1/me", headers=session)).body == response.body
     both = await world.call("PATCH", "/v1/me", {"notify": False, "language": None}, headers=session)
     assert (both.body["user"]["notify"], both.body["user"]["language"]) == (False, None)
     again = await world.call("PATCH", "/v1/me", {"notify": False}, headers=session)
@@ -250,8 +250,8 @@ async def test_invalid_language_changes_nothing(world, body):
 @pytest.mark.rule("C3")
 async def test_api_key_cannot_change_the_language(world):
     user = await world.user()
-    answer = await world.call("PATCH", "/v1/me", {"language": "de"}, headers=await world.key(user))
-    assert answer.code == "session_required"
+    response = await world.call("PATCH", "/v1/me", {"language": "de"}, headers=await world.key(user))
+    assert response.code == "session_required"
 
 
 @pytest.mark.rule("X12")
@@ -272,15 +272,15 @@ async def test_each_change_is_one_event_and_an_equal_value_is_none(world):
 
 async def test_concurrent_changes_leave_one_of_the_languages_and_their_events(world):
     session = await world.session(await world.user())
-    answers = []
+    responses = []
 
     async def change(language: str) -> None:
-        answers.append(await world.call("PATCH", "/v1/me", {"language": language}, headers=session))
+        responses.append(await world.call("PATCH", "/v1/me", {"language": language}, headers=session))
 
     async with trio.open_nursery() as nursery:
         for n in range(10):
             nursery.start_soon(change, ("de", "en")[n % 2])
-    assert {answer.status for answer in answers} == {200}
+    assert {response.status for response in responses} == {200}
     shown = (await world.call("GET", "/v1/me", headers=session)).body["user"]["language"]
     assert shown in ("de", "en")
 

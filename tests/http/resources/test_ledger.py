@@ -21,9 +21,9 @@ def counts(views: int, bots: int = 0) -> dict[str, int]:
 
 
 async def ledger_of(place: test_push.Place, query: str = "") -> Any:
-    answer = await place.world.call("GET", f"/v1/accounts/{place.account.id}/ledger{query}", headers=place.session)
-    assert answer.status == 200, answer.raw
-    return answer.body["ledger"]
+    response = await place.world.call("GET", f"/v1/accounts/{place.account.id}/ledger{query}", headers=place.session)
+    assert response.status == 200, response.raw
+    return response.body["ledger"]
 
 
 @pytest.mark.rule("X5")

@@ -54,12 +54,12 @@ async def walk(world, headers, query, between=None):
     """Return all pages of a list, each as a list of links."""
     pages, cursor = [], ""
     while True:
-        answer = await world.call("GET", f"/v1/links?{query}{cursor}", headers=headers)
-        assert answer.status == 200, answer.raw
-        pages.append(answer.body["links"])
-        if "next_cursor" not in answer.body:
+        response = await world.call("GET", f"/v1/links?{query}{cursor}", headers=headers)
+        assert response.status == 200, response.raw
+        pages.append(response.body["links"])
+        if "next_cursor" not in response.body:
             return pages
-        cursor = f"&cursor={answer.body['next_cursor']}"
+        cursor = f"&cursor={response.body['next_cursor']}"
         if between is not None:
             await between()
 
@@ -123,8 +123,8 @@ async def test_paging_by_clicks_shows_each_link_once_while_clicks_change(world):
     assert [len(page) for page in pages[:1]] == [5]
 
     async def beginning() -> list[int]:
-        answer = await world.call("GET", "/v1/links?order=clicks&limit=7", headers=session)
-        return [link["clicks_7d"] for link in answer.body["links"]]
+        response = await world.call("GET", "/v1/links?order=clicks&limit=7", headers=session)
+        return [link["clicks_7d"] for link in response.body["links"]]
 
     # A client that restarts at the first page gets the current order after each push.
     for _ in range(3):
@@ -166,8 +166,8 @@ async def test_cursor_works_for_its_list_only(world):
     stranger = await world.session(other_user)
     queries = ["", "order=newest", "order=code", "order=clicks", "q=a", "state=deleted", f"account_id={account.id}"]
     for query in queries:
-        answer = await world.call("GET", f"/v1/links?{query}&limit=1", headers=session)
-        cursor = answer.body.get("next_cursor")
+        response = await world.call("GET", f"/v1/links?{query}&limit=1", headers=session)
+        cursor = response.body.get("next_cursor")
         for other in queries:
             if cursor is None or other == query:
                 continue
@@ -178,8 +178,8 @@ async def test_cursor_works_for_its_list_only(world):
             refused = await world.call("GET", f"/v1/links?{query}&cursor={cursor}", headers=stranger)
             assert "expired" in refused.body["error"]["details"]["issues"][0]["message"]
         elif cursor is not None:  # this cursor encodes a position, so it reveals no links to a stranger
-            answer = await world.call("GET", f"/v1/links?{query}&cursor={cursor}", headers=stranger)
-            assert answer.body["links"] == [] or answer.code == "invalid_request"
+            response = await world.call("GET", f"/v1/links?{query}&cursor={cursor}", headers=stranger)
+            assert response.body["links"] == [] or response.code == "invalid_request"
 
 
 @pytest.mark.rule("X15", "G8")
@@ -238,8 +238,10 @@ async def test_search_finds_international_text(world):
         ("_", ["plain"]),
         ("例", []),
     ]:
-        answer = await world.app.test_client(use_cookies=False).get("/v1/links", query_string={"q": q}, headers=session)
-        assert [link["code"] for link in (await answer.get_json())["links"]] == found
+        response = await world.app.test_client(use_cookies=False).get(
+            "/v1/links", query_string={"q": q}, headers=session
+        )
+        assert [link["code"] for link in (await response.get_json())["links"]] == found
     assert (await world.call("GET", f"/v1/links?q={'x' * 51}", headers=session)).code == "invalid_request"
     assert (await world.call("GET", "/v1/links?q=%00", headers=session)).code == "invalid_request"
 

@@ -22,7 +22,7 @@ NOW = "2026-11-21T04:00:00.000Z"
 
 
 @pytest.mark.rule("L1", "L2")
-async def test_adding_a_link_answers_201(world):
+async def test_adding_a_link_responses_201(world):
     _, session, account = await world.ready()
     rules = [
         {"url": "https://example.org/de", "countries": ["DE", "AT"], "devices": ["mobile"]},
@@ -31,9 +31,9 @@ async def test_adding_a_link_answers_201(world):
     ]
     body = {"account_id": account.id, "url": "https://example.org/?a=%20#x", "code": "My_code-1", "rules": rules}
     world.supervisor.woken.clear()
-    answer = await world.call("POST", "/v1/links", body, headers=session)
-    assert (answer.status, list(answer.body)) == (201, ["link"])
-    link = answer.body["link"]
+    response = await world.call("POST", "/v1/links", body, headers=session)
+    assert (response.status, list(response.body)) == (201, ["link"])
+    link = response.body["link"]
     assert link == {
         "id": link["id"],
         "account_id": account.id,
@@ -89,9 +89,9 @@ async def test_reserved_code_is_refused_with_the_reason(world):
     _, session, account = await world.ready()
     for code, asker in RESERVED_CODES.items():
         body = {"account_id": account.id, "url": "https://a.example", "code": code}
-        answer = await world.call("POST", "/v1/links", body, headers=session)
-        assert (answer.status, answer.code) == (400, "invalid_request")
-        [issue] = answer.body["error"]["details"]["issues"]
+        response = await world.call("POST", "/v1/links", body, headers=session)
+        assert (response.status, response.code) == (400, "invalid_request")
+        [issue] = response.body["error"]["details"]["issues"]
         assert issue["path"] == "code"
         assert asker in issue["message"]
 
@@ -112,16 +112,16 @@ def test_random_code_is_never_reserved_and_spells_no_word():
 async def test_concurrent_requests_for_one_code_create_one_link(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://a.example", "code": "same"}
-    answers = []
+    responses = []
 
     async def add() -> None:
-        answers.append(await world.call("POST", "/v1/links", body, headers=session))
+        responses.append(await world.call("POST", "/v1/links", body, headers=session))
 
     async with trio.open_nursery() as nursery:
         for _ in range(4):
             nursery.start_soon(add)
-    assert sorted(answer.status for answer in answers) == [201, 409, 409, 409]
-    assert {answer.code for answer in answers} == {None, "link_exists"}
+    assert sorted(response.status for response in responses) == [201, 409, 409, 409]
+    assert {response.code for response in responses} == {None, "link_exists"}
 
 
 @pytest.mark.rule("L1")
@@ -129,8 +129,8 @@ async def test_link_requires_a_link_host(world):
     user = await world.user()
     account = await world.account(user)
     body = {"account_id": account.id, "url": "https://a.example"}
-    answer = await world.call("POST", "/v1/links", body, headers=await world.session(user))
-    assert (answer.status, answer.code) == (409, "link_host_required")
+    response = await world.call("POST", "/v1/links", body, headers=await world.session(user))
+    assert (response.status, response.code) == (409, "link_host_required")
 
 
 @pytest.mark.rule("L2")
@@ -162,9 +162,9 @@ async def test_link_requires_a_link_host(world):
 async def test_destination_that_is_not_https_too_long_or_on_the_link_host_is_refused(world, ready, url):
     _, session, account = ready
     for body in ({"url": url}, {"url": "https://a.example", "rules": [{"url": url}]}):
-        answer = await world.call("POST", "/v1/links", {"account_id": account.id, **body}, headers=session)
-        assert (answer.status, answer.code) == (400, "invalid_request"), url
-        path = answer.body["error"]["details"]["issues"][0]["path"]
+        response = await world.call("POST", "/v1/links", {"account_id": account.id, **body}, headers=session)
+        assert (response.status, response.code) == (400, "invalid_request"), url
+        path = response.body["error"]["details"]["issues"][0]["path"]
         assert path == ("rules.0.url" if "rules" in body else "url")
 
 
@@ -184,8 +184,8 @@ async def test_destination_that_is_not_https_too_long_or_on_the_link_host_is_ref
 )
 async def test_other_https_urls_are_accepted(world, url):
     _, session, account = await world.ready()
-    answer = await world.call("POST", "/v1/links", {"account_id": account.id, "url": url}, headers=session)
-    assert (answer.status, answer.body["link"]["url"]) == (201, url)
+    response = await world.call("POST", "/v1/links", {"account_id": account.id, "url": url}, headers=session)
+    assert (response.status, response.body["link"]["url"]) == (201, url)
 
 
 @pytest.mark.rule("L2")
@@ -223,16 +223,16 @@ async def test_international_destinations_are_stored_in_ascii(world):
 async def test_invalid_rules_are_refused(world, ready, rules):
     _, session, account = ready
     body = {"account_id": account.id, "url": "https://a.example", "rules": rules}
-    answer = await world.call("POST", "/v1/links", body, headers=session)
-    assert (answer.status, answer.code) == (400, "invalid_request")
+    response = await world.call("POST", "/v1/links", body, headers=session)
+    assert (response.status, response.code) == (400, "invalid_request")
 
 
 async def add(world, headers, account, **fields):
     """Create a link and return the response."""
     body = {"account_id": account.id, "url": "https://a.example/", **fields}
-    answer = await world.call("POST", "/v1/links", body, headers=headers)
-    assert answer.status == 201, answer.raw
-    return answer.body["link"]
+    response = await world.call("POST", "/v1/links", body, headers=headers)
+    assert response.status == 201, response.raw
+    return response.body["link"]
 
 
 async def version_of(world, account):
@@ -263,11 +263,11 @@ async def test_changed_link_keeps_its_code_and_is_pending_until_the_sync(world):
     for body, changed in changes:
         await synced(world, account)
         world.supervisor.woken.clear()
-        answer = await world.call("PATCH", path, body, headers=session)
+        response = await world.call("PATCH", path, body, headers=session)
         before = {**before, **changed, "live_at": None}
-        assert (answer.status, answer.body) == (200, {"link": {**before, "config": "pending"}})
+        assert (response.status, response.body) == (200, {"link": {**before, "config": "pending"}})
         assert world.supervisor.woken == [EDGE_ACCOUNT]
-        assert (await world.call("GET", path, headers=session)).body == answer.body
+        assert (await world.call("GET", path, headers=session)).body == response.body
 
 
 @pytest.mark.rule("L3")
@@ -277,8 +277,8 @@ async def test_change_without_effect_triggers_no_sync(world):
     await synced(world, account)
     world.supervisor.woken.clear()
     for body in ({}, {"url": None}, {"url": link["url"]}, {"url": link["url"], "rules": link["rules"]}):
-        answer = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
-        assert (answer.status, answer.body) == (
+        response = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
+        assert (response.status, response.body) == (
             200,
             {"link": {**link, "config": "synced", "live_at": "2026-11-21T04:01:00.000Z"}},
         )
@@ -307,9 +307,9 @@ async def owned_link(world, ready):
 )
 async def test_change_is_validated_like_a_new_link(world, owned_link, body, path):
     session, link = owned_link
-    answer = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
-    assert (answer.status, answer.code) == (400, "invalid_request")
-    assert answer.body["error"]["details"]["issues"][0]["path"] == path
+    response = await world.call("PATCH", f"/v1/links/{link['id']}", body, headers=session)
+    assert (response.status, response.code) == (400, "invalid_request")
+    assert response.body["error"]["details"]["issues"][0]["path"] == path
     assert (await world.call("GET", f"/v1/links/{link['id']}", headers=session)).body["link"] == link
 
 
@@ -354,8 +354,8 @@ async def test_only_the_user_can_change_or_delete_a_link(world):
     elsewhere = await world.key(user, "links", allow_accounts=("f" * 32,))
     for headers in (stranger, elsewhere):
         for method in ("PATCH", "DELETE"):
-            answer = await world.call(method, f"/v1/links/{link['id']}", {}, headers=headers)
-            assert (answer.status, answer.code) == (404, "not_found")
+            response = await world.call(method, f"/v1/links/{link['id']}", {}, headers=headers)
+            assert (response.status, response.code) == (404, "not_found")
     reader = await world.key(user, "reports", "sites", "accounts")
     for method in ("PATCH", "DELETE"):
         assert (await world.call(method, f"/v1/links/{link['id']}", {}, headers=reader)).code == "scope_required"
@@ -367,8 +367,8 @@ async def concurrently(count, one):
     outcomes = []
 
     async def ask(number):
-        answer = await one(number)
-        outcomes.append((answer.status, answer.code))
+        response = await one(number)
+        outcomes.append((response.status, response.code))
 
     async with trio.open_nursery() as nursery:
         for number in range(count):
@@ -437,9 +437,9 @@ async def test_qr_code_is_an_svg_of_the_short_url(world):
     body = {"account_id": account.id, "url": "https://a.example", "code": "abc"}
     link = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]
     path = f"/v1/links/{link['id']}/qr.svg"
-    answer = await world.call("GET", path, headers=session)
-    assert answer.headers["Content-Type"] == "image/svg+xml"
-    assert answer.raw.decode() == svg("https://go.example.com/abc?q")
+    response = await world.call("GET", path, headers=session)
+    assert response.headers["Content-Type"] == "image/svg+xml"
+    assert response.raw.decode() == svg("https://go.example.com/abc?q")
     assert (await world.call("GET", f"{path}?size=64", headers=session)).raw.decode() == svg(
         "https://go.example.com/abc?q", 64
     )

@@ -10,9 +10,9 @@ async def test_emails_can_be_turned_off_and_on(world):
     session = await world.session(await world.user())
     shown = await world.call("GET", "/v1/me", headers=session)
     assert shown.body["user"]["notify"] is True
-    answer = await world.call("PATCH", "/v1/me", {"notify": False}, headers=session)
+    response = await world.call("PATCH", "/v1/me", {"notify": False}, headers=session)
     expected = {**shown.body, "user": {**shown.body["user"], "notify": False}}
-    assert (answer.status, answer.body) == (200, expected)
+    assert (response.status, response.body) == (200, expected)
     assert (await world.call("GET", "/v1/me", headers=session)).body == expected
     keyed = {**session, "Idempotency-Key": "one"}
     assert (await world.call("PATCH", "/v1/me", {"notify": True}, headers=keyed)).body == shown.body
@@ -23,8 +23,8 @@ async def test_emails_can_be_turned_off_and_on(world):
 @pytest.mark.rule("C3", "X13")
 async def test_api_key_cannot_turn_off_emails(world):
     user = await world.user()
-    answer = await world.call("PATCH", "/v1/me", {"notify": False}, headers=await world.key(user))
-    assert answer.code == "session_required"
+    response = await world.call("PATCH", "/v1/me", {"notify": False}, headers=await world.key(user))
+    assert response.code == "session_required"
     shown = await world.call("GET", "/v1/me", headers=await world.session(user))
     assert shown.body["user"]["notify"] is True
 

@@ -9,8 +9,8 @@ import trio
 from pydantic import SecretStr
 
 from svc.errors import Forbidden, ServiceError, Unauthorized
+from svc.http.resources.auth_events import AuthEvents
 from svc.http.resources.password_check import PasswordCheck
-from svc.http.resources.sign_in_trail import Trail
 from svc.security.passwords import hash_password, verify_password
 from svc.store import users
 
@@ -18,7 +18,7 @@ RIGHT, WRONG = SecretStr("correct horse"), SecretStr("wrong horse")
 
 
 def check_of(store, clock, wrong_per_hour):
-    return PasswordCheck(store, clock, wrong_per_hour, Trail(clock))
+    return PasswordCheck(store, clock, wrong_per_hour, AuthEvents(clock))
 
 
 async def a_user(store, clock, email="ann@example.com"):

@@ -32,7 +32,7 @@ from tests.http.conftest import OTHER_EDGE_ACCOUNT
 if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.tx import Tx
-    from tests.http.conftest import Answer, World
+    from tests.http.conftest import Response, World
 
 Rows = Sequence[list[Any]]
 SHARED = json.loads((Path(__file__).parents[3] / "docs/develop/push.schema.json").read_text())
@@ -100,19 +100,19 @@ class Place:
         }
         return {**head, "parts": list(parts), **more}
 
-    async def push(self, *parts: Any, **more: Any) -> Answer:
+    async def push(self, *parts: Any, **more: Any) -> Response:
         """Send a push with these parts, and return the response."""
-        answer = await self.world.call("POST", "/edge/push", self.body(*parts, **more), headers=self.worker)
-        if answer.status == 200:
-            schema("answer").validate(answer.body)
-        return answer
+        response = await self.world.call("POST", "/edge/push", self.body(*parts, **more), headers=self.worker)
+        if response.status == 200:
+            schema("answer").validate(response.body)
+        return response
 
     async def report(self, noun: str = "site", query: str = "") -> Any:
         """Return the report of the site or the link."""
         target = self.site if noun == "site" else self.link
-        answer = await self.world.call("GET", f"/v1/{noun}s/{target}/report{query}", headers=self.session)
-        assert answer.status == 200, answer.raw
-        return answer.body["report"]
+        response = await self.world.call("GET", f"/v1/{noun}s/{target}/report{query}", headers=self.session)
+        assert response.status == 200, response.raw
+        return response.body["report"]
 
 
 @pytest.fixture
@@ -137,8 +137,8 @@ async def test_pushes_of_these_tests_match_the_shared_schema(place):
 
 @pytest.mark.rule("A22")
 async def test_push_without_parts_is_recorded(place):
-    answer = await place.push(queue=0, error="d1: slow")
-    assert answer.body == {"ok": True, "accepted": [], "refused": [], "unknown_targets": []}
+    response = await place.push(queue=0, error="d1: slow")
+    assert response.body == {"ok": True, "accepted": [], "refused": [], "unknown_targets": []}
     shown = await place.world.call("GET", f"/v1/accounts/{place.account.id}", headers=place.session)
     push = shown.body["account"]["push"]
     assert (push["at"], push["error"], push["queue"]) == (iso(place.world.clock()), "d1: slow", 0)
@@ -149,8 +149,8 @@ async def test_push_becomes_a_report_and_a_repeat_changes_nothing(place):
     hours = [(0, [[place.site, 5, 1, 4]]), (2, [[place.site, 2, 0, 2]])]
     part = place.part(hours=hours, days=[[place.site, 7, 1, 5]], upto=3)
     for _ in range(2):
-        answer = await place.push(part)
-        assert answer.body == {"ok": True, "accepted": [1], "refused": [], "unknown_targets": []}
+        response = await place.push(part)
+        assert response.body == {"ok": True, "accepted": [1], "refused": [], "unknown_targets": []}
         report = await place.report()
         start = place.today * DAY_MS
         assert report == {
@@ -210,9 +210,11 @@ async def test_refused_hours_make_todays_report_incomplete(place):
 
 
 async def test_targets_of_another_account_are_reported_as_unknown(place):
-    answer = await place.push(place.part(hours=[(0, [["site_aaaaaaaaaaaaaaaaaaaa", 1, 1, 1], [place.site, 3, 0, 3]])]))
-    assert answer.body["accepted"] == [1]
-    assert answer.body["unknown_targets"] == ["site_aaaaaaaaaaaaaaaaaaaa"]
+    response = await place.push(
+        place.part(hours=[(0, [["site_aaaaaaaaaaaaaaaaaaaa", 1, 1, 1], [place.site, 3, 0, 3]])])
+    )
+    assert response.body["accepted"] == [1]
+    assert response.body["unknown_targets"] == ["site_aaaaaaaaaaaaaaaaaaaa"]
     assert (await place.report())["series"][0]["views"] == 3
 
 
@@ -220,8 +222,8 @@ async def test_targets_of_another_account_are_reported_as_unknown(place):
 @pytest.mark.parametrize("header", [None, "Bearer svcw_unknown", "Basic abc"])
 async def test_unknown_worker_key_is_unauthorized(place, header):
     headers = {} if header is None else {"Authorization": header}
-    answer = await place.world.call("POST", "/edge/push", place.body(), headers=headers)
-    assert (answer.status, answer.code) == (401, "unauthorized")
+    response = await place.world.call("POST", "/edge/push", place.body(), headers=headers)
+    assert (response.status, response.code) == (401, "unauthorized")
     assert (await place.world.call("POST", "/edge/push", place.body(), headers=place.session)).status == 401
 
 
@@ -294,11 +296,11 @@ async def test_invalid_part_is_refused_by_id_and_the_others_are_accepted(place):
     good = place.part(1, hours=[(0, [[place.site, 1, 0, 1]])], days=[[place.site, 1, 0, 1]])
     wrong = [{**copy.deepcopy(good), "id": 10 + n, **change} for n, change in enumerate(WRONG_PARTS)]
     no_fields = {"id": 99}
-    answer = await place.push(*wrong, no_fields, good)
-    assert answer.body["accepted"] == [1]
+    response = await place.push(*wrong, no_fields, good)
+    assert response.body["accepted"] == [1]
     refused = [*range(10, 10 + len(WRONG_PARTS)), 99]
-    assert sorted(one["id"] for one in answer.body["refused"]) == refused
-    assert {one["code"] for one in answer.body["refused"]} == {"invalid"}
+    assert sorted(one["id"] for one in response.body["refused"]) == refused
+    assert {one["code"] for one in response.body["refused"]} == {"invalid"}
     assert (await place.report())["totals"]["views"] == 1
 
 
@@ -317,8 +319,8 @@ async def test_refused_or_early_part_is_not_missing_and_one_never_sent_is(place)
 
 @pytest.mark.rule("W4")
 async def test_part_older_than_all_reports_is_too_old(place):
-    answer = await place.push(place.part(4, day=60, days=[[place.site, 1, 0, 1]], final=True))
-    assert answer.body["refused"] == [{"id": 4, "code": "too_old"}]
+    response = await place.push(place.part(4, day=60, days=[[place.site, 1, 0, 1]], final=True))
+    assert response.body["refused"] == [{"id": 4, "code": "too_old"}]
 
 
 @pytest.mark.rule("G8")
@@ -342,8 +344,8 @@ async def test_part_older_than_all_reports_is_too_old(place):
     ],
 )
 async def test_push_with_an_invalid_head_changes_nothing(place, change):
-    answer = await place.push(**change)
-    assert (answer.status, answer.code) == (400, "invalid_request")
+    response = await place.push(**change)
+    assert (response.status, response.code) == (400, "invalid_request")
     shown = await place.world.call("GET", f"/v1/accounts/{place.account.id}", headers=place.session)
     assert shown.body["account"]["push"] is None
 
@@ -429,8 +431,8 @@ async def test_largest_push_is_accepted(place):
     """A part's size depends on the number of links. The limits are higher than the largest valid size."""
     names = [f"lnk_{number:020}" for number in range(1_900)]
     rows = [[name, 1, 1, 1] for name in names]
-    answer = await place.push(place.part(1, day=1, days=rows, final=True))
-    assert (answer.status, len(answer.body["unknown_targets"])) == (200, len(names))
+    response = await place.push(place.part(1, day=1, days=rows, final=True))
+    assert (response.status, len(response.body["unknown_targets"])) == (200, len(names))
 
 
 async def test_unknown_fields_of_a_newer_worker_are_ignored(place):
@@ -570,5 +572,5 @@ async def test_first_view_is_read_live_until_the_worker_has_pushed_one(place):
 @cases("query", ["period=1d", "period=", "breakdowns=0", "breakdowns=true", "period=7d&period=7d", "from=x"])
 async def test_invalid_report_query_is_an_invalid_request(place, query):
     for path in (f"/v1/sites/{place.site}/report", f"/v1/links/{place.link}/report"):
-        answer = await place.world.call("GET", f"{path}?{query}", headers=place.session)
-        assert (answer.status, answer.code) == (400, "invalid_request")
+        response = await place.world.call("GET", f"{path}?{query}", headers=place.session)
+        assert (response.status, response.code) == (400, "invalid_request")

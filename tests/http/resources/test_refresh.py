@@ -17,7 +17,7 @@ from tests.http.browser import Browser, bearer_of
 from tests.http.conftest import config_of, open_world
 
 if TYPE_CHECKING:
-    from tests.http.conftest import Answer, World
+    from tests.http.conftest import Response, World
 
 EMAIL, PASSWORD = "ann@example.com", "correct horse"
 HASH = hash_password(PASSWORD)
@@ -34,8 +34,8 @@ async def signed_in(world: World) -> Browser:
     return browser
 
 
-async def works(world: World, answer: Answer) -> bool:
-    return (await world.call("GET", "/v1/me", headers=bearer_of(answer))).status == 200
+async def works(world: World, response: Response) -> bool:
+    return (await world.call("GET", "/v1/me", headers=bearer_of(response))).status == 200
 
 
 async def test_refresh_returns_a_new_pair_and_ends_the_old_one(world):
@@ -57,20 +57,20 @@ async def test_refresh_returns_a_new_pair_and_ends_the_old_one(world):
 
 async def test_concurrent_tabs_get_the_same_pair(world):
     browser = await signed_in(world)
-    answers: list[Answer] = []
+    responses: list[Response] = []
 
     async def tab() -> None:
-        answers.append(await browser.call("/auth/refresh"))
+        responses.append(await browser.call("/auth/refresh"))
 
     async with trio.open_nursery() as nursery:
         for _ in range(5):
             nursery.start_soon(tab)
-    assert {(answer.status, answer.raw) for answer in answers} == {(200, answers[0].raw)}
-    assert len({answer.headers["Set-Cookie"] for answer in answers}) == 1
-    assert await works(world, answers[0])
+    assert {(response.status, response.raw) for response in responses} == {(200, responses[0].raw)}
+    assert len({response.headers["Set-Cookie"] for response in responses}) == 1
+    assert await works(world, responses[0])
 
 
-async def test_lost_answer_is_sent_again_even_after_a_restart(store, clock, tmp_path):
+async def test_lost_response_is_sent_again_even_after_a_restart(store, clock, tmp_path):
     async with open_world(store, clock, tmp_path) as world:
         browser = await signed_in(world)
         lost = await browser.call("/auth/refresh")
@@ -113,7 +113,7 @@ async def test_manipulated_token_counts_as_an_old_one(world):
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_no_order_of_requests_and_answers_ends_the_session(world, seed):
+async def test_no_order_of_requests_and_responses_ends_the_session(world, seed):
     """Tabs refresh for 10 minutes. Responses arrive within 5 s in any order, or are lost and requested again.
 
     No refresh gets 401, every access token works when it arrives, and the last cookie still works an hour later.
@@ -135,10 +135,10 @@ async def test_no_order_of_requests_and_answers_ends_the_session(world, seed):
         if what == "send":
             plan(at + dice.randrange(2_000), "handle", dict(browser.cookies), losses)
         elif what == "handle":
-            answer = await browser.call("/auth/refresh", cookies=value)
-            assert answer.status == 200
+            response = await browser.call("/auth/refresh", cookies=value)
+            assert response.status == 200
             lost = losses < 3 and dice.random() < 0.3
-            plan(at + dice.randrange(5_000), "send" if lost else "arrive", answer, losses + 1 if lost else 0)
+            plan(at + dice.randrange(5_000), "send" if lost else "arrive", response, losses + 1 if lost else 0)
         else:
             browser.keep(value)
             assert await works(world, value)

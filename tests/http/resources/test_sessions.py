@@ -20,7 +20,7 @@ from tests.http.serving.overtaken import RacingStore
 
 if TYPE_CHECKING:
     from svc.store.tx import Tx
-    from tests.http.conftest import Answer, World
+    from tests.http.conftest import Response, World
 
 EMAIL, PASSWORD, NEW = "ann@example.com", "correct horse", "another horse"
 HASH = hash_password(PASSWORD)
@@ -33,23 +33,23 @@ async def a_user(world: World, email: str = EMAIL) -> None:
     await world.store.run(users.add_user(email, HASH, world.clock(), confirmed=True))
 
 
-async def sign_in(world: World, password: str = PASSWORD, browser: Browser | None = None) -> tuple[Browser, Answer]:
+async def sign_in(world: World, password: str = PASSWORD, browser: Browser | None = None) -> tuple[Browser, Response]:
     browser = browser or Browser(world)
     return browser, await browser.post("/auth/sign-in", {"email": EMAIL, "password": password})
 
 
-async def change(world: World, page: Answer, old: str = PASSWORD, new: str = NEW, **headers: str) -> Answer:
+async def change(world: World, page: Response, old: str = PASSWORD, new: str = NEW, **headers: str) -> Response:
     return await world.call("POST", "/v1/me/password", {"old": old, "new": new}, headers={**bearer_of(page), **headers})
 
 
-async def listed(world: World, page: Answer) -> list[dict[str, Any]]:
-    answer = await world.call("GET", "/v1/me/sessions", headers=bearer_of(page))
-    assert answer.status == 200
-    found: list[dict[str, Any]] = answer.body["sessions"]
+async def listed(world: World, page: Response) -> list[dict[str, Any]]:
+    response = await world.call("GET", "/v1/me/sessions", headers=bearer_of(page))
+    assert response.status == 200
+    found: list[dict[str, Any]] = response.body["sessions"]
     return found
 
 
-async def works(world: World, page: Answer) -> bool:
+async def works(world: World, page: Response) -> bool:
     return (await world.call("GET", "/v1/me", headers=bearer_of(page))).status == 200
 
 
@@ -121,12 +121,12 @@ async def test_signing_out_sends_clear_site_data(world, way):
     assert "Clear-Site-Data" not in ended.headers  # this session continues
     match way:
         case "sign-out":
-            answer = await browser.post("/auth/sign-out")
+            response = await browser.post("/auth/sign-out")
         case "everywhere":
-            answer = await world.call("DELETE", "/v1/me/sessions", {}, headers=bearer_of(page))
+            response = await world.call("DELETE", "/v1/me/sessions", {}, headers=bearer_of(page))
         case _:
-            answer = await world.call("DELETE", f"/v1/me/sessions/{ids[True]}", {}, headers=bearer_of(page))
-    assert (answer.status, answer.headers["Clear-Site-Data"]) == (200, '"cache"')
+            response = await world.call("DELETE", f"/v1/me/sessions/{ids[True]}", {}, headers=bearer_of(page))
+    assert (response.status, response.headers["Clear-Site-Data"]) == (200, '"cache"')
     assert not await works(world, page)
 
 
@@ -200,9 +200,9 @@ async def test_wrong_old_password_is_refused_counted_and_not_stored(store, clock
 async def test_weak_password_changes_nothing(world, new):
     await a_user(world)
     _, page = await sign_in(world)
-    answer = await change(world, page, new=new)
-    assert (answer.status, answer.code) == (400, "invalid_request")
-    assert [issue["path"] for issue in answer.body["error"]["details"]["issues"]] == ["new"]
+    response = await change(world, page, new=new)
+    assert (response.status, response.code) == (400, "invalid_request")
+    assert [issue["path"] for issue in response.body["error"]["details"]["issues"]] == ["new"]
     assert (await sign_in(world))[1].status == 200
 
 
@@ -244,7 +244,7 @@ async def test_reset_during_a_change_or_sign_in_with_the_old_password_prevails(s
         assert not await works(world, page)
 
 
-async def test_repeat_gets_the_first_answer_and_the_stored_digest_is_a_slow_hash(world):
+async def test_repeat_gets_the_first_response_and_the_stored_digest_is_a_slow_hash(world):
     await a_user(world)
     _, page = await sign_in(world)
     first = await change(world, page, **{"Idempotency-Key": "one"})

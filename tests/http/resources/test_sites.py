@@ -60,13 +60,13 @@ async def test_international_host_is_stored_in_ascii(world):
 
 @pytest.mark.rule("S1")
 @pytest.mark.rule("S7")
-async def test_adding_a_site_answers_202_with_its_snippet(world):
+async def test_adding_a_site_returns_202_with_its_snippet(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "host": "Shop.example.com", "excluded_paths": ["/admin", "/a%20b"]}
     world.supervisor.woken.clear()
-    answer = await world.call("POST", "/v1/sites", body, headers=session)
-    assert (answer.status, list(answer.body)) == (202, ["site"])
-    site = answer.body["site"]
+    response = await world.call("POST", "/v1/sites", body, headers=session)
+    assert (response.status, list(response.body)) == (202, ["site"])
+    site = response.body["site"]
     assert re.fullmatch(r"site_[a-z2-7]{20}", site["id"])
     assert site["snippet"]["inline"].startswith("<script>")
     assert site["path"] in site["snippet"]["inline"]
@@ -100,9 +100,9 @@ async def test_adding_a_site_answers_202_with_its_snippet(world):
 async def test_site_can_respect_gpc(world):
     _, session, account = await world.ready()
     body = {"account_id": account.id, "host": "shop.example.com", "respect_gpc": True}
-    answer = await world.call("POST", "/v1/sites", body, headers=session)
-    assert (answer.status, answer.body["site"]["respect_gpc"]) == (202, True)
-    shown = await world.call("GET", f"/v1/sites/{answer.body['site']['id']}", headers=session)
+    response = await world.call("POST", "/v1/sites", body, headers=session)
+    assert (response.status, response.body["site"]["respect_gpc"]) == (202, True)
+    shown = await world.call("GET", f"/v1/sites/{response.body['site']['id']}", headers=session)
     assert shown.body["site"]["respect_gpc"] is True
     for wrong in ("true", 1, None):
         refused = await world.call("POST", "/v1/sites", {**body, "respect_gpc": wrong}, headers=session)
@@ -128,8 +128,8 @@ async def test_site_can_respect_gpc(world):
 async def test_site_requires_a_working_account(world, ready, state, allowed):
     user, session, _ = ready
     account = await world.account(user, secrets.token_hex(16), state)
-    answer = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
-    assert (answer.status, answer.code) == ((202, None) if allowed else (409, "account_not_ready"))
+    response = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
+    assert (response.status, response.code) == ((202, None) if allowed else (409, "account_not_ready"))
 
 
 @pytest.mark.rule("S1")
@@ -148,27 +148,27 @@ async def test_site_requires_a_working_account(world, ready, state, allowed):
 async def test_error_has_the_remedy_for_the_state_of_the_account(world, ready, state, remedy):
     user, session, _ = ready
     account = await world.account(user, secrets.token_hex(16), state)
-    answer = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
-    assert remedy in answer.body["error"]["details"]["remedy"]
+    response = await world.call("POST", "/v1/sites", {"account_id": account.id, "host": "example.com"}, headers=session)
+    assert remedy in response.body["error"]["details"]["remedy"]
 
 
 @pytest.mark.rule("S1")
 async def test_host_outside_the_zones_and_duplicate_host_are_refused(world):
     _, session, account = await world.ready()
     outside = {"account_id": account.id, "host": "example.org"}
-    answer = await world.call("POST", "/v1/sites", outside, headers=session)
-    assert (answer.status, answer.code) == (422, "zone_not_found")
+    response = await world.call("POST", "/v1/sites", outside, headers=session)
+    assert (response.status, response.code) == (422, "zone_not_found")
     body = {"account_id": account.id, "host": "example.com"}
-    answers = []
+    responses = []
 
     async def add() -> None:
-        answers.append(await world.call("POST", "/v1/sites", body, headers=session))
+        responses.append(await world.call("POST", "/v1/sites", body, headers=session))
 
     async with trio.open_nursery() as nursery:
         for _ in range(4):
             nursery.start_soon(add)
-    assert sorted(answer.status for answer in answers) == [202, 409, 409, 409]
-    assert {answer.code for answer in answers} == {None, "site_exists"}
+    assert sorted(response.status for response in responses) == [202, 409, 409, 409]
+    assert {response.code for response in responses} == {None, "site_exists"}
 
 
 @pytest.mark.rule("S4")
@@ -203,8 +203,8 @@ async def test_excluded_path_is_stored_and_returned_as_browsers_send_it(world, r
     assert site["excluded_paths"] == encoded
     stored = await world.store.read(sites.get_site(user.id, site["id"]))
     assert stored.excluded_paths == tuple(encoded)
-    answer = await world.call("PATCH", f"/v1/sites/{site['id']}", {"excluded_paths": ["/x y"]}, headers=session)
-    assert answer.body["site"]["excluded_paths"] == ["/x%20y"]
+    response = await world.call("PATCH", f"/v1/sites/{site['id']}", {"excluded_paths": ["/x y"]}, headers=session)
+    assert response.body["site"]["excluded_paths"] == ["/x%20y"]
 
 
 @pytest.mark.rule("S4")
@@ -223,12 +223,12 @@ async def test_sites_and_links_of_a_user_are_limited(world):
         await world.call("POST", "/v1/sites", {"account_id": account.id, "host": f"{n}.example.com"}, headers=session)
         for n in range(4)
     ]
-    assert [answer.code for answer in sites] == [None, None, None, "limit_reached"]
+    assert [response.code for response in sites] == [None, None, None, "limit_reached"]
     links = [
         await world.call("POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}, headers=session)
         for _ in range(5)
     ]
-    assert [answer.code for answer in links] == [None] * 4 + ["limit_reached"]
+    assert [response.code for response in links] == [None] * 4 + ["limit_reached"]
 
 
 async def test_long_lists_are_paged(world):
@@ -253,9 +253,9 @@ async def test_long_lists_are_paged(world):
 
 async def added(world, session, account, host="shop.example.com", **fields):
     body = {"account_id": account.id, "host": host, **fields}
-    answer = await world.call("POST", "/v1/sites", body, headers=session)
-    assert answer.status == 202, answer.raw
-    return answer.body["site"]
+    response = await world.call("POST", "/v1/sites", body, headers=session)
+    assert response.status == 202, response.raw
+    return response.body["site"]
 
 
 async def synced(world, account):
@@ -270,13 +270,13 @@ async def test_exclusions_of_a_site_can_be_changed(world):
     await synced(world, account)
     world.supervisor.woken.clear()
     path = f"/v1/sites/{site['id']}"
-    answer = await world.call("PATCH", path, {"excluded_paths": ["/a", "/b"]}, headers=session)
-    assert (answer.status, list(answer.body)) == (200, ["site"])
-    assert answer.body["site"] == {**site, "excluded_paths": ["/a", "/b"], "config": "pending"}
+    response = await world.call("PATCH", path, {"excluded_paths": ["/a", "/b"]}, headers=session)
+    assert (response.status, list(response.body)) == (200, ["site"])
+    assert response.body["site"] == {**site, "excluded_paths": ["/a", "/b"], "config": "pending"}
     assert world.supervisor.woken == [EDGE_ACCOUNT]
-    answer = await world.call("PATCH", path, {"respect_gpc": True, "excluded_paths": []}, headers=session)
-    assert answer.body["site"] == {**site, "excluded_paths": [], "respect_gpc": True, "config": "pending"}
-    assert (await world.call("GET", path, headers=session)).body == answer.body
+    response = await world.call("PATCH", path, {"respect_gpc": True, "excluded_paths": []}, headers=session)
+    assert response.body["site"] == {**site, "excluded_paths": [], "respect_gpc": True, "config": "pending"}
+    assert (await world.call("GET", path, headers=session)).body == response.body
 
 
 @pytest.mark.rule("S4")
@@ -286,8 +286,8 @@ async def test_change_without_effect_triggers_no_sync(world, body):
     site = await added(world, session, account, excluded_paths=["/admin"])
     await synced(world, account)
     world.supervisor.woken.clear()
-    answer = await world.call("PATCH", f"/v1/sites/{site['id']}", body, headers=session)
-    assert answer.body == {"site": {**site, "config": "synced", "live_at": "2026-11-21T04:01:00.000Z"}}
+    response = await world.call("PATCH", f"/v1/sites/{site['id']}", body, headers=session)
+    assert response.body == {"site": {**site, "config": "synced", "live_at": "2026-11-21T04:01:00.000Z"}}
     assert world.supervisor.woken == []
 
 
@@ -310,8 +310,8 @@ async def owned_site(world, ready):
 )
 async def test_invalid_change_is_refused(world, owned_site, body):
     session, site = owned_site
-    answer = await world.call("PATCH", f"/v1/sites/{site['id']}", body, headers=session)
-    assert (answer.status, answer.code) == (400, "invalid_request")
+    response = await world.call("PATCH", f"/v1/sites/{site['id']}", body, headers=session)
+    assert (response.status, response.code) == (400, "invalid_request")
 
 
 @pytest.mark.rule("S6", "S8")
@@ -321,9 +321,9 @@ async def test_deleted_site_can_be_read_but_not_changed(world):
     path = f"/v1/sites/{site['id']}"
     await world.call("POST", f"{path}/rotate", headers=session)
     world.supervisor.woken.clear()
-    answer = await world.call("DELETE", path, headers=session)
-    assert answer.status == 200
-    deleted = answer.body["site"]
+    response = await world.call("DELETE", path, headers=session)
+    assert response.status == 200
+    deleted = response.body["site"]
     assert (deleted["state"], deleted["snippet"], deleted["retiring"]) == ("deleted", None, [])
     assert world.supervisor.woken == [EDGE_ACCOUNT]
     assert (await world.call("GET", path, headers=session)).body == {"site": deleted}
@@ -349,9 +349,9 @@ async def test_rotated_site_has_a_new_snippet_and_lists_its_old_paths(world):
     path = f"/v1/sites/{site['id']}"
     seen = [site]
     for hour in range(3):
-        answer = await world.call("POST", f"{path}/rotate", headers=session)
-        assert answer.status == 200
-        seen.append(answer.body["site"])
+        response = await world.call("POST", f"{path}/rotate", headers=session)
+        assert response.status == 200
+        seen.append(response.body["site"])
         world.clock.advance_s(3_600)
         until = [{"path": old["path"], "until": f"2026-12-21T{4 + n:02}:00:00.000Z"} for n, old in enumerate(seen[:-1])]
         assert seen[-1]["retiring"] == until
@@ -382,22 +382,22 @@ async def test_old_paths_of_a_site_are_limited_to_ten(world):
 
 @pytest.mark.rule("S5", "S6")
 @pytest.mark.parametrize(("method", "suffix"), [("PATCH", ""), ("DELETE", ""), ("POST", "/rotate")])
-async def test_repeated_action_gets_the_first_answer(world, method, suffix):
+async def test_repeated_action_gets_the_first_response(world, method, suffix):
     user, session, account = await world.ready()
     site = await added(world, session, account)
     key = await world.key(user, "sites")
     body = {"respect_gpc": True} if method == "PATCH" else None
-    answers = []
+    responses = []
 
     async def act() -> None:
-        answers.append(await world.call(method, f"/v1/sites/{site['id']}{suffix}", body, headers=key))
+        responses.append(await world.call(method, f"/v1/sites/{site['id']}{suffix}", body, headers=key))
 
     async with trio.open_nursery() as nursery:
         for _ in range(5):
             nursery.start_soon(act)
     await act()
-    assert {answer.status for answer in answers} == {200}
-    assert len({answer.raw for answer in answers}) == 1
+    assert {response.status for response in responses} == {200}
+    assert len({response.raw for response in responses}) == 1
 
 
 @pytest.mark.rule("S6", "S8")
@@ -408,8 +408,8 @@ async def test_each_concurrent_action_gets_its_own_outcome(world):
     ends = []
 
     async def act(method, suffix, body=None) -> None:
-        answer = await world.call(method, f"{path}{suffix}", body, headers=session)
-        ends.append((method, answer.code))
+        response = await world.call(method, f"{path}{suffix}", body, headers=session)
+        ends.append((method, response.code))
 
     async with trio.open_nursery() as nursery:
         for n in range(5):
@@ -524,10 +524,10 @@ async def test_search_finds_international_hosts(world):
         await added(world, session, account, host)
     client = world.app.test_client(use_cookies=False)
     for q in ("münchen", "MÜNCHEN.example", "münchen.example.com", "\uff4dünchen"):
-        answer = await client.get("/v1/sites", query_string={"q": q}, headers=session)
-        assert [site["host"] for site in (await answer.get_json())["sites"]] == ["xn--mnchen-3ya.example.com"], q
-    answer = await client.get("/v1/sites", query_string={"q": "köln"}, headers=session)
-    assert (await answer.get_json())["sites"] == []
+        response = await client.get("/v1/sites", query_string={"q": q}, headers=session)
+        assert [site["host"] for site in (await response.get_json())["sites"]] == ["xn--mnchen-3ya.example.com"], q
+    response = await client.get("/v1/sites", query_string={"q": "köln"}, headers=session)
+    assert (await response.get_json())["sites"] == []
 
 
 @pytest.mark.rule("X15", "G8")
@@ -551,8 +551,8 @@ async def test_cursor_of_another_list_is_refused(world):
 @pytest.mark.parametrize("query", ["order=clicks", "order=", "state=all", "q=%00", "q=" + "x" * 201, "q=a&q=b"])
 async def test_invalid_query_is_refused(world, query):
     session = await world.session(await world.user())
-    answer = await world.call("GET", f"/v1/sites?{query}", headers=session)
-    assert (answer.status, answer.code) == (400, "invalid_request")
+    response = await world.call("GET", f"/v1/sites?{query}", headers=session)
+    assert (response.status, response.code) == (400, "invalid_request")
 
 
 @pytest.mark.rule("X15", "C2")

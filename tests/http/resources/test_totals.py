@@ -26,7 +26,7 @@ from tests.clock import START_MS
 from tests.databases import postgres_config, sqlite_config
 from tests.http.conftest import EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT, open_world
 from tests.http.serving.test_refusals import is_error
-from tests.http.serving.test_sockets import answer_of, head, served
+from tests.http.serving.test_sockets import head, response_of, served
 from tests.store.makers import a_link, a_site, an_account
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ async def counted_site(world: World) -> tuple[dict[str, str], str]:
 
 
 async def table(world: World, path: str, headers: dict[str, str]) -> list[list[str]]:
-    answer = await world.call("GET", path, headers=headers | CSV)
-    assert answer.status == 200
-    text = answer.raw.decode()
+    response = await world.call("GET", path, headers=headers | CSV)
+    assert response.status == 200
+    text = response.raw.decode()
     assert text.endswith("\r\n")
     assert text.count("\n") == text.count("\r\n")
     return list(csv.reader(io.StringIO(text, newline=""), strict=True))
@@ -126,9 +126,9 @@ async def test_totals_match_the_reports(world):
 async def test_csv_has_the_same_numbers_and_a_file_name(world, by):
     headers, site, link = await counted(world)
     for path, name in ((site, "shop.example.com"), (link, "sale26")):
-        answer = await world.call("GET", f"{path}/totals?by={by}", headers=headers | CSV)
-        assert answer.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"
-        assert answer.headers["Content-Disposition"] == f'attachment; filename="{name}-by-{by}.csv"'
+        response = await world.call("GET", f"{path}/totals?by={by}", headers=headers | CSV)
+        assert response.headers["Content-Type"] == "text/csv; charset=utf-8; header=present"
+        assert response.headers["Content-Disposition"] == f'attachment; filename="{name}-by-{by}.csv"'
         points = (await world.call("GET", f"{path}/totals?by={by}", headers=headers)).body["totals"]
         first, *rows = await table(world, f"{path}/totals?by={by}", headers)
         more = ["imported"] if by == "day" else []
@@ -144,8 +144,8 @@ async def test_csv_has_the_same_numbers_and_a_file_name(world, by):
 async def test_imported_days_are_marked(world):
     headers, site, _ = await counted(world)
     await world.store.run(stored_days(site.rpartition("/")[2], range(TODAY - 100, TODAY - 98), imported=1))
-    answer = await world.call("GET", f"{site}/totals", headers=headers)
-    assert [point.get("imported") for point in answer.body["totals"]] == [True, True] + [None] * 5
+    response = await world.call("GET", f"{site}/totals", headers=headers)
+    assert [point.get("imported") for point in response.body["totals"]] == [True, True] + [None] * 5
     assert [row[4] for row in await table(world, f"{site}/totals", headers)] == ["imported", "1", "1", *"00000"]
 
 
@@ -173,11 +173,11 @@ async def test_format_is_negotiated_by_accept_header(world, counted_site, accept
     headers, site = counted_site
     for method in ("GET", "HEAD"):
         more = {} if accept is None else {"Accept": accept}
-        answer = await world.call(method, f"{site}/totals", headers=headers | more)
-        assert (answer.status, answer.headers["Content-Type"].partition(";")[0]) == (200, kind)
-        assert answer.headers["Vary"] == "Accept"
-        assert answer.headers["Cache-Control"] == "no-store"
-        assert (answer.raw == b"") == (method == "HEAD")
+        response = await world.call(method, f"{site}/totals", headers=headers | more)
+        assert (response.status, response.headers["Content-Type"].partition(";")[0]) == (200, kind)
+        assert response.headers["Vary"] == "Accept"
+        assert response.headers["Cache-Control"] == "no-store"
+        assert (response.raw == b"") == (method == "HEAD")
 
 
 @pytest.mark.rule("X3")
@@ -217,9 +217,9 @@ async def test_range_includes_both_days(world):
 )
 async def test_invalid_range_is_refused(world, counted_site, query, path):
     headers, site = counted_site
-    answer = await world.call("GET", f"{site}/totals?{query}", headers=headers)
-    is_error(answer, 400, "invalid_request")
-    assert [issue["path"] for issue in answer.body["error"]["details"]["issues"]] == [path]
+    response = await world.call("GET", f"{site}/totals?{query}", headers=headers)
+    is_error(response, 400, "invalid_request")
+    assert [issue["path"] for issue in response.body["error"]["details"]["issues"]] == [path]
 
 
 @pytest.mark.rule("X3")
@@ -230,8 +230,8 @@ async def test_hours_begin_with_the_first_complete_day(world):
     await world.store.run(one(many(text, rows)))
     first = (await world.call("GET", f"{site}/totals?by=hour", headers=headers)).body["totals"][0]
     assert first["at"] == iso((TODAY - 39) * DAY_MS + 23 * HOUR_MS)
-    answer = await world.call("GET", f"{site}/totals?by=hour&from={day_text(TODAY - 39)}", headers=headers)
-    assert answer.body["totals"][0] == first
+    response = await world.call("GET", f"{site}/totals?by=hour&from={day_text(TODAY - 39)}", headers=headers)
+    assert response.body["totals"][0] == first
 
 
 @pytest.mark.rule("X3", "C3", "C4", "S6", "L3")
@@ -268,7 +268,7 @@ async def test_totals_require_the_same_access_as_reports(world):
 
 
 @pytest.mark.rule("X3")
-async def test_many_pages_are_one_answer(world):
+async def test_many_pages_are_one_response(world):
     headers, site, _ = await counted(world)
     days = range(30_000, 30_000 + 5 * PAGE)
     await world.store.run(stored_days(site.rpartition("/")[2], days))
@@ -334,7 +334,7 @@ async def a_long_series(world: World) -> tuple[dict[str, str], str]:
 
 @pytest.mark.rule("X3")
 @pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
-async def test_answer_is_visibly_aborted_if_the_store_becomes_unavailable(
+async def test_response_is_visibly_aborted_if_the_store_becomes_unavailable(
     server, clock, tmp_path, expected_errors, version
 ):
     expected_errors.allow("^store unavailable")
@@ -355,7 +355,7 @@ async def test_answer_is_visibly_aborted_if_the_store_becomes_unavailable(
 
 @pytest.mark.rule("X3", "G8")
 @pytest.mark.parametrize("version", ["HTTP/1.0", "HTTP/1.1"])
-async def test_answer_is_visibly_aborted_after_an_exception(clock, tmp_path, expected_errors, version):
+async def test_response_is_visibly_aborted_after_an_exception(clock, tmp_path, expected_errors, version):
     expected_errors.allow("^response aborted: .*no such table")
     async with open_store(sqlite_config(tmp_path)) as store, open_world(store, clock, tmp_path) as world:
         headers, path = await a_long_series(world)
@@ -413,6 +413,6 @@ async def test_disconnecting_client_releases_its_slot(world):
                 pass
         async with await trio.open_tcp_stream("127.0.0.1", port) as last:
             await last.send_all(head("GET", path, Authorization=headers["Authorization"]))
-            status, _, body = await answer_of(last)
+            status, _, body = await response_of(last)
         assert status == 200
         assert len(json.loads(body)["totals"]) == 12 * PAGE + 5

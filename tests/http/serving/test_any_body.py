@@ -66,9 +66,11 @@ def test_no_body_causes_an_internal_error(requests, key):
                     headers = {**session, "Content-Type": "application/json"}
                     if key.isprintable():
                         headers["Idempotency-Key"] = key
-                    answer = await world.call(method, path.replace("{account}", account.id), headers=headers, data=body)
-                    assert answer.status < 500, (method, path, body, answer.raw)
-                    assert (answer.status >= 400) == (answer.code is not None)
+                    response = await world.call(
+                        method, path.replace("{account}", account.id), headers=headers, data=body
+                    )
+                    assert response.status < 500, (method, path, body, response.raw)
+                    assert (response.status >= 400) == (response.code is not None)
 
     trio.run(send)
 

@@ -10,7 +10,7 @@ import trio
 from svc.ids import digest, new_secret
 from svc.store import worker_keys
 from svc.store.tx import sql
-from tests.http.serving.test_sockets import answer_of, head, port
+from tests.http.serving.test_sockets import head, port, response_of
 from tests.secrecy import log_lines
 
 __all__ = ["port"]  # a fixture
@@ -37,7 +37,7 @@ async def exchange(port, *packets, method="POST"):
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
         for packet in packets:
             await stream.send_all(packet)
-        return await answer_of(stream, method)
+        return await response_of(stream, method)
 
 
 def push_request(bearer, body=PUSH, path="/edge/push", **headers):
@@ -55,7 +55,7 @@ def names(headers):
 
 
 @pytest.mark.rule("G9")
-async def test_answer_to_a_push_has_the_usual_headers(port, bearer):
+async def test_response_to_a_push_has_the_usual_headers(port, bearer):
     status, headers, body = await exchange(port, push_request(bearer))
     assert (status, json.loads(body)["ok"], headers["content-type"]) == (200, True, JSON)
     _, other_headers, _ = await exchange(port, head("GET", "/healthz"), method="GET")
@@ -84,9 +84,9 @@ async def test_requests_on_one_connection_are_answered_in_order(port, bearer):
     async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
         for _ in range(3):
             await stream.send_all(push_request(bearer))
-            assert (await answer_of(stream, "POST"))[0] == 200
+            assert (await response_of(stream, "POST"))[0] == 200
             await stream.send_all(head("GET", "/healthz"))
-            assert (await answer_of(stream))[0] == 200
+            assert (await response_of(stream))[0] == 200
 
 
 @pytest.mark.rule("C13")

@@ -12,7 +12,7 @@ import trio
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from svc.http.serving.server import serve
 from tests.cases import cases
-from tests.http.serving.test_sockets import answer_of, closed_by_server, head, served
+from tests.http.serving.test_sockets import closed_by_server, head, response_of, served
 from tools.fuzz.server import fuzz, http_1_requests, http_2_requests
 
 
@@ -26,11 +26,11 @@ async def is_alive(port: int) -> bool:
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(head("GET", "/healthz"))
-        return (await answer_of(stream))[0] == 200
+        return (await response_of(stream))[0] == 200
 
 
 @cases("number", range(len(http_1_requests())))
-async def test_unusual_request_is_answered_or_its_connection_ends(world, port, number):
+async def test_unusual_request_gets_a_response_or_its_connection_ends(world, port, number):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(http_1_requests()[number])
@@ -47,7 +47,7 @@ async def test_http_2_is_refused_with_an_http_1_response(world, port, number):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(http_2_requests()[number])
-        status, headers, body = await answer_of(stream)
+        status, headers, body = await response_of(stream)
         assert (status, headers["connection"]) == (505, "close")
         assert b'"code":"invalid_request"' in body
     assert await is_alive(port)
@@ -76,8 +76,8 @@ async def test_errors_before_the_framework_have_the_error_format(world, port, da
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(data)
-        answer, headers, body = await answer_of(stream)
-        assert answer == status
+        response, headers, body = await response_of(stream)
+        assert response == status
         assert headers["content-type"] == "application/json"
         assert body.startswith(b'{"error":{"code":"')
         if status != 404:
@@ -94,7 +94,7 @@ async def test_data_after_a_refused_request_is_not_served(world, port):
         await stream.send_all(
             head("POST", "/", Transfer_Encoding="chunked", Content_Length=4) + b"0\r\n\r\n" + smuggled
         )
-        assert (await answer_of(stream))[0] == 400
+        assert (await response_of(stream))[0] == 400
         assert await closed_by_server(stream)
 
 
@@ -165,7 +165,7 @@ async def test_last_slot_is_taken_from_the_longest_waiting_connection(world, hel
                 await stream.send_all(held)
         polite = await trio.open_tcp_stream("127.0.0.1", port)
         await polite.send_all(head("GET", "/healthz"))
-        assert (await answer_of(polite))[0] == 200
+        assert (await response_of(polite))[0] == 200
         for stream in silent[:7]:
             assert await closed_by_server(stream)
         for stream in (*silent, polite):
@@ -173,7 +173,7 @@ async def test_last_slot_is_taken_from_the_longest_waiting_connection(world, hel
         done.set()
 
 
-async def test_client_that_does_not_read_its_answer_loses_its_slot(world):
+async def test_client_that_does_not_read_its_response_loses_its_slot(world):
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listener.socket.getsockname()[1]
     done, began = trio.Event(), trio.Event()
@@ -193,7 +193,7 @@ async def test_client_that_does_not_read_its_answer_loses_its_slot(world):
         others = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(2)]
         for stream in others:
             await stream.send_all(head("GET", "/"))
-        assert [(await answer_of(stream))[2] for stream in others] == [b"small", b"small"]
+        assert [(await response_of(stream))[2] for stream in others] == [b"small", b"small"]
         for stream in (deaf, *others):
             await stream.aclose()
         done.set()
@@ -218,14 +218,14 @@ async def test_client_with_a_running_request_keeps_its_slot(world):
         waiting = await trio.open_tcp_stream("127.0.0.1", port)
         await waiting.send_all(head("GET", "/"))
         release.set()
-        assert (await answer_of(busy))[0] == 200
+        assert (await response_of(busy))[0] == 200
         await busy.aclose()
-        assert (await answer_of(waiting))[0] == 200
+        assert (await response_of(waiting))[0] == 200
         await waiting.aclose()
         done.set()
 
 
-async def test_client_that_does_not_read_its_answer_does_not_delay_shutdown(world):
+async def test_client_that_does_not_read_its_response_does_not_delay_shutdown(world):
     [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
     done = trio.Event()
     began = trio.Event()

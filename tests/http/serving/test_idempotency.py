@@ -13,8 +13,8 @@ from svc.errors import EdgeUnavailable, Invalid, ServiceError
 from svc.http.serving.idempotency import REPLAYED, Idempotency
 from svc.http.serving.request_parts import idempotency_key
 from svc.store import sites, users
-from svc.store.idempotency import Claim, StoredAnswer
-from svc.store.tx import given, sql
+from svc.store.idempotency import Claim, StoredResponse
+from svc.store.tx import constant, sql
 from tests.http.conftest import EDGE_ACCOUNT, open_world
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ async def test_writes_require_an_idempotency_key_with_an_api_key_and_accept_one_
 )
 async def test_an_idempotency_key_has_1_to_200_characters(world, key, status):
     _, session, body = await ready(world)
-    answer = await world.call("POST", "/v1/sites", body, headers={**session, "Idempotency-Key": key})
-    assert answer.status == status
+    response = await world.call("POST", "/v1/sites", body, headers={**session, "Idempotency-Key": key})
+    assert response.status == status
 
 
 @pytest.mark.rule("G2")
@@ -83,7 +83,7 @@ async def test_an_idempotency_key_that_is_not_utf8_is_refused(world):
 
 
 @pytest.mark.rule("G3")
-async def test_repeat_gets_the_first_answer_and_has_no_effect(world):
+async def test_repeat_gets_the_first_response_and_has_no_effect(world):
     user, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
     first = await world.call("POST", "/v1/sites", body, headers=headers)
@@ -156,16 +156,16 @@ async def test_concurrent_refused_requests_both_get_the_error(world):
     user = await world.user()
     account = await world.account(user, state="connected")
     headers = {**await world.session(user), "Idempotency-Key": "one"}
-    answers = []
+    responses = []
 
     async def send() -> None:
-        answers.append(await world.call("POST", "/v1/sites", {"account_id": account.id, **HOST}, headers=headers))
+        responses.append(await world.call("POST", "/v1/sites", {"account_id": account.id, **HOST}, headers=headers))
 
     async with trio.open_nursery() as nursery:
         for _ in range(2):
             nursery.start_soon(send)
-    assert [answer.code for answer in answers] == ["account_not_ready"] * 2
-    assert not any("Idempotent-Replayed" in answer.headers for answer in answers)
+    assert [response.code for response in responses] == ["account_not_ready"] * 2
+    assert not any("Idempotent-Replayed" in response.headers for response in responses)
 
 
 @pytest.mark.rule("Y3", "G4")
@@ -201,14 +201,14 @@ async def test_users_methods_and_paths_do_not_share_keys(world):
     first = await world.call("POST", "/v1/sites", body, headers={**session, "Idempotency-Key": "one"})
     assert first.status == 202
     link = {"account_id": body["account_id"], "url": "https://example.org"}
-    link_answer = await world.call("POST", "/v1/links", link, headers={**session, "Idempotency-Key": "one"})
-    assert link_answer.status == 201
+    link_response = await world.call("POST", "/v1/links", link, headers={**session, "Idempotency-Key": "one"})
+    assert link_response.status == 201
     stranger = await world.call("POST", "/v1/sites", body, headers={**other_session, "Idempotency-Key": "one"})
     assert stranger.code == "not_found"
 
 
 @pytest.mark.rule("G3")
-async def test_repeat_with_another_credential_of_the_user_gets_the_first_answer(world):
+async def test_repeat_with_another_credential_of_the_user_gets_the_first_response(world):
     user, session, body = await ready(world)
     first = await world.call("POST", "/v1/sites", body, headers={**await world.key(user), "Idempotency-Key": "one"})
     assert first.status == 202
@@ -220,7 +220,7 @@ async def test_repeat_with_another_credential_of_the_user_gets_the_first_answer(
 
 @pytest.mark.rule("C2")
 @pytest.mark.rule("C4")
-async def test_answer_is_not_replayed_to_a_credential_without_access(world):
+async def test_response_is_not_replayed_to_a_credential_without_access(world):
     user, session, body = await ready(world)
     first = await world.call("POST", "/v1/sites", body, headers={**session, "Idempotency-Key": "one"})
     assert first.status == 202
@@ -247,10 +247,10 @@ async def ready_with(world: World, edge_account_id: str) -> tuple[User, dict[str
 
 
 @pytest.mark.rule("G3")
-async def test_concurrent_repeats_get_one_answer(world):
+async def test_concurrent_repeats_get_one_response(world):
     user, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
-    answers = []
+    responses = []
     arrived, release = trio.Event(), trio.Event()
 
     async def hold() -> None:
@@ -258,7 +258,7 @@ async def test_concurrent_repeats_get_one_answer(world):
         await release.wait()
 
     async def send() -> None:
-        answers.append(await world.call("POST", "/v1/sites", body, headers=headers))
+        responses.append(await world.call("POST", "/v1/sites", body, headers=headers))
 
     world.supervisor.before = hold
     async with trio.open_nursery() as nursery:
@@ -266,15 +266,15 @@ async def test_concurrent_repeats_get_one_answer(world):
             nursery.start_soon(send)
         await arrived.wait()
         release.set()
-    assert [answer.status for answer in answers] == [202] * 5
-    assert len({answer.raw for answer in answers}) == 1
-    assert sorted("Idempotent-Replayed" in answer.headers for answer in answers) == [False] + [True] * 4
+    assert [response.status for response in responses] == [202] * 5
+    assert len({response.raw for response in responses}) == 1
+    assert sorted("Idempotent-Replayed" in response.headers for response in responses) == [False] + [True] * 4
     assert world.supervisor.asked == ["zone shop.example.com", "zone example.com", "records of shop.example.com"]
     assert await world.store.read(sites.count_sites(user.id)) == 1
 
 
 @pytest.mark.rule("G3")
-async def test_repeat_after_a_restart_gets_the_first_answer(world, store, clock, tmp_path):
+async def test_repeat_after_a_restart_gets_the_first_response(world, store, clock, tmp_path):
     _, session, body = await ready(world)
     headers = {**session, "Idempotency-Key": "one"}
     first = await world.call("POST", "/v1/sites", body, headers=headers)
@@ -285,7 +285,7 @@ async def test_repeat_after_a_restart_gets_the_first_answer(world, store, clock,
 
 
 @pytest.mark.rule("G3")
-async def test_repeat_gets_the_answer_that_an_actor_finished_after_the_client_disconnected(world):
+async def test_repeat_gets_the_response_that_an_actor_finished_after_the_client_disconnected(world):
     headers = {**await world.session(await world.user()), "Idempotency-Key": "one"}
     body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "token"}
     arrived, release = trio.Event(), trio.Event()
@@ -301,20 +301,20 @@ async def test_repeat_gets_the_answer_that_an_actor_finished_after_the_client_di
         nursery.cancel_scope.cancel()
     # When the repeat runs, the actor reports that the account is already connected, by the first request.
     async with trio.open_nursery() as nursery:
-        answers = []
+        responses = []
 
         async def repeat() -> None:
-            answers.append(await world.call("POST", "/v1/accounts", body, headers=headers))
+            responses.append(await world.call("POST", "/v1/accounts", body, headers=headers))
 
         nursery.start_soon(repeat)
         release.set()
-    assert [answer.status for answer in answers] == [202]
+    assert [response.status for response in responses] == [202]
     other_key = {**headers, "Idempotency-Key": "two"}
     assert (await world.call("POST", "/v1/accounts", body, headers=other_key)).code == "already_connected"
 
 
 @pytest.mark.rule("G3")
-async def test_repeat_gets_the_first_answer_even_if_its_object_was_deleted(world):
+async def test_repeat_gets_the_first_response_even_if_its_object_was_deleted(world):
     user = await world.user()
     account = await world.account(user)
     headers = {**await world.session(user), "Idempotency-Key": "one"}
@@ -411,21 +411,21 @@ async def test_transient_error_is_not_stored_so_a_repeat_runs_again(world, refus
 
 
 @pytest.mark.rule("G3", "A10")
-async def test_repeat_refused_because_of_its_first_attempt_gets_that_answer(world):
+async def test_repeat_refused_because_of_its_first_attempt_gets_that_response(world):
     user = await world.user()
     idempotency = Idempotency(world.store, world.clock, 1_000_000)
     claim = Claim(user.id, None, "POST", "/v1/accounts/acc_1/install", "one", "digest")
 
-    def accepted(_: None) -> StoredAnswer:
-        return StoredAnswer(202, b"{}", "application/json", {})
+    def accepted(_: None) -> StoredResponse:
+        return StoredResponse(202, b"{}", "application/json", {})
 
-    async def too_late() -> StoredAnswer:
+    async def too_late() -> StoredResponse:
         """Commit the first attempt just before the repeat is rejected. The client of the first has disconnected."""
-        await world.store.run(idempotency.committed(claim, accepted, None)(given(None)))
+        await world.store.run(idempotency.committed(claim, accepted, None)(constant(None)))
         raise ServiceError("operation_in_progress")
 
-    answer = await idempotency.once(claim, too_late)
-    assert (answer.status, answer.headers) == (202, REPLAYED)
+    response = await idempotency.once(claim, too_late)
+    assert (response.status, response.headers) == (202, REPLAYED)
 
 
 async def test_error_of_the_credential_check_is_not_stored(world):

@@ -14,7 +14,7 @@ import pytest
 import trio
 import trio.testing
 
-from tests.http.serving.test_sockets import answer_of, closed_by_server, head, served
+from tests.http.serving.test_sockets import closed_by_server, head, response_of, served
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ class Held:
     def __init__(self, app: Any) -> None:
         self._app = app
         self.requests: list[str] = []
-        self.answers: list[int] = []
+        self.responses: list[int] = []
         self.held = trio.Event()
         self.release = trio.Event()
 
@@ -47,7 +47,7 @@ class Held:
 
         async def hold(message: Any) -> None:
             if message["type"] == "http.response.start":
-                self.answers.append(message["status"])
+                self.responses.append(message["status"])
                 self.held.set()
                 await self.release.wait()
             await send(message)
@@ -76,7 +76,7 @@ async def connected(world: World) -> AsyncIterator[trio.SocketStream]:
 async def statuses(stream: trio.SocketStream, *methods: str) -> list[int]:
     """Read the responses to pipelined requests, and return their statuses."""
     rest = bytearray()
-    return [(await answer_of(stream, method, rest))[0] for method in methods]
+    return [(await response_of(stream, method, rest))[0] for method in methods]
 
 
 class Write:
@@ -95,8 +95,8 @@ class Write:
 
     async def created(self) -> int:
         """Return the number of objects that exist."""
-        answer = await self._world.call("GET", self._path, headers=self._session)
-        return len(answer.body[self._path.rpartition("/")[2]])
+        response = await self._world.call("GET", self._path, headers=self._session)
+        return len(response.body[self._path.rpartition("/")[2]])
 
 
 async def write(world: World, path: str) -> Write:
@@ -112,12 +112,12 @@ async def write(world: World, path: str) -> Write:
 @pytest.mark.parametrize("path", ["/v1/links", "/v1/keys"])
 @pytest.mark.parametrize(("version", "headers"), [("1.1", CLOSE), ("1.0", {})], ids=["connection close", "HTTP 1.0"])
 @pytest.mark.parametrize("behind", [b"\r\n", b"\x00garbage\r\n\r\n", b"x" * 100_000])
-async def test_bytes_after_the_last_request_do_not_replace_its_answer(world, path, version, headers, behind):
+async def test_bytes_after_the_last_request_do_not_replace_its_response(world, path, version, headers, behind):
     made = await write(world, path)
     sent = made.bytes_of(version=version, **headers)
     async with connected(world) as stream:
         await stream.send_all(sent + behind)
-        status, shown, _ = await answer_of(stream, "POST")
+        status, shown, _ = await response_of(stream, "POST")
         assert (status, shown["connection"]) == (201, "close")
         assert await closed_by_server(stream)
     assert await made.created() == 1
@@ -126,7 +126,7 @@ async def test_bytes_after_the_last_request_do_not_replace_its_answer(world, pat
 @pytest.mark.rule("Y4")
 @pytest.mark.parametrize("path", ["/v1/links", "/v1/keys"])
 @pytest.mark.parametrize(("version", "headers"), [("1.1", CLOSE), ("1.0", {})], ids=["connection close", "HTTP 1.0"])
-async def test_bytes_during_the_last_request_do_not_replace_its_answer(world, path, version, headers):
+async def test_bytes_during_the_last_request_do_not_replace_its_response(world, path, version, headers):
     made = await write(world, path)
     async with locked_file(world) as (app, stream):
         await stream.send_all(made.bytes_of(version=version, **headers))
@@ -135,9 +135,9 @@ async def test_bytes_during_the_last_request_do_not_replace_its_answer(world, pa
             await stream.send_all(late)
             await trio.testing.wait_all_tasks_blocked()
         app.release.set()
-        assert (await answer_of(stream, "POST"))[0] == 201
+        assert (await response_of(stream, "POST"))[0] == 201
         assert await closed_by_server(stream)
-    assert (app.requests, app.answers) == ([f"POST {path}"], [201])
+    assert (app.requests, app.responses) == ([f"POST {path}"], [201])
     assert await made.created() == 1
 
 
@@ -146,7 +146,7 @@ async def test_request_after_the_last_one_is_not_executed(world):
     async with locked_file(world) as (app, stream):
         app.release.set()
         await stream.send_all(made.bytes_of(**CLOSE) + made.bytes_of())
-        assert (await answer_of(stream, "POST"))[0] == 201
+        assert (await response_of(stream, "POST"))[0] == 201
         assert await closed_by_server(stream)
     assert app.requests == ["POST /v1/links"]
     assert await made.created() == 1
@@ -185,7 +185,7 @@ async def test_empty_line_during_a_request_is_ignored(world):
 async def test_too_many_empty_lines_are_refused(world):
     async with connected(world) as stream:
         await stream.send_all(b"\r\n" * 5 + head("GET", "/healthz"))
-        status, headers, body = await answer_of(stream)
+        status, headers, body = await response_of(stream)
         assert (status, headers["connection"]) == (400, "close")
         assert b'"code":"invalid_request"' in body
         assert await closed_by_server(stream)
@@ -200,13 +200,13 @@ async def test_empty_lines_do_not_keep_a_slot(world):
         for stream in (second, first):
             await stream.send_all(b"\r\n")
         await third.send_all(head("GET", "/healthz"))
-        assert (await answer_of(third))[0] == 200
+        assert (await response_of(third))[0] == 200
         assert await closed_by_server(first)
 
 
 @pytest.mark.parametrize("keep", [{}, CLOSE], ids=["kept", "closing"])
 @pytest.mark.parametrize("path", ["/v1/links", "/v1/keys"])
-async def test_client_that_half_closes_after_a_write_gets_its_answer(world, path, keep):
+async def test_client_that_half_closes_after_a_write_gets_its_response(world, path, keep):
     made = await write(world, path)
     async with locked_file(world) as (app, stream):
         await stream.send_all(made.bytes_of(**keep))
@@ -214,13 +214,13 @@ async def test_client_that_half_closes_after_a_write_gets_its_answer(world, path
         await app.wait_until_held()
         await trio.testing.wait_all_tasks_blocked()
         app.release.set()
-        status, headers, _ = await answer_of(stream, "POST")
+        status, headers, _ = await response_of(stream, "POST")
         assert (status, headers["connection"]) == (201, "close")
         assert await closed_by_server(stream)
     assert await made.created() == 1
 
 
-async def test_client_that_half_closes_after_several_requests_gets_all_answers(world):
+async def test_client_that_half_closes_after_several_requests_gets_all_responses(world):
     made = await write(world, "/v1/links")
     async with connected(world) as stream:
         await stream.send_all(made.bytes_of() + b"\r\n" + head("GET", "/healthz"))
@@ -229,7 +229,7 @@ async def test_client_that_half_closes_after_several_requests_gets_all_answers(w
         assert await closed_by_server(stream)
 
 
-async def test_client_that_half_closes_during_an_answer_gets_the_rest(world):
+async def test_client_that_half_closes_during_a_response_gets_the_rest(world):
     """The response head was sent without `Connection: close`, but the server closes the connection anyway."""
     sent, release = trio.Event(), trio.Event()
 
@@ -247,7 +247,7 @@ async def test_client_that_half_closes_during_an_answer_gets_the_rest(world):
         await stream.send_eof()
         await trio.testing.wait_all_tasks_blocked()
         release.set()
-        status, headers, body = await answer_of(stream)
+        status, headers, body = await response_of(stream)
         assert (status, body) == (200, b"ab")
         assert "connection" not in headers
         assert await closed_by_server(stream)
@@ -279,10 +279,10 @@ async def test_client_that_resets_after_its_half_close_releases_its_slot(world):
         app.release.set()
         async with await trio.open_tcp_stream("127.0.0.1", port) as another:
             await another.send_all(head("GET", "/healthz"))
-            assert (await answer_of(another))[0] == 200
+            assert (await response_of(another))[0] == 200
 
 
-async def test_stopping_service_answers_a_half_closed_client(world):
+async def test_stopping_service_responds_to_a_half_closed_client(world):
     done = trio.Event()
     app = Held(world.app)
     async with served(world, done=done, app=app) as port, await trio.open_tcp_stream("127.0.0.1", port) as stream:
@@ -292,6 +292,6 @@ async def test_stopping_service_answers_a_half_closed_client(world):
         done.set()
         await trio.testing.wait_all_tasks_blocked()
         app.release.set()
-        status, headers, _ = await answer_of(stream)
+        status, headers, _ = await response_of(stream)
         assert (status, headers["connection"]) == (200, "close")
         assert await closed_by_server(stream)

@@ -20,7 +20,7 @@ from tests.store.whole_store import all_rows, user_with_all_rows
 if TYPE_CHECKING:
     from svc.model import User
     from svc.store.tx import Tx
-    from tests.http.conftest import Answer, World
+    from tests.http.conftest import Response, World
 
 PASSWORD = "correct horse battery staple"
 HASH, OTHER_HASH = hash_password(PASSWORD), hash_password("another password")
@@ -33,14 +33,14 @@ async def a_person(world: World, *, confirmed: bool = True) -> tuple[User, dict[
     return user, await world.session(user)
 
 
-async def leave(world: World, headers: dict[str, str], password: str = PASSWORD) -> Answer:
+async def leave(world: World, headers: dict[str, str], password: str = PASSWORD) -> Response:
     return await world.call("DELETE", "/v1/me", {"password": password}, headers=headers)
 
 
 async def waited_for(world: World, user: User, requests: int) -> None:
     """Wait until this many requests are waiting for the end of the user's deletion."""
-    departure = world.supervisor.departures._going_on[user.id]
-    while departure.ended.statistics().tasks_waiting < requests:
+    deletion = world.supervisor.user_deletions._going_on[user.id]
+    while deletion.ended.statistics().tasks_waiting < requests:
         await trio.lowlevel.checkpoint()
 
 
@@ -58,21 +58,21 @@ class Held:
 
 
 @pytest.mark.rule("C12")
-async def test_answer_lists_the_remaining_resources_of_every_account(world):
+async def test_response_lists_the_remaining_resources_of_every_account(world):
     user, session = await a_person(world)
     first, second = [await world.account(user, edge) for edge in (EDGE_ACCOUNT, OTHER_EDGE_ACCOUNT)]
-    answer = await leave(world, session)
-    assert (answer.status, list(answer.body), answer.body["ok"]) == (
+    response = await leave(world, session)
+    assert (response.status, list(response.body), response.body["ok"]) == (
         200,
         ["ok", "left", "leftovers", "revoke_tokens"],
         True,
     )
-    assert answer.headers["Clear-Site-Data"] == '"cache"'
-    assert sorted(answer.body["left"]) == sorted(
+    assert response.headers["Clear-Site-Data"] == '"cache"'
+    assert sorted(response.body["left"]) == sorted(
         f"Example ({account.edge_account_id}): Worker svc-edge: it was changed outside the service."
         for account in (first, second)
     )
-    assert answer.body["revoke_tokens"] == ["svc-op", "svc-op"]
+    assert response.body["revoke_tokens"] == ["svc-op", "svc-op"]
     assert world.supervisor.asked == ["disconnect", "disconnect"]
 
 
@@ -85,9 +85,9 @@ async def test_store_keeps_nothing_but_the_last_email(world):
     user = await world.store.read(users.get_user(user_id))
     session = await world.session(user)
     assert (await world.call("GET", "/v1/sites", headers=session)).body["sites"]
-    answer = await leave(world, {**session, "Idempotency-Key": "the last"})
-    assert answer.status == 200
-    assert [thing.partition("): ")[2] for thing in answer.body["left"]] == [
+    response = await leave(world, {**session, "Idempotency-Key": "the last"})
+    assert response.status == 200
+    assert [thing.partition("): ")[2] for thing in response.body["left"]] == [
         "Worker svc-edge: it was changed outside the service."
     ]
     emails = [read_email(text) for text in await world.inbox()]
@@ -95,7 +95,7 @@ async def test_store_keeps_nothing_but_the_last_email(world):
     assert {**after, "outbox": None} == {**before, "outbox": None}
     assert not after["outbox"]  # by now, the other user's e-mail has also been sent
     [text] = [text for to, subject, text in emails if (to, subject) == (user.email, "Your account was deleted")]
-    for line in (*answer.body["left"], *answer.body["revoke_tokens"]):
+    for line in (*response.body["left"], *response.body["revoke_tokens"]):
         assert line in " ".join(text.split())
 
 
@@ -135,10 +135,10 @@ async def test_credentials_are_void_and_the_address_is_free_immediately(world):
     other, key = await world.session(user), await world.key(user)
     await world.account(user)
     held = Held(world)
-    answers = []
+    responses = []
 
     async def ask() -> None:
-        answers.append(await leave(world, session))
+        responses.append(await leave(world, session))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ask)
@@ -153,14 +153,14 @@ async def test_credentials_are_void_and_the_address_is_free_immediately(world):
         body = {"email": user.email, "password": "another long password"}
         assert (await world.call("POST", "/auth/sign-up", body)).status == 202
         held.release.set()
-    assert answers[0].status == 200
+    assert responses[0].status == 200
     subjects = [read_email(text)[1] for text in await world.inbox()]
     assert sorted(subjects) == ["Confirm your email address", "Your account was deleted"]
     assert (await leave(world, session)).status == 401
 
 
 @pytest.mark.rule("C12")
-async def test_client_that_disconnects_can_repeat_the_request_and_gets_the_answer(world):
+async def test_client_that_disconnects_can_repeat_the_request_and_gets_the_response(world):
     user, session = await a_person(world)
     await world.account(user)
     held = Held(world)
@@ -169,10 +169,10 @@ async def test_client_that_disconnects_can_repeat_the_request_and_gets_the_answe
         await held.reached.wait()
         nursery.cancel_scope.cancel()
     assert (await leave(world, session, "another password")).code == "invalid_password"
-    answers = []
+    responses = []
 
     async def ask(**headers: str) -> None:
-        answers.append(await leave(world, {**session, **headers}))
+        responses.append(await leave(world, {**session, **headers}))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ask)
@@ -180,27 +180,30 @@ async def test_client_that_disconnects_can_repeat_the_request_and_gets_the_answe
             nursery.start_soon(lambda: ask(**{"Idempotency-Key": "one"}))
         await waited_for(world, user, 3)
         held.release.set()
-    assert {answer.status for answer in answers} == {200}
-    assert len({answer.raw for answer in answers}) == 1
+    assert {response.status for response in responses} == {200}
+    assert len({response.raw for response in responses}) == 1
     assert world.supervisor.asked == ["disconnect"]
     assert (await leave(world, session)).status == 401
 
 
 @pytest.mark.rule("C12")
-async def test_concurrent_requests_of_two_sessions_get_one_answer(world):
+async def test_concurrent_requests_of_two_sessions_get_one_response(world):
     user, session = await a_person(world)
     other = await world.session(user)
     await world.account(user)
-    answers = []
+    responses = []
 
     async def ask(headers: dict[str, str]) -> None:
-        answers.append(await leave(world, headers))
+        responses.append(await leave(world, headers))
 
     async with trio.open_nursery() as nursery:
         for headers in (session, other, session):
             nursery.start_soon(ask, headers)
-    assert {answer.status for answer in answers} <= {200, 401}  # 401: the request arrived after another one had begun
-    assert len({answer.raw for answer in answers if answer.status == 200}) == 1
+    assert {response.status for response in responses} <= {
+        200,
+        401,
+    }  # 401: the request arrived after another one had begun
+    assert len({response.raw for response in responses if response.status == 200}) == 1
     assert world.supervisor.asked == ["disconnect"]
 
 
@@ -210,10 +213,10 @@ async def test_at_most_eight_accounts_are_disconnected_at_a_time(world):
     for number in range(20):
         await world.account(user, f"{number:032x}")
     held = Held(world)
-    answers = []
+    responses = []
 
     async def ask() -> None:
-        answers.append(await leave(world, session))
+        responses.append(await leave(world, session))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ask)
@@ -222,7 +225,7 @@ async def test_at_most_eight_accounts_are_disconnected_at_a_time(world):
         await trio.testing.wait_all_tasks_blocked()
         assert len(world.supervisor.asked) == 8
         held.release.set()
-    assert (answers[0].status, len(answers[0].body["left"])) == (200, 20)
+    assert (responses[0].status, len(responses[0].body["left"])) == (200, 20)
 
 
 @pytest.mark.rule("C12")
@@ -238,18 +241,18 @@ async def test_interrupted_deletion_continues_after_a_restart(store, clock, tmp_
     assert await store.read(user_deletions.under_way()) == [user.id]
     async with open_world(store, clock, tmp_path) as restarted:
         held = Held(restarted)
-        await restarted.supervisor.departures.load()
+        await restarted.supervisor.user_deletions.load()
         await held.reached.wait()
-        answers = []
+        responses = []
 
         async def ask() -> None:
-            answers.append(await leave(restarted, session))
+            responses.append(await leave(restarted, session))
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask)
             await waited_for(restarted, user, 1)
             held.release.set()
-        assert [(answer.status, len(answer.body["left"])) for answer in answers] == [(200, 1)]
+        assert [(response.status, len(response.body["left"])) for response in responses] == [(200, 1)]
     assert await store.read(user_deletions.under_way()) == []
 
 
@@ -278,8 +281,8 @@ async def test_deleting_an_unconfirmed_sign_up_keeps_another_one_of_the_same_add
     user, session = await a_person(world, confirmed=False)
     other = await world.store.run(users.add_user(user.email, HASH, world.clock()))
     assert other is not None
-    answer = await leave(world, session)
-    assert answer.body == {"ok": True, "left": [], "leftovers": [], "revoke_tokens": []}
+    response = await leave(world, session)
+    assert response.body == {"ok": True, "left": [], "leftovers": [], "revoke_tokens": []}
     assert await world.inbox() == []
     body = {"email": user.email, "password": PASSWORD}
     assert (await world.call("POST", "/auth/sign-in", body)).body["user"]["id"] == other.id

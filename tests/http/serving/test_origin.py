@@ -36,12 +36,12 @@ OURS = [
 @cases("path", FORMS)
 async def test_requests_of_another_origin_are_refused(world, path):
     for headers in ELSEWHERE:
-        answer = await world.call("POST", f"/auth/{path}", {}, headers=headers)
-        assert (answer.status, answer.code) == (403, "cross_origin"), headers
-        assert "Set-Cookie" not in answer.headers
+        response = await world.call("POST", f"/auth/{path}", {}, headers=headers)
+        assert (response.status, response.code) == (403, "cross_origin"), headers
+        assert "Set-Cookie" not in response.headers
     for headers in OURS:
-        answer = await world.call("POST", f"/auth/{path}", {}, headers=headers)
-        assert answer.code != "cross_origin", headers
+        response = await world.call("POST", f"/auth/{path}", {}, headers=headers)
+        assert response.code != "cross_origin", headers
 
 
 @cases(
@@ -51,9 +51,9 @@ async def test_requests_of_another_origin_are_refused(world, path):
 async def test_content_types_of_html_forms_are_refused_even_with_an_empty_body(world, path, kind):
     headers = {} if kind is None else {"Content-Type": kind}
     for body in (b"", b"{}"):
-        answer = await world.call("POST", f"/auth/{path}", data=body, headers=headers)
-        assert (answer.status, answer.code) == (400, "invalid_request")
-        assert answer.body["error"]["details"]["issues"][0]["path"] == "Content-Type"
+        response = await world.call("POST", f"/auth/{path}", data=body, headers=headers)
+        assert (response.status, response.code) == (400, "invalid_request")
+        assert response.body["error"]["details"]["issues"][0]["path"] == "Content-Type"
 
 
 async def test_cross_origin_request_does_not_count_as_an_attempt(store, clock, tmp_path):

@@ -80,31 +80,31 @@ NOT_AN_OBJECT: list[bytes] = [
 
 
 LARGE = ("/v1/keys", "/v1/sites", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa", "/v1/links")
-MOST_BYTES = {"/v1/links/bulk": 100_000}  # the setting max_body_bytes in these tests
+MAX_BYTES = {"/v1/links/bulk": 100_000}  # the setting max_body_bytes in these tests
 
 
 def most_bytes(path: str) -> int:
-    return MOST_BYTES.get(path, 65_536 if path in LARGE else 4_096)
+    return MAX_BYTES.get(path, 65_536 if path in LARGE else 4_096)
 
 
-def is_refused(answer: Any, path: str, raw: bytes) -> None:
+def is_refused(response: Any, path: str, raw: bytes) -> None:
     """Check that the body was rejected as invalid, or because it is larger than the endpoint's limit."""
     if len(raw) > most_bytes(path):
-        is_error(answer, 413, "payload_too_large")
+        is_error(response, 413, "payload_too_large")
     else:
-        is_error(answer, 400, "invalid_request")
-        assert 1 <= len(answer.body["error"]["details"]["issues"]) <= 20
+        is_error(response, 400, "invalid_request")
+        assert 1 <= len(response.body["error"]["details"]["issues"]) <= 20
 
 
-def is_error(answer: Any, status: int, code: Code) -> None:
-    assert (answer.status, answer.code) == (status, code), answer.raw
-    error = answer.body["error"]
-    assert set(answer.body) == {"error"}
+def is_error(response: Any, status: int, code: Code) -> None:
+    assert (response.status, response.code) == (status, code), response.raw
+    error = response.body["error"]
+    assert set(response.body) == {"error"}
     assert set(error) <= {"code", "message", "details"}
     assert error["message"]
     assert CATALOGUE[code].status == status
-    assert len(answer.raw) < 10_000
-    assert answer.headers["X-Request-Id"].startswith("req_")
+    assert len(response.raw) < 10_000
+    assert response.headers["X-Request-Id"].startswith("req_")
 
 
 async def owner(world: World) -> tuple[User, dict[str, str], str]:
@@ -125,13 +125,13 @@ async def test_body_that_is_not_a_valid_object_is_an_invalid_request(world):
     user, session, account = await owner(world)
     for method, path in ENDPOINTS:
         for raw in NOT_AN_OBJECT:
-            answer = await world.call(
+            response = await world.call(
                 method,
                 path.replace("{account}", account),
                 headers={**session, "Content-Type": "application/json"},
                 data=raw,
             )
-            is_refused(answer, path, raw)
+            is_refused(response, path, raw)
     await nothing_was_done(world, user)
 
 
@@ -169,27 +169,27 @@ async def test_field_of_the_wrong_type_is_named_in_the_error(world):
                 if path == "/v1/links/bulk" and name == "links" and isinstance(wrong, list) and wrong:
                     continue  # each row of a bulk request has its own error
                 body = json.dumps({**good, name: wrong}).replace("{account}", account)
-                answer = await world.call(
+                response = await world.call(
                     method,
                     path.replace("{account}", account),
                     headers={**session, "Content-Type": "application/json"},
                     data=body,
                 )
                 if name == "account_id" and isinstance(wrong, str) and wrong != NUL and len(wrong) < 100:
-                    is_error(answer, 404, "not_found")
+                    is_error(response, 404, "not_found")
                     continue
                 if name == "password" and path.endswith("sign-in") and isinstance(wrong, str) and len(wrong) < 100:
-                    assert answer.code in ("unauthorized", "rate_limited")
+                    assert response.code in ("unauthorized", "rate_limited")
                     continue
                 if (name == "old" or path == "/v1/me") and isinstance(wrong, str) and len(wrong) < 100:
-                    assert answer.code in ("invalid_password", "rate_limited")
+                    assert response.code in ("invalid_password", "rate_limited")
                     continue
                 if name == "token" and isinstance(wrong, str) and len(wrong) < 100:
-                    assert answer.code in ("invalid_request", "rate_limited")
+                    assert response.code in ("invalid_request", "rate_limited")
                     continue
-                is_refused(answer, path, body.encode())
-                if answer.status == 400 and not body.count("9" * 100):
-                    assert answer.body["error"]["details"]["issues"][0]["path"].split(".")[0] in (name, "")
+                is_refused(response, path, body.encode())
+                if response.status == 400 and not body.count("9" * 100):
+                    assert response.body["error"]["details"]["issues"][0]["path"].split(".")[0] in (name, "")
     await nothing_was_done(world, user)
 
 
@@ -244,9 +244,9 @@ async def test_unknown_path_or_id_is_not_found(world, path):
     ],
 )
 async def test_unsupported_method_gets_405(world, method, path, allowed):
-    answer = await world.call(method, path)
-    is_error(answer, 405, "method_not_allowed")
-    assert answer.headers["Allow"] == allowed
+    response = await world.call(method, path)
+    is_error(response, 405, "method_not_allowed")
+    assert response.headers["Allow"] == allowed
 
 
 @pytest.mark.rule("C13")
@@ -264,8 +264,8 @@ async def test_body_over_the_limit_of_its_endpoint_is_too_large(world):
             if chunked:
                 headers["Transfer-Encoding"] = "chunked"
             raw = b"{" + b" " * (size - 2) + b"]"
-            answer = await world.call(method, path.replace("{account}", account), headers=headers, data=raw)
-            is_refused(answer, path, raw)
+            response = await world.call(method, path.replace("{account}", account), headers=headers, data=raw)
+            is_refused(response, path, raw)
     await nothing_was_done(world, user)
 
 
@@ -286,8 +286,8 @@ async def test_largest_valid_bodies_are_accepted(world):
             },
         ),
     ):
-        answer = await world.call("POST", path, body, headers=session)
-        assert answer.status in (201, 202), answer.raw
+        response = await world.call("POST", path, body, headers=session)
+        assert response.status in (201, 202), response.raw
 
 
 def issues_of(model: type[Body], raw: bytes) -> list[tuple[str, str]]:
@@ -393,9 +393,9 @@ async def test_number_in_a_query_must_be_digits(world, text):
         ("/v1/links", "limit"),
         ("/v1/links/lnk_" + "a" * 20 + "/qr.svg", "size"),
     ):
-        answer = await world.call("GET", f"{path}?{urlencode({name: text})}", headers=session)
-        is_error(answer, 400, "invalid_request")
-        assert answer.body["error"]["details"]["issues"] == [
+        response = await world.call("GET", f"{path}?{urlencode({name: text})}", headers=session)
+        is_error(response, 400, "invalid_request")
+        assert response.body["error"]["details"]["issues"] == [
             {"path": name, "code": "not_integer", "message": "must be a whole number in digits"}
         ]
 
@@ -403,9 +403,9 @@ async def test_number_in_a_query_must_be_digits(world, text):
 async def test_long_query_is_not_parsed(world):
     session = await world.session(await world.user())
     for path in ("/v1/sites", "/v1/me"):
-        answer = await world.call("GET", f"{path}?{'&'.join(['a=1'] * 300)}", headers=session)
-        is_error(answer, 400, "invalid_request")
-        [issue] = answer.body["error"]["details"]["issues"]
+        response = await world.call("GET", f"{path}?{'&'.join(['a=1'] * 300)}", headers=session)
+        is_error(response, 400, "invalid_request")
+        [issue] = response.body["error"]["details"]["issues"]
         assert issue["message"] == "the query must have at most 1000 characters"
 
 
@@ -413,19 +413,19 @@ async def test_long_query_is_not_parsed(world):
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 async def test_body_without_json_content_type_is_refused(world, kind):
     session = await world.session(await world.user())
-    answer = await world.call(
+    response = await world.call(
         "POST", "/v1/keys", headers={**session, "Content-Type": kind}, data=b'{"scopes":["links"]}'
     )
-    is_error(answer, 400, "invalid_request")
-    assert answer.body["error"]["details"]["issues"] == [
+    is_error(response, 400, "invalid_request")
+    assert response.body["error"]["details"]["issues"] == [
         {"path": "Content-Type", "code": "other", "message": "must be application/json"}
     ]
 
 
 async def test_body_of_a_get_is_ignored(world):
     session = await world.session(await world.user())
-    answer = await world.call("GET", "/v1/me", headers={**session, "Content-Type": "text/plain"}, data=b"\xff{")
-    assert answer.status == 200
+    response = await world.call("GET", "/v1/me", headers={**session, "Content-Type": "text/plain"}, data=b"\xff{")
+    assert response.status == 200
 
 
 @pytest.mark.rule("G8")
@@ -454,8 +454,8 @@ async def test_invalid_query_is_an_invalid_request(world, query):
 async def test_query_on_an_endpoint_without_one_is_an_invalid_request(world):
     session = await world.session(await world.user())
     for method, path in [("GET", "/v1/me"), ("POST", "/v1/keys"), ("POST", "/auth/sign-out")]:
-        answer = await world.call(method, f"{path}?a=1", headers=session, json={"scopes": ["links"]})
-        is_error(answer, 400, "invalid_request")
+        response = await world.call(method, f"{path}?a=1", headers=session, json={"scopes": ["links"]})
+        is_error(response, 400, "invalid_request")
 
 
 @pytest.mark.rule("G8")
@@ -468,11 +468,11 @@ async def test_exception_is_an_internal_error_with_the_id_of_its_log_line(world,
     caplog.handler.setFormatter(JsonFormatter())
     world.supervisor.before = crash
     _, session, account = await owner(world)
-    answer = await world.call("GET", f"/v1/accounts/{account}/zones", headers=session)
-    is_error(answer, 500, "internal")
-    assert "secret" not in answer.raw.decode()
-    error_id = answer.body["error"]["details"]["id"]
-    assert error_id == answer.headers["X-Request-Id"]
+    response = await world.call("GET", f"/v1/accounts/{account}/zones", headers=session)
+    is_error(response, 500, "internal")
+    assert "secret" not in response.raw.decode()
+    error_id = response.body["error"]["details"]["id"]
+    assert error_id == response.headers["X-Request-Id"]
     lines = [json.loads(text) for text in caplog.text.splitlines()]
     (line,) = [line for line in lines if line["logger"] == app_module.__name__]
     assert line["request"] == error_id
@@ -481,9 +481,9 @@ async def test_exception_is_an_internal_error_with_the_id_of_its_log_line(world,
 
 async def test_errors_of_a_body_do_not_repeat_its_values(world):
     session = await world.session(await world.user())
-    answer = await world.call(
+    response = await world.call(
         "POST", "/v1/accounts", headers=session, json={"edge_account_id": "x-secret-x", "bootstrap_token": 123454321}
     )
-    is_error(answer, 400, "invalid_request")
-    assert b"secret" not in answer.raw
-    assert b"123454321" not in answer.raw
+    is_error(response, 400, "invalid_request")
+    assert b"secret" not in response.raw
+    assert b"123454321" not in response.raw

@@ -65,7 +65,7 @@ def head(method: str, path: str, **headers: object) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-async def answer_of(
+async def response_of(
     stream: trio.SocketStream, method: str = "GET", rest: bytearray | None = None
 ) -> tuple[int, dict[str, str], bytes]:
     """Read one response and return its status, headers and body. Raises trio.TooSlowError after 10 s.
@@ -121,26 +121,26 @@ async def test_key_revoked_before_the_body_arrives_writes_nothing(world):
         shown = await eventually(used_key, every_s=0.01)
         await world.call("DELETE", f"/v1/keys/{shown['id']}", headers=session)
         await stream.send_all(raw[-1:])
-        status, _, body = await answer_of(stream)
+        status, _, body = await response_of(stream)
         assert (status, json.loads(body)["error"]["code"]) == (401, "unauthorized")
     assert (await world.call("GET", "/v1/links", headers=session)).body["links"] == []
 
 
 @pytest.mark.rule("G8")
-async def test_body_that_never_ends_gets_an_answer_and_the_connection_is_closed(world, port):
+async def test_body_that_never_ends_gets_a_response_and_the_connection_is_closed(world, port):
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(
             head("POST", "/auth/sign-in", Content_Type="application/json", Content_Length=1000) + b'{"email"'
         )
-        status, headers, body = await answer_of(stream)
+        status, headers, body = await response_of(stream)
         assert (status, json.loads(body)["error"]["code"]) == (400, "invalid_request")
         assert headers["connection"] == "close"
         assert await closed_by_server(stream)
 
 
 @pytest.mark.rule("C13")
-async def test_too_large_body_gets_its_answer_although_the_client_keeps_sending(world, port):
+async def test_too_large_body_gets_its_response_although_the_client_keeps_sending(world, port):
     session = await world.session(await world.user())
     half = b"x" * 1_000_000
     stream = await trio.open_tcp_stream("127.0.0.1", port)
@@ -148,7 +148,7 @@ async def test_too_large_body_gets_its_answer_although_the_client_keeps_sending(
         await stream.send_all(
             head("POST", "/v1/keys", Content_Type="application/json", Content_Length=2 * len(half), **session) + half
         )
-        status, headers, body = await answer_of(stream)
+        status, headers, body = await response_of(stream)
         assert (status, json.loads(body)["error"]["code"]) == (413, "payload_too_large")
         assert headers["connection"] == "close"
         await stream.send_all(half)
@@ -164,7 +164,7 @@ async def test_too_large_chunked_body_is_refused(world, port):
             head("POST", "/v1/keys", Content_Type="application/json", Transfer_Encoding="chunked", **session)
         )
         await stream.send_all(b"30d40\r\n" + b"x" * 200_000 + b"\r\n0\r\n\r\n")
-        status, _, body = await answer_of(stream)
+        status, _, body = await response_of(stream)
         assert (status, json.loads(body)["error"]["code"]) == (413, "payload_too_large")
 
 
@@ -172,7 +172,7 @@ async def test_error_before_the_body_was_read_closes_the_connection(world, port)
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(head("POST", "/v1/keys", Content_Type="application/json", Content_Length=10))
-        status, headers, _ = await answer_of(stream)
+        status, headers, _ = await response_of(stream)
         assert (status, headers["connection"]) == (401, "close")
         assert await closed_by_server(stream)
 
@@ -185,11 +185,11 @@ async def test_connection_stays_open_if_the_body_was_read(world, port):
             await stream.send_all(
                 head("POST", "/auth/password-reset", Content_Type="application/json", Content_Length=len(body)) + body
             )
-            status, headers, _ = await answer_of(stream)
+            status, headers, _ = await response_of(stream)
             assert status == 202
             assert "connection" not in headers
         await stream.send_all(head("GET", "/healthz"))
-        assert (await answer_of(stream))[0] == 200
+        assert (await response_of(stream))[0] == 200
 
 
 @pytest.mark.rule("G8")
@@ -198,7 +198,7 @@ async def test_unusual_path_is_not_found_without_a_redirect(world, port, target)
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         await stream.send_all(head("GET", target))
-        status, _, body = await answer_of(stream)
+        status, _, body = await response_of(stream)
         assert (status, json.loads(body)["error"]["code"]) == (404, "not_found")
 
 
@@ -210,11 +210,11 @@ async def test_upgrade_header_is_ignored(world, port, protocol):
         upgrade = {"Upgrade": protocol, "Connection": "Upgrade, HTTP2-Settings", "HTTP2-Settings": "AAMAAABk", **key}
         for _ in range(2):
             await stream.send_all(head("GET", "/healthz", **upgrade))
-            assert (await answer_of(stream))[0] == 200
+            assert (await response_of(stream))[0] == 200
 
 
 @pytest.mark.rule("G3")
-async def test_client_that_disconnects_gets_its_answer_on_repeat(world, port):
+async def test_client_that_disconnects_gets_its_response_on_repeat(world, port):
     user = await world.user()
     account = await world.account(user)
     headers = {**await world.session(user), "Idempotency-Key": "one"}
@@ -234,8 +234,8 @@ async def test_client_that_disconnects_gets_its_answer_on_repeat(world, port):
         )
         await arrived.wait()
     release.set()
-    answer = await world.call("PUT", path, json.loads(body), headers=headers)
-    assert answer.status == 202
+    response = await world.call("PUT", path, json.loads(body), headers=headers)
+    assert response.status == 202
     assert (await world.call("PUT", path, json.loads(body), headers=headers)).headers["Idempotent-Replayed"] == "true"
     shown = await world.call("GET", f"/v1/accounts/{account.id}", headers=headers)
     assert shown.body["account"]["link_host"]["host"] == "go.example.com"
@@ -264,7 +264,7 @@ async def test_read_is_cancelled_if_the_client_resets_its_connection(world, port
     assert await world.store.read(sites.count_sites(user.id)) == 0
 
 
-async def test_stopping_service_answers_received_requests_and_closes_the_connections(world):
+async def test_stopping_service_responds_to_received_requests_and_closes_the_connections(world):
     _, session, account = await world.ready()
     arrived, release, done = trio.Event(), trio.Event(), trio.Event()
 
@@ -287,7 +287,7 @@ async def test_stopping_service_answers_received_requests_and_closes_the_connect
         ]
         for stream in (kept, silent):
             await stream.send_all(whole)
-            assert "connection" not in (await answer_of(stream))[1]
+            assert "connection" not in (await response_of(stream))[1]
         await half.send_all(whole[:20])
         await held.send_all(head("GET", f"/v1/accounts/{account.id}/zones", **session))
         await arrived.wait()
@@ -296,10 +296,10 @@ async def test_stopping_service_answers_received_requests_and_closes_the_connect
             os.write(stream.socket.fileno(), rest)
         done.set()
         for stream in (kept, fresh, half):
-            assert (await answer_of(stream))[0] == 200
+            assert (await response_of(stream))[0] == 200
         await eventually(refuses, every_s=0.01)
         release.set()
-        status, headers, _ = await answer_of(held)
+        status, headers, _ = await response_of(held)
         assert (status, headers["connection"]) == (200, "close")
         for stream in (held, kept, fresh, half, silent):
             assert await closed_by_server(stream)

@@ -97,13 +97,13 @@ async def client(app):
 
 @pytest.mark.parametrize("path", [*PAGES[:4], "/sites/site_1", "/sites/site_1/settings"])
 async def test_every_page_is_the_shell(client, path):
-    answer = await client.get(path, headers=HTML)
-    assert (answer.status_code, answer.content) == (200, SHELL)
-    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-    assert answer.headers["Cache-Control"] == "no-cache"
-    assert answer.headers["Content-Security-Policy"] == web.POLICY
-    assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
-    assert re.fullmatch(r"req_\w{20}", answer.headers["X-Request-Id"])
+    response = await client.get(path, headers=HTML)
+    assert (response.status_code, response.content) == (200, SHELL)
+    assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert response.headers["Cache-Control"] == "no-cache"
+    assert response.headers["Content-Security-Policy"] == web.POLICY
+    assert response.headers["Strict-Transport-Security"] == "max-age=31536000"
+    assert re.fullmatch(r"req_\w{20}", response.headers["X-Request-Id"])
 
 
 def test_security_headers_match_the_documentation():
@@ -134,13 +134,13 @@ async def test_cached_file_is_not_sent_again(client):
     ],
 )
 async def test_file_has_the_smallest_accepted_encoding(client, accepted, encoding):
-    answer = await client.get("/assets/app-AB12.js", headers={"Accept-Encoding": accepted})
-    assert answer.headers.get("Content-Encoding") == encoding
-    assert answer.headers["Vary"] == "Accept-Encoding"
-    assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
-    assert answer.headers["Content-Type"] == "text/javascript; charset=utf-8"
+    response = await client.get("/assets/app-AB12.js", headers={"Accept-Encoding": accepted})
+    assert response.headers.get("Content-Encoding") == encoding
+    assert response.headers["Vary"] == "Accept-Encoding"
+    assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert response.headers["Content-Type"] == "text/javascript; charset=utf-8"
     if encoding != "br":  # not real Brotli data, and httpx may not support it
-        assert answer.content == SCRIPT
+        assert response.content == SCRIPT
 
 
 async def test_icon_and_robots_txt(client):
@@ -161,14 +161,14 @@ async def test_icon_and_robots_txt(client):
 )
 @pytest.mark.parametrize("accept", ["*/*", HTML["Accept"], "application/json"])
 async def test_help_is_served_without_sign_in_and_revalidated(client, path, file, kind, accept):
-    answer = await client.get(path, headers={"Accept": accept, "Cookie": "session=x", "Authorization": "Bearer x"})
-    assert (answer.status_code, answer.content) == (200, HELP[file])
-    assert answer.headers["Content-Type"] == f"{kind}; charset=utf-8"
-    assert answer.headers["Cache-Control"] == "no-cache"
-    assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
-    assert {name: answer.headers[name] for name in web.HEADERS} == web.HEADERS
-    assert "Set-Cookie" not in answer.headers
-    again = await client.get(path, headers={"If-None-Match": answer.headers["ETag"]})
+    response = await client.get(path, headers={"Accept": accept, "Cookie": "session=x", "Authorization": "Bearer x"})
+    assert (response.status_code, response.content) == (200, HELP[file])
+    assert response.headers["Content-Type"] == f"{kind}; charset=utf-8"
+    assert response.headers["Cache-Control"] == "no-cache"
+    assert response.headers["Strict-Transport-Security"] == "max-age=31536000"
+    assert {name: response.headers[name] for name in web.HEADERS} == web.HEADERS
+    assert "Set-Cookie" not in response.headers
+    again = await client.get(path, headers={"If-None-Match": response.headers["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert {name: again.headers[name] for name in web.HEADERS} == web.HEADERS
     other = await client.get(path, headers={"If-None-Match": '"of another version"'})
@@ -176,9 +176,9 @@ async def test_help_is_served_without_sign_in_and_revalidated(client, path, file
 
 
 async def test_help_page_is_compressed(client):
-    answer = await client.get("/help/use/keys", headers={"Accept-Encoding": "gzip"})
-    assert (answer.headers["Content-Encoding"], answer.headers["Vary"]) == ("gzip", "Accept-Encoding")
-    assert answer.content == HELP["help/keys.html"]
+    response = await client.get("/help/use/keys", headers={"Accept-Encoding": "gzip"})
+    assert (response.headers["Content-Encoding"], response.headers["Vary"]) == ("gzip", "Accept-Encoding")
+    assert response.content == HELP["help/keys.html"]
 
 
 @pytest.mark.rule("G8")
@@ -221,9 +221,9 @@ async def test_head_gets_the_headers_without_the_body(client, path):
 
 async def test_pages_refuse_other_methods(client):
     for path in ("/", "/sites/site_1", "/assets/app-AB12.js", "/help", "/help/use/keys", "/llms.txt"):
-        answer = await client.post(path)
-        assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
-        assert answer.json()["error"]["code"] == "method_not_allowed"
+        response = await client.post(path)
+        assert (response.status_code, response.headers["Allow"]) == (405, "GET, HEAD")
+        assert response.json()["error"]["code"] == "method_not_allowed"
 
 
 @pytest.mark.rule("G8")
@@ -236,8 +236,8 @@ async def test_unknown_path_gets_a_page_for_browsers_and_an_error_for_programs(c
     assert shown.headers["Content-Security-Policy"] == web.POLICY
     assert "ETag" not in shown.headers
     for accept in ("*/*", "application/json", "text/html;q=0"):
-        answer = await client.get(path, headers={"Accept": accept})
-        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+        response = await client.get(path, headers={"Accept": accept})
+        assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
     assert (await client.post(path, headers=HTML)).json()["error"]["code"] == "not_found"
 
 
@@ -256,16 +256,16 @@ async def test_unknown_path_gets_a_page_for_browsers_and_an_error_for_programs(c
 async def test_reference_is_a_page_or_markdown_by_accept_header(client, accept, kind):
     assert "/reference" in {endpoint.path for endpoint in ENDPOINTS}
     del client.headers["Accept"]
-    answer = await client.get("/reference", headers={} if accept is None else {"Accept": accept})
-    assert answer.headers["Content-Type"] == f"{kind}; charset=utf-8"
-    assert answer.headers["Vary"] == "Accept, Accept-Encoding"
+    response = await client.get("/reference", headers={} if accept is None else {"Accept": accept})
+    assert response.headers["Content-Type"] == f"{kind}; charset=utf-8"
+    assert response.headers["Vary"] == "Accept, Accept-Encoding"
     if kind == "text/html":
-        assert answer.headers["Content-Security-Policy"] == web.POLICY
-        assert answer.content == SHELL
-        again = await client.get("/reference", headers={"If-None-Match": answer.headers["ETag"]})
+        assert response.headers["Content-Security-Policy"] == web.POLICY
+        assert response.content == SHELL
+        again = await client.get("/reference", headers={"If-None-Match": response.headers["ETag"]})
         assert again.status_code == 304
     else:
-        assert answer.content == (await client.get("/reference.md")).content
+        assert response.content == (await client.get("/reference.md")).content
 
 
 async def test_metrics_count_pages_by_template(tmp_path):
@@ -273,8 +273,8 @@ async def test_metrics_count_pages_by_template(tmp_path):
     async with client_of(create_app(deps)) as client:
         help_paths = ("/help", "/help/use/keys", "/help/use/keys.md", "/llms.txt", "/help/use/nothing")
         for path in ("/", "/sites/site_1", "/assets/app-AB12.js", "/sites/site_2/x", *help_paths):
-            answer = await client.get(path, headers=HTML)
-            assert "Strict-Transport-Security" not in answer.headers  # HSTS would break a service that has no HTTPS
+            response = await client.get(path, headers=HTML)
+            assert "Strict-Transport-Security" not in response.headers  # HSTS would break a service that has no HTTPS
     text = deps.context.metrics.text().decode()
     once = (("/", "2xx"), ("/sites/{id}", "2xx"), ("/assets/{file}", "2xx"), ("/llms.txt", "2xx"))
     for route, status, count in (*((*each, 1) for each in once), ("/help/{page}", "2xx", 3), ("other", "4xx", 2)):

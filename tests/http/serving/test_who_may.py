@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc.model import Link, Scope, Site, User
     from svc.store.tx import Store, Tx
     from tests.clock import FrozenClock
-    from tests.http.conftest import Answer, World
+    from tests.http.conftest import Response, World
 
 PASSWORD = "a long enough one"
 HASH = hash_password(PASSWORD)
@@ -102,7 +102,7 @@ async def new_place(world: World, *, confirmed: bool = True) -> Place:
     return Place(user, {**ids, "new_edge_account_id": f"{user.id + 2**64:032x}"})
 
 
-async def ask(world: World, endpoint: str, ids: dict[str, str], headers: dict[str, str]) -> Answer:
+async def ask(world: World, endpoint: str, ids: dict[str, str], headers: dict[str, str]) -> Response:
     """Send a request in which only the credential may be invalid. Return the response."""
     method, path = endpoint.split(" ")
     body = json.dumps(BODIES.get(endpoint, {}))
@@ -115,11 +115,11 @@ async def ask(world: World, endpoint: str, ids: dict[str, str], headers: dict[st
     return await world.call(method, path, data=body, headers=headers, scope_base=PROXY)
 
 
-def is_as_wanted(answer: Answer, wanted: str, who: str) -> None:
+def is_as_wanted(response: Response, wanted: str, who: str) -> None:
     """Check the status of the response and, if it is an error, the code."""
     code = CODES.get(wanted)
     status = int(wanted) if code is None else CATALOGUE[code].status
-    assert (answer.status, answer.code) == (status, code), (who, answer.raw)
+    assert (response.status, response.code) == (status, code), (who, response.raw)
 
 
 @pytest.fixture
@@ -142,9 +142,9 @@ async def test_invalid_credential_is_unauthorized_everywhere(unlimited_world):
     malformed = {who: {"Authorization": value} for who, value in MALFORMED.items()}
     for who, headers in {**await no_credentials(unlimited_world, place.user), **malformed}.items():
         for endpoint in ROWS:
-            answer = await ask(unlimited_world, endpoint, place.ids, headers)
-            is_as_wanted(answer, "401", f"{endpoint}, {who}")
-            assert answer.headers["WWW-Authenticate"] == "Bearer"
+            response = await ask(unlimited_world, endpoint, place.ids, headers)
+            is_as_wanted(response, "401", f"{endpoint}, {who}")
+            assert response.headers["WWW-Authenticate"] == "Bearer"
     assert unlimited_world.supervisor.asked == []
 
 
@@ -163,7 +163,7 @@ async def test_open_endpoints_ignore_the_credential(unlimited_world):
 
 @pytest.mark.rule("C2", "C3", "C4", "G10", "A1")
 @pytest.mark.parametrize("who", ["session", "key", "without", "limited", "stranger", "unconfirmed"])
-async def test_each_credential_gets_the_answers_of_the_table(unlimited_world, who):
+async def test_each_credential_gets_the_responses_of_the_table(unlimited_world, who):
     stranger = await new_place(unlimited_world)
     place = None
     for endpoint, wanted in sorted(ROWS.items(), key=lambda row: not row[0].startswith("GET ")):
@@ -173,17 +173,17 @@ async def test_each_credential_gets_the_answers_of_the_table(unlimited_world, wh
             users.set_password_hash(stranger.user.id, HASH)
         )  # one of the endpoints changes the hash
         for headers in await credentials(unlimited_world, who, place.user, stranger.user, wanted.scopes):
-            answer = await ask(unlimited_world, endpoint, place.ids, headers)
-            is_as_wanted(answer, getattr(wanted, who), f"{endpoint}, {who}")
-            if who == "without" and answer.code == "scope_required":
-                assert answer.body["error"]["details"]["scopes"] == list(wanted.scopes or SCOPES), endpoint
+            response = await ask(unlimited_world, endpoint, place.ids, headers)
+            is_as_wanted(response, getattr(wanted, who), f"{endpoint}, {who}")
+            if who == "without" and response.code == "scope_required":
+                assert response.body["error"]["details"]["scopes"] == list(wanted.scopes or SCOPES), endpoint
             if who in ("stranger", "limited"):
-                seen = [name for name, value in place.ids.items() if value.encode() in answer.raw]
-                assert seen in ([], ["new_edge_account_id"]), (endpoint, answer.raw)
-            if answer.code == "not_found":  # the response must be the same as for objects that do not exist
+                seen = [name for name, value in place.ids.items() if value.encode() in response.raw]
+                assert seen in ([], ["new_edge_account_id"]), (endpoint, response.raw)
+            if response.code == "not_found":  # the response must be the same as for objects that do not exist
                 absent = await ask(unlimited_world, endpoint, {**place.ids, **ABSENT}, headers)
-                assert (answer.status, answer.raw) == (absent.status, absent.raw), endpoint
-            if answer.status >= 400:
+                assert (response.status, response.raw) == (absent.status, absent.raw), endpoint
+            if response.status >= 400:
                 assert unlimited_world.supervisor.asked == [], endpoint
             unlimited_world.supervisor.asked.clear()
 

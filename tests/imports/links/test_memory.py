@@ -50,10 +50,10 @@ def peak_bytes(folder: Path, account: str, count: int) -> int:
             f"code-{number:08},{schemes[number % 2]}://example.com/{number:0{ADDRESS_CHARACTERS}}\n"
             for number in range(count)
         )
-    answer = svc_process(
+    response = svc_process(
         folder, "import", "links", "links.csv", "--account", account,
         PYTHONPATH=f"{folder}:{ROOT}", SVC_LIMITS_LINKS="1000000",
     )  # fmt: skip
-    assert f"{count} row" in answer.stdout, answer.stderr
+    assert f"{count} row" in response.stdout, response.stderr
     [kib] = re.findall(r"^VmHWM:\s+([0-9]+) kB$", (folder / "memory").read_text(), re.MULTILINE)
     return int(kib) * 1024

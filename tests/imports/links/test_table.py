@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc.imports.links.table import Row
-from svc.imports.reader import MOST_IN_A_ROW, NotReadable
+from svc.imports.reader import MAX_ROW_CHARS, NotReadable
 from tests.imports.encodings import WRITTEN
 from tests.imports.links.imported import rows_in
 
@@ -90,8 +90,8 @@ def test_code_is_path_of_short_url(address, code):
         (b"PK\x03\x04\x00\x00\x81", "a spreadsheet or compressed"),
         (b"\x1f\x8b\x08", "a spreadsheet or compressed"),
         (b' {"links": []}', "the file is JSON, but must be CSV"),
-        (b'code,url\na,"' + b"x" * MOST_IN_A_ROW, "line 2 belongs to a row of more than 1048576 characters"),
-        (b'code,url\na,"b\n' + b"x" * MOST_IN_A_ROW + b'"\n', "line 3 belongs to a row"),
+        (b'code,url\na,"' + b"x" * MAX_ROW_CHARS, "line 2 belongs to a row of more than 1048576 characters"),
+        (b'code,url\na,"b\n' + b"x" * MAX_ROW_CHARS + b'"\n', "line 3 belongs to a row"),
     ],
 )
 def test_invalid_export_is_rejected_with_reason(raw, why):
@@ -118,7 +118,7 @@ def test_unknown_columns_are_listed_for_all_delimiters_and_quotes(delimiter, quo
 
 @pytest.mark.rule("X2")
 def test_long_field_is_read_and_too_long_row_is_rejected_alone():
-    long, longer = "x" * 200_000, "x" * MOST_IN_A_ROW
+    long, longer = "x" * 200_000, "x" * MAX_ROW_CHARS
     rows = rows_in(f'code,url,title\na,b,{long}\nc,d,"{long}\n{long}"\ne,"f",{longer}\r\ng,h,\n'.encode())
     assert [(row.line, row.code, row.url) for row in rows] == [(2, "a", "b"), (3, "c", "d"), (5, "", ""), (6, "g", "h")]
     assert [row.fault for row in rows] == ["", "", "the row has more than 1048576 characters", ""]

@@ -122,13 +122,13 @@ def test_website_must_be_selected_if_umami_events_have_several(tmp_path):
 @pytest.mark.parametrize("end", ["", "T00:00:00Z", " 00:00:00"])
 def test_umami_response_has_days_of_views_and_sessions(tmp_path, end):
     for at in ("x", "t"):
-        answer = {
+        response = {
             "pageviews": [{at: f"{D1}{end}", "y": 12}, {at: f"{D2}{end}", "y": "3"}],
             "sessions": [{at: f"{D1}{end}", "y": 5}],
         }
         wanted = {D1: (12, 0, 5), D2: (3, 0, 0)}
-        assert days_of(tmp_path, json.dumps(answer)) == wanted
-        assert days_of(tmp_path, codecs.BOM_UTF8 + json.dumps(answer, indent=1).encode()) == wanted
+        assert days_of(tmp_path, json.dumps(response)) == wanted
+        assert days_of(tmp_path, codecs.BOM_UTF8 + json.dumps(response, indent=1).encode()) == wanted
 
 
 @pytest.mark.parametrize(

@@ -407,7 +407,7 @@ async def test_transactions_fail_immediately_while_the_server_is_silent_and_reco
     assert texts(caplog) == ["store unavailable", "store available again"]
 
 
-async def test_commit_without_an_answer_is_reported_as_possibly_saved(server, expected_errors):
+async def test_commit_without_a_response_is_reported_as_possibly_saved(server, expected_errors):
     expected_errors.allow("store unavailable")
     notified: list[str] = []
 

@@ -16,7 +16,7 @@ from edge_worker.harness.service import eventually
 from svc.errors import Conflict, StoreUnavailable
 from svc.store import open_store, retention
 from svc.store.engines.postgres import LoopThread
-from svc.store.idempotency import Claim, StoredAnswer, keep_answer, recall
+from svc.store.idempotency import Claim, StoredResponse, keep_response, recall
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.databases import POOL_SIZE, connected, postgres_config
@@ -343,18 +343,18 @@ async def test_cancellation_before_the_first_step_ends_the_call():
 async def test_response_that_replaces_an_expired_one_is_not_deleted(table):
     """Both transactions find the expired row. The deletion waits for the other, and then checks its condition again."""
     claim = Claim(await table.run(a_user()), None, "POST", "/v1/sites", "key", "digest")
-    first, second = StoredAnswer(201, b"1", "", {}), StoredAnswer(201, b"2", "", {})
+    first, second = StoredResponse(201, b"1", "", {}), StoredResponse(201, b"2", "", {})
     begun = threading.Event()
 
     def replacing() -> Tx[None]:
-        yield from keep_answer(claim, second, START_MS, 1000)
+        yield from keep_response(claim, second, START_MS, 1000)
         begun.set()
         while not (yield sql("select 1 from pg_locks where not granted")):
             pass
 
-    await table.run(keep_answer(claim, first, START_MS - 1000, 1000))
+    await table.run(keep_response(claim, first, START_MS - 1000, 1000))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(table.run, replacing())
         await trio.to_thread.run_sync(begun.wait)
-        assert await table.run(retention.delete_answers(START_MS)) == 0
+        assert await table.run(retention.delete_responses(START_MS)) == 0
     assert await table.read(recall(claim, START_MS)) == second

@@ -70,7 +70,7 @@ export function Check({ id, checked }) {
 function findingTexts(finding) {
   const { kind, facts, remedy_code } = finding;
   const [thing, expected, found] = t().api.findings[kind]?.(facts) ?? [finding.thing, finding.expected, finding.found];
-  const own = remedy_code ? t().troubles[remedy_code]?.[1] : t().account.check.byItself;
+  const own = remedy_code ? t().errors[remedy_code]?.[1] : t().account.check.byItself;
   return { ...finding, thing, expected, found, remedy: finding.remedy && (own ?? finding.remedy) };
 }
 

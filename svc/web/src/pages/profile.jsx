@@ -225,8 +225,8 @@ function ChangePassword() {
           <Field name="old" label={words.oldPassword} type="password" autocomplete="current-password" required />
           <Password
             name="new"
-            label={t().door.newPassword}
-            hint={t().door.passwordHint}
+            label={t().auth.newPassword}
+            hint={t().auth.passwordHint}
             autocomplete="new-password"
             required
           />

@@ -9,7 +9,7 @@ add(english);
 export { Account } from "./account.jsx";
 export { Accounts } from "./accounts.jsx";
 export { Connect } from "./connect.jsx";
-export { Confirm, Forgot, Missing, Reset, SignIn, SignUp } from "./door.jsx";
+export { Confirm, Forgot, Missing, Reset, SignIn, SignUp } from "./auth.jsx";
 export { Events } from "./events.jsx";
 export { Keys } from "./keys.jsx";
 export { EditLink, NewLink } from "./link-forms.jsx";

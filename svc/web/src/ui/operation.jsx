@@ -142,7 +142,7 @@ function Refusals({ responses, codes }) {
         {errors.map(({ status, code }) => {
           // In English, show the service's own texts.
           const { message = "", remedy = null } = codes[code] ?? {};
-          const own = (textLanguage() !== "en" && t().troubles[code]) || [message, remedy];
+          const own = (textLanguage() !== "en" && t().errors[code]) || [message, remedy];
           return (
             <div key={code}>
               <dt>

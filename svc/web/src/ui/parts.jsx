@@ -26,7 +26,7 @@ export function Page({ title, head, children, narrow = false, focus = false }) {
     if (arrived() || focus) heading.current?.focus({ preventScroll: true });
   }, []);
   return (
-    <main id="content" class={narrow ? "door" : undefined}>
+    <main id="content" class={narrow ? "narrow" : undefined}>
       <div class="page-head">
         <h1 ref={heading} tabIndex={-1}>
           {breakable(title)}
@@ -118,11 +118,11 @@ export function useRetryAt(error) {
  * @returns {{message: string, remedy: string | null}}
  */
 export function explain({ code = "", message = "", details = {} }) {
-  const own = t().troubles[`${code}.${details.status}`] ?? t().troubles[code];
+  const own = t().errors[`${code}.${details.status}`] ?? t().errors[code];
   const given = typeof details.remedy === "string" ? details.remedy : null;
   // The cause is the account's own error, so use the remedy for that error.
   const reason = code === "account_not_ready" && typeof details.reason === "string" ? details.reason : null;
-  const remedy = reason !== null ? (t().troubles[reason]?.[1] ?? given) : own ? own[1] : given;
+  const remedy = reason !== null ? (t().errors[reason]?.[1] ?? given) : own ? own[1] : given;
   if (!own) return { message: message || code, remedy };
   return { message: QUOTES.includes(code) && message ? `${own[0]} (${message})` : own[0], remedy };
 }

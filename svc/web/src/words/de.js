@@ -5,7 +5,7 @@ import accounts from "./de/accounts.js";
 import api from "./de/api.js";
 import common from "./de/common.js";
 import dns from "./de/dns.js";
-import door from "./de/door.js";
+import auth from "./de/auth.js";
 import events from "./de/events.js";
 import keys from "./de/keys.js";
 import link from "./de/link.js";
@@ -17,7 +17,7 @@ import reference from "./de/reference.js";
 import report from "./de/report.js";
 import session from "./de/session.js";
 import sites from "./de/sites.js";
-import troubles from "./de/troubles.js";
+import errors from "./de/errors.js";
 
 /** @type {import("../words.js").Words} */
 const de = {
@@ -26,7 +26,7 @@ const de = {
   api,
   common,
   dns,
-  door,
+  auth,
   events,
   keys,
   link,
@@ -38,7 +38,7 @@ const de = {
   report,
   session,
   sites,
-  troubles,
+  errors,
 };
 
 export default de;

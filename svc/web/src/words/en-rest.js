@@ -1,7 +1,7 @@
 /** English texts that only the pages in pages/rest.jsx use. They load with those pages, not with the first page. */
 
 import account from "./en/account.js";
-import door from "./en/door.js";
+import auth from "./en/auth.js";
 import events from "./en/events.js";
 import keys from "./en/keys.js";
 import links from "./en/links.js";
@@ -11,7 +11,7 @@ import reference from "./en/reference.js";
 
 export default {
   account,
-  door,
+  auth,
   events,
   keys,
   links,

@@ -9,7 +9,7 @@ import overview from "./en/overview.js";
 import report from "./en/report.js";
 import session from "./en/session.js";
 import sites from "./en/sites.js";
-import troubles from "./en/troubles.js";
+import errors from "./en/errors.js";
 
 export default {
   accounts,
@@ -21,5 +21,5 @@ export default {
   report,
   session,
   sites,
-  troubles,
+  errors,
 };

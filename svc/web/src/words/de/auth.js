@@ -1,7 +1,7 @@
 /** Seiten vor der Anmeldung: Anmeldung, Registrierung, Bestätigung der E-Mail, neues Passwort; „nicht gefunden“. */
 
-/** @type {typeof import("../en/door.js").default} */
-const door = {
+/** @type {typeof import("../en/auth.js").default} */
+const auth = {
   newPassword: "Neues Passwort",
   passwordHint: "8 bis 200 Zeichen, auch Leerzeichen.",
   signIn: {
@@ -58,4 +58,4 @@ const door = {
   },
 };
 
-export default door;
+export default auth;

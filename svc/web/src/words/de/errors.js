@@ -5,8 +5,8 @@
 
 import { ERRORS } from "../../german.js";
 
-/** @type {typeof import("../en/troubles.js").default} */
-const troubles = {
+/** @type {typeof import("../en/errors.js").default} */
+const errors = {
   ...ERRORS,
   offline: [
     "Der Dienst war nicht erreichbar.",
@@ -27,4 +27,4 @@ const troubles = {
   "zone_not_active.paused": ["Die Zone des Hosts ist pausiert.", "Setzen Sie sie im Cloudflare-Dashboard fort."],
 };
 
-export default troubles;
+export default errors;

@@ -23,7 +23,7 @@ TOKEN = "t" * 40
 HUGE = b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n"
 
 
-def answer(result: object, *, headers: str = "", status: str = "200 OK", **info: int) -> bytes:
+def response(result: object, *, headers: str = "", status: str = "200 OK", **info: int) -> bytes:
     """Return an HTTP response with this result in the API's envelope."""
     body = json.dumps({"success": True, "errors": [], "messages": [], "result": result, "result_info": info or None})
     return f"HTTP/1.1 {status}\r\n{headers}content-length: {len(body)}\r\n\r\n{body}".encode()
@@ -31,7 +31,7 @@ def answer(result: object, *, headers: str = "", status: str = "200 OK", **info:
 
 @asynccontextmanager
 async def open_scripted_server(
-    answers: list[bytes], *, retries: int = 3, timeout_s: float = 5
+    responses: list[bytes], *, retries: int = 3, timeout_s: float = 5
 ) -> AsyncIterator[tuple[Access, list[str]]]:
     """Start a server that sends these responses, one per connection. Yield an Access and the received requests."""
     requests: list[str] = []
@@ -46,7 +46,7 @@ async def open_scripted_server(
                 received += more
             requests.append(received.decode())
             try:
-                response = answers.pop(0)
+                response = responses.pop(0)
                 await stream.send_all(response.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
                 while response.startswith(HUGE):  # never ends
                     await stream.send_all(b" " * 65_536)
@@ -69,14 +69,14 @@ ACTIVE = {"id": "tok1", "status": "active"}
 
 async def test_cookies_are_not_stored() -> None:
     cookie = "set-cookie: __cf_bm=one-account; path=/\r\n"
-    async with open_scripted_server([answer(ACTIVE, headers=cookie), answer(ACTIVE)]) as (access, requests):
+    async with open_scripted_server([response(ACTIVE, headers=cookie), response(ACTIVE)]) as (access, requests):
         await tokens.verify(access)
         await tokens.verify(access)
     assert [head.lower().count("\r\ncookie:") for head in requests] == [0, 0]
 
 
 async def test_a_redirect_is_not_followed() -> None:
-    elsewhere = answer(None, status="302 Found", headers="location: http://127.0.0.1:1/steal\r\n")
+    elsewhere = response(None, status="302 Found", headers="location: http://127.0.0.1:1/steal\r\n")
     async with open_scripted_server([elsewhere], retries=0) as (access, requests):
         with pytest.raises((EdgeUnavailable, EdgeRefused)):
             await tokens.verify(access)
@@ -100,7 +100,7 @@ async def test_truncated_response_to_a_create_is_unknown(half: bytes) -> None:
 
 
 async def test_unknown_format_is_reported_by_field_without_value() -> None:
-    odd = answer({"id": "tok1", "name": "svc-op_1", "value": ["cfat_secret"], "policies": []})
+    odd = response({"id": "tok1", "name": "svc-op_1", "value": ["cfat_secret"], "policies": []})
     async with open_scripted_server([odd]) as (access, _):
         with pytest.raises(EdgeUnknown, match="at value") as caught:
             await tokens.create(access, "svc-op_1", [], 1_900_000_000_000)
@@ -108,7 +108,7 @@ async def test_unknown_format_is_reported_by_field_without_value() -> None:
 
 
 async def test_id_with_path_characters_is_rejected() -> None:
-    odd = answer([{"uuid": "../../tokens", "name": "svc-edge", "created_at": "2026-11-21T04:00:00Z"}])
+    odd = response([{"uuid": "../../tokens", "name": "svc-edge", "created_at": "2026-11-21T04:00:00Z"}])
     async with open_scripted_server([odd], retries=0) as (access, _):
         with pytest.raises(EdgeUnavailable, match=r"at 0\.uuid"):
             await d1.find(access, "svc-edge")
@@ -117,7 +117,7 @@ async def test_id_with_path_characters_is_rejected() -> None:
 def page(number: int, names: str, total: int) -> bytes:
     """Return a response with a page of zones that have one-letter names."""
     found = [{"id": name, "name": name, "status": "active"} for name in names]
-    return answer(found, page=number, total_count=total, per_page=2, count=len(found))
+    return response(found, page=number, total_count=total, per_page=2, count=len(found))
 
 
 async def test_list_that_changes_between_pages_is_read_again() -> None:
@@ -138,7 +138,7 @@ async def test_list_shorter_than_its_total_ends() -> None:
 
 async def test_endpoint_that_ignores_paging_is_read_twice_at_most() -> None:
     zone = [{"id": "a", "name": "a", "status": "active"}]
-    async with open_scripted_server([answer(zone, per_page=1), answer(zone, per_page=1)]) as (access, requests):
+    async with open_scripted_server([response(zone, per_page=1), response(zone, per_page=1)]) as (access, requests):
         listed, _ = await zones.list_zones(access)
     assert [each.name for each in listed] == ["a"]
     assert len(requests) == 2
@@ -146,7 +146,7 @@ async def test_endpoint_that_ignores_paging_is_read_twice_at_most() -> None:
 
 async def test_permission_groups_are_not_paged() -> None:
     groups = [{"id": right.name.replace(" ", "_"), "name": right.name, "scopes": [right.scope]} for right in RIGHTS]
-    async with open_scripted_server([answer(groups, page=1, total_pages=9)]) as (access, requests):
+    async with open_scripted_server([response(groups, page=1, total_pages=9)]) as (access, requests):
         assert len(await tokens.permission_groups(access)) == len(groups)
     assert len(requests) == 1
     assert "per_page" not in requests[0]
@@ -155,10 +155,10 @@ async def test_permission_groups_are_not_paged() -> None:
 async def test_missing_fields_of_other_scripts_and_databases_are_accepted() -> None:
     nothing = {"id": None, "etag": None, "tags": None, "uuid": None, "name": None, "created_at": None}
     own = {"id": "svc-edge", "etag": None, "tags": ["svc-account:acc_1"]}
-    async with open_scripted_server([answer([nothing, {}, own])]) as (access, _):
+    async with open_scripted_server([response([nothing, {}, own])]) as (access, _):
         assert await workers.get_script(access, "svc-edge") == workers.Script("svc-edge", None, ("svc-account:acc_1",))
     made = {"uuid": "0" * 32, "name": "svc-edge", "created_at": "2026-01-01T00:00:00Z"}
-    async with open_scripted_server([answer([nothing, {}, made]), answer(made)]) as (access, _):
+    async with open_scripted_server([response([nothing, {}, made]), response(made)]) as (access, _):
         found = await d1.find(access, "svc-edge")
         assert found is not None
         assert found.id == "0" * 32

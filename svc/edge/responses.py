@@ -145,7 +145,7 @@ class _Graph(Shape):
 
 
 @dataclass(frozen=True)
-class HttpAnswer:
+class HttpResponse:
     """An HTTP response. `retry_after` and `ray_id` are the headers Retry-After and cf-ray, if present."""
 
     status: int
@@ -206,7 +206,7 @@ class Retry:
 
 
 def read(
-    answer: HttpAnswer,
+    response: HttpResponse,
     *,
     repeatable: bool,
     secret: str = "",
@@ -221,12 +221,14 @@ def read(
     `gone`: the numeric codes that, in a 404 response, mean that the object does not exist (EdgeGone). Other 404
     responses are inconclusive.
     """
-    status = answer.status
+    status = response.status
     try:
-        envelope = _unwrapped(answer.body) if graphql and status < 300 else Envelope.model_validate_json(answer.body)
+        envelope = (
+            _unwrapped(response.body) if graphql and status < 300 else Envelope.model_validate_json(response.body)
+        )
     except ValidationError:  # an HTML page of a proxy, an empty body, a truncated body
         envelope = None
-    wait_s = seconds(answer.retry_after)
+    wait_s = seconds(response.retry_after)
     first = _first_error(envelope, secret)
     if status == _HTTP_THROTTLED:  # Cloudflare docs: identified by status, not by numeric code
         waits = None if wait_s is None else round(wait_s)
@@ -245,8 +247,8 @@ def read(
     if envelope is None:
         if status < 300:  # success: the change may have been made
             return _unclear("Cloudflare's response cannot be read", status, _Error(), None, repeatable=repeatable)
-        if status == _HTTP_FORBIDDEN and answer.ray_id is not None:
-            return Failed(Blocked(answer.ray_id[:_RAY_CHARS], remote_status=status), "never")
+        if status == _HTTP_FORBIDDEN and response.ray_id is not None:
+            return Failed(Blocked(response.ray_id[:_RAY_CHARS], remote_status=status), "never")
         return Failed(
             EdgeUnavailable("A proxy in front of Cloudflare's API responded instead of it.", remote_status=status),
             "always",
@@ -263,7 +265,7 @@ def read(
     return _refusal(status, first, repeatable=repeatable)
 
 
-def no_answer(what: str, *, sent: bool, repeatable: bool) -> Failed:
+def no_response(what: str, *, sent: bool, repeatable: bool) -> Failed:
     """Return the failure for a call without a response. `sent`: True if the request may have reached Cloudflare."""
     if sent:
         return _unclear(what, 0, _Error(), None, repeatable=repeatable)
@@ -296,8 +298,10 @@ def seconds(retry_after: str | None) -> float | None:
 
 def _unwrapped(body: bytes) -> Envelope:
     """Wrap a GraphQL response in an envelope. Its errors come with HTTP 200 (Cloudflare docs: graphql-api)."""
-    answer = _Graph.model_validate_json(body)
-    return Envelope(success=not answer.errors and answer.data is not None, errors=answer.errors, result=answer.data)
+    response = _Graph.model_validate_json(body)
+    return Envelope(
+        success=not response.errors and response.data is not None, errors=response.errors, result=response.data
+    )
 
 
 def _first_error(envelope: Envelope | None, secret: str) -> _Error:

@@ -15,12 +15,12 @@ from werkzeug.http import parse_accept_header
 from svc.api.endpoint import JSON_TYPE
 from svc.errors import ServiceError
 from svc.faults import kind_of
-from svc.store.idempotency import StoredAnswer
+from svc.store.idempotency import StoredResponse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
-    from svc.api.shape import Answer
+    from svc.api.shape import ResponseBody
 
 log = logging.getLogger(__name__)
 
@@ -45,32 +45,32 @@ class StreamAborted(Exception):
     """
 
 
-def stored(answer: Answer, status: int) -> StoredAnswer:
+def stored(response: ResponseBody, status: int) -> StoredResponse:
     """Return the response with the object as bytes, to be stored and sent."""
-    return StoredAnswer(status, answer.to_bytes(), JSON_TYPE, {})
+    return StoredResponse(status, response.to_bytes(), JSON_TYPE, {})
 
 
-def refusal(error: ServiceError) -> StoredAnswer:
+def refusal(error: ServiceError) -> StoredResponse:
     """Return the response for an error, to be stored and sent."""
-    return StoredAnswer(error.status, to_json(error.body()), JSON_TYPE, {})
+    return StoredResponse(error.status, to_json(error.body()), JSON_TYPE, {})
 
 
-def response_of(answer: StoredAnswer) -> Response:
+def response_of(response: StoredResponse) -> Response:
     """Turn a stored response into the framework's response object."""
-    return Response(answer.body, answer.status, headers=answer.headers, content_type=answer.content_type)
+    return Response(response.body, response.status, headers=response.headers, content_type=response.content_type)
 
 
-def to_response(answer: Answer | Response, status: int = 200) -> Response:
+def to_response(response: ResponseBody | Response, status: int = 200) -> Response:
     """Turn the return value of a handler into the framework's response object."""
-    if isinstance(answer, Response):
-        return answer
-    return Response(answer.to_bytes(), status, content_type=JSON_TYPE)
+    if isinstance(response, Response):
+        return response
+    return Response(response.to_bytes(), status, content_type=JSON_TYPE)
 
 
-def stream_response(answer: Streamed, status: int, *, head_only: bool) -> Response:
+def stream_response(streamed: Streamed, status: int, *, head_only: bool) -> Response:
     """Turn a stream into the framework's response object. `head_only`: omit the body, for HEAD."""
-    body = b"" if head_only else _logged_chunks(answer.chunks)
-    response = Response(body, status, headers=dict(answer.headers), content_type=answer.content_type)
+    body = b"" if head_only else _logged_chunks(streamed.chunks)
+    response = Response(body, status, headers=dict(streamed.headers), content_type=streamed.content_type)
     response.headers.pop("Content-Length", None)  # set for HEAD, but the length of a stream is unknown
     response.timeout = None
     return response

@@ -171,10 +171,10 @@ async def granted(api: Api, resources: dict[str, Any]) -> Any:
     assert {group["name"] for group in groups if group["is_selectable"]} >= {"Zone Read"}
     assert not [group for group in groups if group["is_selectable"] and group["name"] == "DNS Read"]
     policy = {"effect": "allow", "permission_groups": list(ids.values()), "resources": resources}
-    answer = await api.call("POST", f"{api.account}/tokens", json={"name": "x", "policies": [policy]})
-    if answer.is_error:
-        return answer.status_code, answer.json()["errors"][0]["code"]
-    return sorted(g["name"] for policy in answer.json()["result"]["policies"] for g in policy["permission_groups"])
+    response = await api.call("POST", f"{api.account}/tokens", json={"name": "x", "policies": [policy]})
+    if response.is_error:
+        return response.status_code, response.json()["errors"][0]["code"]
+    return sorted(g["name"] for policy in response.json()["result"]["policies"] for g in policy["permission_groups"])
 
 
 async def test_permissions_that_a_token_can_grant_have_four_modes(emulator: Emulator, api: Api) -> None:

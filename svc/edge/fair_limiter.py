@@ -20,15 +20,15 @@ K = TypeVar("K", str, int)
 
 
 @dataclass(eq=False)
-class Turn:
+class SlotRequest:
     """A call that is waiting for a slot or has one. With `user_id` None, it does not count towards a user's slots."""
 
     edge_account_id: str
     user_id: int | None
-    given: trio.Event = field(default_factory=trio.Event)
+    granted: trio.Event = field(default_factory=trio.Event)
 
 
-class Shares:
+class FairLimiter:
     """A limiter with `total` slots, of which each account can use `per_account` and each user `per_user`."""
 
     def __init__(self, total: int, *, per_account: int, per_user: int) -> None:
@@ -39,7 +39,7 @@ class Shares:
         self._of_account: Counter[str] = Counter()
         self._of_user: Counter[int] = Counter()
         # The account that was served longest ago comes first. Contains only accounts with waiting calls.
-        self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()
+        self._waiting: OrderedDict[str, deque[SlotRequest]] = OrderedDict()
 
     @property
     def held(self) -> int:
@@ -49,59 +49,59 @@ class Shares:
     @property
     def waiting(self) -> int:
         """The number of waiting calls."""
-        return sum(len(turns) for turns in self._waiting.values())
+        return sum(len(requests) for requests in self._waiting.values())
 
     @asynccontextmanager
-    async def place(self, edge_account_id: str, user_id: int | None) -> AsyncIterator[None]:
+    async def slot(self, edge_account_id: str, user_id: int | None) -> AsyncIterator[None]:
         """Wait for a slot, and hold it for the duration of the block. The wait can be cancelled."""
-        turn = Turn(edge_account_id, user_id)
-        self.ask(turn)
+        request = SlotRequest(edge_account_id, user_id)
+        self.enqueue(request)
         try:
-            await turn.given.wait()
+            await request.granted.wait()
             yield
         finally:
-            self.leave(turn)
+            self.release(request)
 
-    def ask(self, turn: Turn) -> None:
-        """Queue a call. `turn.given` is set when the call gets a slot, which is immediately if one is free."""
-        self._waiting.setdefault(turn.edge_account_id, deque()).append(turn)
+    def enqueue(self, request: SlotRequest) -> None:
+        """Queue a call. `request.granted` is set when the call gets a slot, which is immediately if one is free."""
+        self._waiting.setdefault(request.edge_account_id, deque()).append(request)
         self._give()
 
-    def leave(self, turn: Turn) -> None:
+    def release(self, request: SlotRequest) -> None:
         """Release the call's slot, or remove the call from the queue."""
-        if turn.given.is_set():
+        if request.granted.is_set():
             self._free += 1
-            self._count(turn, -1)
+            self._count(request, -1)
         else:
-            self._dequeue(turn)
+            self._dequeue(request)
         self._give()
 
     def _give(self) -> None:
-        while self._free and (turn := self._next()) is not None:
-            self._dequeue(turn)
+        while self._free and (request := self._next()) is not None:
+            self._dequeue(request)
             self._free -= 1
-            self._count(turn, 1)
-            turn.given.set()
+            self._count(request, 1)
+            request.granted.set()
 
-    def _next(self) -> Turn | None:
-        for edge_account_id, turns in self._waiting.items():
-            turn = turns[0]
-            user_has_slot = turn.user_id is None or self._of_user[turn.user_id] < self._per_user
+    def _next(self) -> SlotRequest | None:
+        for edge_account_id, requests in self._waiting.items():
+            request = requests[0]
+            user_has_slot = request.user_id is None or self._of_user[request.user_id] < self._per_user
             if user_has_slot and self._of_account[edge_account_id] < self._per_account:
-                return turn
+                return request
         return None
 
-    def _dequeue(self, turn: Turn) -> None:
+    def _dequeue(self, request: SlotRequest) -> None:
         """Remove a call from the queue, and move its account to the end."""
-        turns = self._waiting.pop(turn.edge_account_id)
-        turns.remove(turn)
-        if turns:
-            self._waiting[turn.edge_account_id] = turns
+        requests = self._waiting.pop(request.edge_account_id)
+        requests.remove(request)
+        if requests:
+            self._waiting[request.edge_account_id] = requests
 
-    def _count(self, turn: Turn, change: int) -> None:
-        _add(self._of_account, turn.edge_account_id, change)
-        if turn.user_id is not None:
-            _add(self._of_user, turn.user_id, change)
+    def _count(self, request: SlotRequest, change: int) -> None:
+        _add(self._of_account, request.edge_account_id, change)
+        if request.user_id is not None:
+            _add(self._of_user, request.user_id, change)
 
 
 def _add(counts: Counter[K], key: K, change: int) -> None:

@@ -29,11 +29,11 @@ const Email = ({ value = "" }) => (
 
 /** @param {{label: string}} props */
 const NewPassword = ({ label }) => (
-  <Password name="password" label={label} hint={t().door.passwordHint} autocomplete="new-password" required />
+  <Password name="password" label={label} hint={t().auth.passwordHint} autocomplete="new-password" required />
 );
 
 export function SignIn() {
-  const words = t().door;
+  const words = t().auth;
   const next = safeNext(address.value.searchParams.get("next"));
   const signedIn = Boolean(user.value);
   useEffect(() => {
@@ -65,7 +65,7 @@ export function SignIn() {
 }
 
 export function SignUp() {
-  const words = t().door;
+  const words = t().auth;
   const sentTo = useSignal("");
   const typed = useRef("");
   if (sentTo.value) return <Sent email={sentTo.value} other={() => (sentTo.value = "")} />;
@@ -92,7 +92,7 @@ export function SignUp() {
 
 /** @param {{email: string, other: () => void}} props shown after a sign-up, including one with a registered address */
 function Sent({ email, other }) {
-  const words = t().door.signUp;
+  const words = t().auth.signUp;
   return (
     <Page key="sent" title={words.sent} narrow focus>
       <p>{words.sentTo(email)}</p>
@@ -104,7 +104,7 @@ function Sent({ email, other }) {
         </button>
       </p>
       <p>
-        {words.meanwhile} <a href="/sign-in">{t().door.signIn.title}</a>
+        {words.meanwhile} <a href="/sign-in">{t().auth.signIn.title}</a>
       </p>
     </Page>
   );
@@ -175,7 +175,7 @@ const NextLink = ({ to, children }) => (
 );
 
 export function Confirm() {
-  const words = t().door.confirm;
+  const words = t().auth.confirm;
   return (
     <EmailLinkPage
       words={words}
@@ -193,7 +193,7 @@ export function Confirm() {
             <Email value={user.value?.email ?? ""} />
           </Form>
           <p>
-            <a href="/sign-in">{t().door.signIn.title}</a>
+            <a href="/sign-in">{t().auth.signIn.title}</a>
           </p>
         </>
       }
@@ -203,7 +203,7 @@ export function Confirm() {
 }
 
 export function Forgot() {
-  const words = t().door.forgot;
+  const words = t().auth.forgot;
   const sentTo = useSignal("");
   return (
     <Page key={sentTo.value} title={sentTo.value ? words.sent : words.title} narrow focus={sentTo.value !== ""}>
@@ -230,7 +230,7 @@ export function Forgot() {
 }
 
 export function Reset() {
-  const words = t().door.reset;
+  const words = t().auth.reset;
   return (
     <EmailLinkPage
       words={words}
@@ -246,17 +246,17 @@ export function Reset() {
       done={
         <>
           <p>{words.doneText}</p>
-          <NextLink to="/sign-in">{t().door.signIn.title}</NextLink>
+          <NextLink to="/sign-in">{t().auth.signIn.title}</NextLink>
         </>
       }
     >
-      <NewPassword label={t().door.newPassword} />
+      <NewPassword label={t().auth.newPassword} />
     </EmailLinkPage>
   );
 }
 
 export function Missing() {
-  const words = t().door.missing;
+  const words = t().auth.missing;
   return (
     <Page title={words.title}>
       <p>{words.text}</p>

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Trail:
+class AuthEvents:
     """Records the events of requests without a credential. `client`: the client's address."""
 
     def __init__(self, clock: Clock) -> None:

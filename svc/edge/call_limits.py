@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from svc.edge.answers import Failed
+from svc.edge.responses import Failed
 from svc.errors import EdgeUnavailable
 from svc.ids import digest
 from svc.limits import SlidingLimit
@@ -26,7 +26,7 @@ _WINDOW_S = 310
 _KEPT_ONE_IN = 8
 
 
-class Pace:
+class CallLimits:
     """Limits for calls: `calls` per token in any five minutes, and `per_second` in total, evenly spaced.
 
     An eighth of a token's calls is reserved for calls that a user is waiting for. Because calls are evenly spaced, no
@@ -40,7 +40,7 @@ class Pace:
         self._counted = SlidingLimit(calls, _WINDOW_S)
         self._kept = calls // _KEPT_ONE_IN
 
-    async def turn(self) -> None:
+    async def wait(self) -> None:
         """Wait until the next call can be sent, usually for milliseconds."""
         async with self._leaving:
             await trio.sleep_until(self._next_at)

@@ -5,7 +5,7 @@
  */
 
 /** @type {Record<string, [message: string, remedy: string | null]>} */
-const troubles = {
+const errors = {
   offline: ["The service could not be reached.", "Check your connection and try again. Nothing is done twice."],
   unexpected: [
     "The response did not come from the service.",
@@ -84,4 +84,4 @@ const troubles = {
   internal: ["The service failed.", "Contact the operator and quote the error ID."],
 };
 
-export default troubles;
+export default errors;

@@ -7,67 +7,67 @@ import random
 import trio
 import trio.testing
 
-from svc.edge.shares import Shares, Turn
+from svc.edge.fair_limiter import FairLimiter, SlotRequest
 
 A, B, C = "a" * 32, "b" * 32, "c" * 32
 
 
-def queue_turns(shares: Shares, *accounts: str, user_id: int | None = None) -> list[Turn]:
-    turns = [Turn(account, user_id) for account in accounts]
-    for turn in turns:
-        shares.ask(turn)
-    return turns
+def queue_requests(limiter: FairLimiter, *accounts: str, user_id: int | None = None) -> list[SlotRequest]:
+    requests = [SlotRequest(account, user_id) for account in accounts]
+    for request in requests:
+        limiter.enqueue(request)
+    return requests
 
 
-def has_slot(turns: list[Turn]) -> list[bool]:
-    return [turn.given.is_set() for turn in turns]
+def has_slot(requests: list[SlotRequest]) -> list[bool]:
+    return [request.granted.is_set() for request in requests]
 
 
 def test_account_gets_at_most_its_share() -> None:
-    shares = Shares(4, per_account=2, per_user=4)
-    many = queue_turns(shares, A, A, A, A)
+    limiter = FairLimiter(4, per_account=2, per_user=4)
+    many = queue_requests(limiter, A, A, A, A)
     assert has_slot(many) == [True, True, False, False]
-    others = queue_turns(shares, B, C, B)
+    others = queue_requests(limiter, B, C, B)
     assert has_slot(others) == [True, True, False]
-    shares.leave(many[0])  # A is below its share again, and its call has waited longest
+    limiter.release(many[0])  # A is below its share again, and its call has waited longest
     assert (has_slot(many[1:]), has_slot(others)) == ([True, True, False], [True, True, False])
-    shares.leave(others[1])
+    limiter.release(others[1])
     assert has_slot(others) == [True, True, True]
 
 
 def test_user_limit_applies_across_accounts() -> None:
-    shares = Shares(4, per_account=4, per_user=2)
-    mine = queue_turns(shares, A, B, C, user_id=1)
+    limiter = FairLimiter(4, per_account=4, per_user=2)
+    mine = queue_requests(limiter, A, B, C, user_id=1)
     assert has_slot(mine) == [True, True, False]
-    assert has_slot(queue_turns(shares, "d" * 32, "d" * 32, user_id=2)) == [True, True]
-    shares.leave(mine[0])
+    assert has_slot(queue_requests(limiter, "d" * 32, "d" * 32, user_id=2)) == [True, True]
+    limiter.release(mine[0])
     assert has_slot(mine) == [True, True, True]
 
 
 def test_account_served_longest_ago_comes_first() -> None:
-    shares = Shares(1, per_account=1, per_user=1)
-    (first,) = queue_turns(shares, A)
-    queued = queue_turns(shares, A, A, B, A, C)
+    limiter = FairLimiter(1, per_account=1, per_user=1)
+    (first,) = queue_requests(limiter, A)
+    queued = queue_requests(limiter, A, A, B, A, C)
     order = []
-    turn = first
+    request = first
     for _ in queued:
-        shares.leave(turn)
-        (turn,) = [waiting for waiting in queued if waiting.given.is_set() and waiting not in order]
-        order.append(turn)
-    assert [turn.edge_account_id[0] for turn in order] == ["a", "b", "c", "a", "a"]
+        limiter.release(request)
+        (request,) = [waiting for waiting in queued if waiting.granted.is_set() and waiting not in order]
+        order.append(request)
+    assert [request.edge_account_id[0] for request in order] == ["a", "b", "c", "a", "a"]
 
 
 def test_cancelled_wait_leaves_the_queue() -> None:
-    shares = Shares(1, per_account=1, per_user=1)
-    held, waiting, last = queue_turns(shares, A, A, A)
-    shares.leave(waiting)
-    shares.leave(held)
+    limiter = FairLimiter(1, per_account=1, per_user=1)
+    held, waiting, last = queue_requests(limiter, A, A, A)
+    limiter.release(waiting)
+    limiter.release(held)
     assert has_slot([held, waiting, last]) == [True, False, True]
 
 
 async def test_limits_hold_and_no_slot_leaks_under_cancellation() -> None:
     dice = random.Random(2026)
-    shares = Shares(5, per_account=2, per_user=3)
+    limiter = FairLimiter(5, per_account=2, per_user=3)
     users = {A: 1, B: 1, C: 2}
     held: list[str] = []
 
@@ -77,7 +77,7 @@ async def test_limits_hold_and_no_slot_leaks_under_cancellation() -> None:
             with trio.CancelScope() as scope:
                 if dice.random() < 0.3:
                     scope.cancel()
-                async with shares.place(account, users[account]):
+                async with limiter.slot(account, users[account]):
                     held.append(account)
                     assert len(held) <= 5
                     assert held.count(account) <= 2
@@ -91,7 +91,7 @@ async def test_limits_hold_and_no_slot_leaks_under_cancellation() -> None:
     async with trio.open_nursery() as nursery:
         for _ in range(30):
             nursery.start_soon(call)
-    free = [Turn(account, None) for account in (A, A, B, B, C)]
-    for turn in free:
-        shares.ask(turn)
+    free = [SlotRequest(account, None) for account in (A, A, B, B, C)]
+    for request in free:
+        limiter.enqueue(request)
     assert has_slot(free) == [True] * 5

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from svc.edge.answers import (
+from svc.edge.client import FIRST_WAIT_S
+from svc.edge.responses import (
     CREDENTIAL_WAITS,
     LONGEST_SETTLING_WAIT_S,
     LONGEST_THROTTLE_S,
@@ -17,15 +18,14 @@ from svc.edge.answers import (
     DailyLimit,
     Envelope,
     Failed,
-    HttpAnswer,
+    HttpResponse,
     Moment,
     Repeat,
     Retry,
-    no_answer,
+    no_response,
     read,
     seconds,
 )
-from svc.edge.client import FIRST_WAIT_S
 from svc.errors import EdgeGone, EdgeRefused, EdgeUnavailable, EdgeUnknown
 
 
@@ -56,7 +56,7 @@ def refusal(code: int, message: str = "no") -> bytes:
     ],
 )
 def test_refusals_are_mapped_to_error_codes(status: int, edge_code: int, code: str, repeat: str) -> None:
-    failed = read(HttpAnswer(status, refusal(edge_code)), repeatable=True)
+    failed = read(HttpResponse(status, refusal(edge_code)), repeatable=True)
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, EdgeRefused)
     assert (failed.error.code, failed.repeat) == (code, repeat)
@@ -65,11 +65,11 @@ def test_refusals_are_mapped_to_error_codes(status: int, edge_code: int, code: s
 
 @pytest.mark.parametrize("body", [refusal(7003), refusal(7000), refusal(10007), b"<html>not here</html>"])
 def test_only_404_with_the_products_code_means_missing(body: bytes) -> None:
-    failed = read(HttpAnswer(404, body), repeatable=True, gone=frozenset({7404}))
+    failed = read(HttpResponse(404, body), repeatable=True, gone=frozenset({7404}))
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert (failed.repeat, failed.error.remote_status) == ("always", 404)
-    absent = read(HttpAnswer(404, refusal(7404)), repeatable=True, gone=frozenset({7404}))
+    absent = read(HttpResponse(404, refusal(7404)), repeatable=True, gone=frozenset({7404}))
     assert isinstance(absent, Failed)
     assert type(absent.error) is EdgeGone
     assert absent.repeat == "never"
@@ -78,8 +78,8 @@ def test_only_404_with_the_products_code_means_missing(body: bytes) -> None:
 @pytest.mark.parametrize("status", [408, 500, 502, 504, 522])
 @pytest.mark.parametrize("body", [refusal(10013), b"<html>bad gateway</html>", b""])
 def test_outcome_of_a_change_is_unknown_after_a_server_error(status: int, body: bytes) -> None:
-    sure = read(HttpAnswer(status, body), repeatable=True)
-    unsure = read(HttpAnswer(status, body), repeatable=False)
+    sure = read(HttpResponse(status, body), repeatable=True)
+    unsure = read(HttpResponse(status, body), repeatable=False)
     assert isinstance(sure, Failed)
     assert isinstance(unsure, Failed)
     assert type(sure.error) is EdgeUnavailable
@@ -88,21 +88,21 @@ def test_outcome_of_a_change_is_unknown_after_a_server_error(status: int, body: 
 
 
 def test_outcome_of_a_change_is_unknown_after_200_with_html() -> None:
-    failed = read(HttpAnswer(200, b"<html>"), repeatable=False)
+    failed = read(HttpResponse(200, b"<html>"), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnknown
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404])
 def test_html_error_page_does_not_invalidate_the_token(status: int) -> None:
-    failed = read(HttpAnswer(status, b"<html>who are you?</html>"), repeatable=False)
+    failed = read(HttpResponse(status, b"<html>who are you?</html>"), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert failed.repeat == "always"
 
 
 def test_throttling_is_detected_by_status_alone() -> None:
-    failed = read(HttpAnswer(429, refusal(10000), "7"), repeatable=False)
+    failed = read(HttpResponse(429, refusal(10000), "7"), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert (failed.repeat, failed.wait_s, failed.error.retry_after_s) == ("always", 7.0, 7)
@@ -111,14 +111,14 @@ def test_throttling_is_detected_by_status_alone() -> None:
 @pytest.mark.parametrize("rows", ["read", "write"])
 def test_daily_limit_is_detected_by_message(rows: str) -> None:
     text = f"Your account has exceeded D1's free tier daily row {rows} limit. Upgrade to a paid plan or wait."
-    failed = read(HttpAnswer(400, refusal(7500, text)), repeatable=True)
+    failed = read(HttpResponse(400, refusal(7500, text)), repeatable=True)
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, DailyLimit)
     assert (failed.error.rows, failed.repeat) == (rows, "never")
 
 
 def test_concurrent_change_can_always_be_retried() -> None:
-    failed = read(HttpAnswer(409, refusal(10035)), repeatable=False)
+    failed = read(HttpResponse(409, refusal(10035)), repeatable=False)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert failed.repeat == "always"
@@ -136,16 +136,16 @@ def test_concurrent_change_can_always_be_retried() -> None:
     ],
 )
 def test_transient_refusals_can_be_retried(text: str) -> None:
-    failed = read(HttpAnswer(400, refusal(10021, text)), repeatable=True)
+    failed = read(HttpResponse(400, refusal(10021, text)), repeatable=True)
     assert isinstance(failed, Failed)
     assert type(failed.error) is EdgeUnavailable
     assert failed.repeat == "repeatable"
 
 
 def test_failure_before_sending_is_not_unknown() -> None:
-    assert type(no_answer("no route", sent=False, repeatable=False).error) is EdgeUnavailable
-    assert type(no_answer("closed", sent=True, repeatable=False).error) is EdgeUnknown
-    assert type(no_answer("closed", sent=True, repeatable=True).error) is EdgeUnavailable
+    assert type(no_response("no route", sent=False, repeatable=False).error) is EdgeUnavailable
+    assert type(no_response("closed", sent=True, repeatable=False).error) is EdgeUnknown
+    assert type(no_response("closed", sent=True, repeatable=True).error) is EdgeUnavailable
 
 
 @given(
@@ -159,16 +159,16 @@ def test_failure_before_sending_is_not_unknown() -> None:
 def test_any_response_is_an_envelope_or_a_known_failure(
     status: int, body: bytes, retry_after: str | None, repeatable: bool
 ) -> None:
-    answer = read(HttpAnswer(status, body, retry_after), repeatable=repeatable)
-    assert isinstance(answer, (Envelope, Failed))
-    if isinstance(answer, Failed) and isinstance(answer.error, EdgeUnknown):
+    response = read(HttpResponse(status, body, retry_after), repeatable=repeatable)
+    assert isinstance(response, (Envelope, Failed))
+    if isinstance(response, Failed) and isinstance(response.error, EdgeUnknown):
         assert not repeatable
 
 
 @given(st.text(min_size=40, max_size=60, alphabet="abcdefXYZ0123456789_-"), st.integers(400, 599))
 def test_token_quoted_in_a_message_is_removed(secret: str, status: int) -> None:
     body = refusal(6003, f"Invalid header: Bearer {secret}, you see")
-    failed = read(HttpAnswer(status, body), repeatable=True, secret=secret)
+    failed = read(HttpResponse(status, body), repeatable=True, secret=secret)
     assert isinstance(failed, Failed)
     assert secret not in f"{failed!r} {failed.error} {failed.error.body()}"
 
