@@ -67,7 +67,7 @@ class Bearer:
     """The account and token of a call.
 
     `user_id`: the user whose concurrency limit the call counts towards, if any.
-    `awaited`: True if a user is waiting for the call. The call can then use the token's full rate limit (see call_limits.py).
+    `awaited`: True if a user is waiting for the call, which can then use the token's full rate limit (call_limits.py).
     """
 
     edge_account_id: str

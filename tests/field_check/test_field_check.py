@@ -145,7 +145,7 @@ async def test_missing_zone_is_reported(site):
 
 
 @pytest.mark.parametrize(
-    ("fault", "number", "answer"),
+    ("fault", "number", "response"),
     [
         (
             {"path": "*/d1/database", "method": "GET", "after": 1, "times": 3, "status": 403, "code": 10000},
@@ -164,7 +164,9 @@ async def test_alternative_known_response_fits(site, fault, number, response):
     assert await site.is_empty()
 
 
-@pytest.mark.parametrize(("zone_gone", "answer"), [("invalid", "refused 400/1003"), ("unroutable", "refused 404/7003")])
+@pytest.mark.parametrize(
+    ("zone_gone", "response"), [("invalid", "refused 400/1003"), ("unroutable", "refused 404/7003")]
+)
 async def test_each_known_refusal_of_foreign_zone_fits(site, zone_gone, response):
     await site.emulator.set_failure_settings(zone_gone=zone_gone)
     try:
@@ -205,7 +207,7 @@ async def test_unexpected_response_is_shown_with_expected_ones(site):
     assert await site.is_empty()
 
 
-@pytest.mark.parametrize(("minting", "answer"), [("held", "refused 400/1001"), ("silent", "with fewer permissions")])
+@pytest.mark.parametrize(("minting", "response"), [("held", "refused 400/1001"), ("silent", "with fewer permissions")])
 async def test_bootstrap_token_must_hold_permissions_that_it_cannot_otherwise_grant(site, minting, response):
     await site.emulator.set_failure_settings(minting=minting)
     try:

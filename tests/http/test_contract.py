@@ -189,7 +189,7 @@ def error_of(code: str, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("method", "target", "answer"),
+    ("method", "target", "response"),
     [
         ("GET", "/v1/keys", response_of(418, error_of("not_found"))),
         ("GET", "/v1/keys", response_of(404, error_of("not_found"))),

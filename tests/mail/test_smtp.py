@@ -92,7 +92,7 @@ async def test_connection_is_reused_after_refused_email():
 
 
 @pytest.mark.parametrize(
-    ("step", "answer", "error"),
+    ("step", "response", "error"),
     [
         ("welcome", "421 4.3.2 busy", ServerUnavailable),
         ("welcome", "554 5.7.1 not you", ServerUnavailable),
@@ -234,7 +234,7 @@ async def test_invalid_certificate_is_rejected_before_password_is_sent(authority
     assert server.taken == []
 
 
-@pytest.mark.parametrize("answer", ["454 4.7.0 not now", "501 5.5.4 no", Act.CLOSE, Act.GARBAGE])
+@pytest.mark.parametrize("response", ["454 4.7.0 not now", "501 5.5.4 no", Act.CLOSE, Act.GARBAGE])
 async def test_nothing_is_sent_if_offered_starttls_fails(authority, response):
     with (
         SmtpServer(at("STARTTLS", response), tls=context_of(authority.issue_cert("127.0.0.1"))) as server,

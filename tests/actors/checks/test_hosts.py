@@ -179,7 +179,7 @@ async def test_healthy_account_is_checked_within_the_hour_once_a_site_has_warnin
 
 @pytest.mark.rule("S1", "S3")
 @pytest.mark.parametrize(
-    ("change", "status", "answer"),
+    ("change", "status", "response"),
     [
         ({"status": "pending"}, "pending", "refuses"),
         ({"status": "initializing"}, "initializing", "forbids"),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 BOOTSTRAP_PERMISSIONS = ["Account Settings Read", "Account API Tokens Write"]
 
 Where = Literal[
-    "answer", "account.error", "account.error.warnings", "operation.error", "site.error", "link.error",
+    "response", "account.error", "account.error.warnings", "operation.error", "site.error", "link.error",
     "link_host.error", "site.warnings",
 ]  # fmt: skip
 
@@ -292,19 +292,19 @@ class Case:
         self._state = state or self.row.state
         details: dict[str, Any] = {}
         for where in self.row.shows:
-            error = _error_of(response) if where == "answer" else await eventually(partial(self._shown, where))
+            error = _error_of(response) if where == "response" else await eventually(partial(self._shown, where))
             details = dict(error.get("details") or {})
             if where == "account.error.warnings":
                 assert details.keys() == self.row.details & {"revoke_tokens"}, error
                 continue
             meaning = CATALOGUE[cast("Code", self.row.code)]
-            if response is not None and where == "answer":
+            if response is not None and where == "response":
                 assert (response.status, response.code) == (meaning.status, meaning.shown_as or self.row.code), (
                     response.raw
                 )
                 if meaning.shown_as is not None:
                     assert details.pop("reason") == self.row.code
-            if where == "answer" and self.row.code in LEAVES_BOOTSTRAP:
+            if where == "response" and self.row.code in LEAVES_BOOTSTRAP:
                 left = details.pop("bootstrap_token")
                 assert left["valid"] is True
                 assert "delete it" in left["remedy"]

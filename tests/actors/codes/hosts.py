@@ -40,7 +40,7 @@ async def remove_worker_from_route(case: Case, pattern: str) -> None:
 # --------------------------------------------------------------------------------------------------- zone_not_found
 
 
-@row("zone_not_found", "answer", details=("host",))
+@row("zone_not_found", "response", details=("host",))
 async def a_host_in_no_zone(case: Case) -> None:
     await case.installed()
     other = f"other-{case.zone}"
@@ -51,7 +51,7 @@ async def a_host_in_no_zone(case: Case) -> None:
     assert (await case.put_link_host(f"go.{other}")).status == 202
 
 
-@row("dns_not_proxied", "answer", details=("host", "record"))
+@row("dns_not_proxied", "response", details=("host", "record"))
 async def a_link_host_without_a_proxied_record(case: Case) -> None:
     await case.installed()
     await case.emulator.set_zone(case.customer.account_id, case.zone, dns=[{"name": "@"}])
@@ -61,7 +61,7 @@ async def a_link_host_without_a_proxied_record(case: Case) -> None:
     assert (await case.put_link_host(f"go.{case.zone}")).status == 202
 
 
-@row("zone_not_active", "answer", details=("zone", "status"))
+@row("zone_not_active", "response", details=("zone", "status"))
 async def a_link_host_in_a_pending_zone(case: Case) -> None:
     await case.installed()
     await case.emulator.set_zone(case.customer.account_id, case.zone, status="pending")
@@ -253,7 +253,7 @@ async def links_added_when_todays_rows_are_used_up(case: Case) -> None:
 # ------------------------------------------------------------------------------------------- refused requests
 
 
-@row("site_exists", "answer", resources=ONE_ROUTE)
+@row("site_exists", "response", resources=ONE_ROUTE)
 async def a_second_site_with_the_host(case: Case) -> None:
     await case.installed()
     await case.active_site()
@@ -261,7 +261,7 @@ async def a_second_site_with_the_host(case: Case) -> None:
     await case.expect_error(await case.add_site(case.zone.upper()))
 
 
-@row("site_not_active", "answer")
+@row("site_not_active", "response")
 async def a_change_of_a_deleted_site(case: Case) -> None:
     await case.installed()
     site = (await case.add_site(case.zone)).body["site"]
@@ -273,7 +273,7 @@ async def a_change_of_a_deleted_site(case: Case) -> None:
     await case.expect_error(await case.service.call("DELETE", path))
 
 
-@row("site_on_link_host", "answer", details=("host",), resources=ONE_ROUTE)
+@row("site_on_link_host", "response", details=("host",), resources=ONE_ROUTE)
 async def a_site_on_the_link_host(case: Case) -> None:
     host = await with_link_host(case)
     await case.expect_error(await case.add_site(host))
@@ -282,7 +282,7 @@ async def a_site_on_the_link_host(case: Case) -> None:
     assert (await case.add_site(host)).status == 202
 
 
-@row("limit_reached", "answer", resources=ONE_ROUTE, limits={"sites": 1})
+@row("limit_reached", "response", resources=ONE_ROUTE, limits={"sites": 1})
 async def too_many_sites(case: Case) -> None:
     await case.installed()
     await case.active_site()
@@ -292,7 +292,7 @@ async def too_many_sites(case: Case) -> None:
     assert (await case.add_site(f"www.{case.zone}")).status == 202
 
 
-@row("limit_reached", "answer", resources=ONE_ROUTE, limits={"links": 1})
+@row("limit_reached", "response", resources=ONE_ROUTE, limits={"links": 1})
 async def too_many_links(case: Case) -> None:
     await with_link_host(case)
     link = (await case.add_link(code="one")).body["link"]
@@ -302,7 +302,7 @@ async def too_many_links(case: Case) -> None:
     assert (await case.add_link(code="two")).status == 201
 
 
-@row("link_exists", "answer", resources=ONE_ROUTE)
+@row("link_exists", "response", resources=ONE_ROUTE)
 async def a_second_link_with_the_code(case: Case) -> None:
     await with_link_host(case)
     assert (await case.add_link(code="sale")).status == 201
@@ -311,7 +311,7 @@ async def a_second_link_with_the_code(case: Case) -> None:
     assert (await case.add_link(code="sale2")).status == 201
 
 
-@row("link_host_required", "answer")
+@row("link_host_required", "response")
 async def a_link_without_a_host(case: Case) -> None:
     await case.installed()
     await case.expect_error(await case.add_link())
@@ -320,7 +320,7 @@ async def a_link_without_a_host(case: Case) -> None:
     assert (await case.add_link()).status == 201
 
 
-@row("link_host_is_website", "answer", details=("host", "why"))
+@row("link_host_is_website", "response", details=("host", "why"))
 async def a_link_host_with_a_website(case: Case) -> None:
     await case.installed()
     blog = f"blog.{case.zone}"
@@ -333,7 +333,7 @@ async def a_link_host_with_a_website(case: Case) -> None:
     assert (await case.put_link_host(f"go.{case.zone}")).status == 202
 
 
-@row("link_host_without_certificate", "answer", details=("host", "zone"))
+@row("link_host_without_certificate", "response", details=("host", "zone"))
 async def a_link_host_without_a_certificate(case: Case) -> None:
     await case.installed()
     await case.expect_error(await case.put_link_host(f"go.eu.{case.zone}"))

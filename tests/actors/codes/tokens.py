@@ -29,7 +29,7 @@ ORPHANS = ("revoke_token", "revoke_tokens")
 # ------------------------------------------------------------------------------- connects that are refused immediately
 
 
-@row("email_unconfirmed", "answer", state=None, resources=NOTHING)
+@row("email_unconfirmed", "response", state=None, resources=NOTHING)
 async def a_user_with_an_unconfirmed_email(case: Case) -> None:
     service = case.service
     user = {"email": "new@example.com", "password": "correct horse battery staple"}
@@ -45,7 +45,7 @@ async def a_user_with_an_unconfirmed_email(case: Case) -> None:
     assert (await service.connect()).status == 202  # the refused bootstrap token is still unused
 
 
-@row("account_taken", "answer", state=None)
+@row("account_taken", "response", state=None)
 async def an_account_of_another_user(case: Case) -> None:
     service, own = case.service, case.service.session
     service.session = await service.world.session(await service.world.user())
@@ -60,7 +60,7 @@ async def an_account_of_another_user(case: Case) -> None:
     await case.connected()
 
 
-@row("already_connected", "answer", shares=True)
+@row("already_connected", "response", shares=True)
 async def the_users_own_account(case: Case) -> None:
     await case.installed()
     token_id, token = await case.bootstrap()
@@ -69,7 +69,7 @@ async def the_users_own_account(case: Case) -> None:
     assert token_id in (await case.service.held())["tokens"]  # it is unused
 
 
-@row("limit_reached", "answer", state=None, resources=NOTHING, limits={"accounts": 1})
+@row("limit_reached", "response", state=None, resources=NOTHING, limits={"accounts": 1})
 async def too_many_accounts(case: Case) -> None:
     other = await case.emulator.create_account()
     body = {"edge_account_id": other.account_id, "bootstrap_token": other.bootstrap_token}
@@ -84,7 +84,7 @@ async def too_many_accounts(case: Case) -> None:
     await case.connected()
 
 
-@row("service_full", "answer", state=None, resources=NOTHING, limits={"accounts_total": 1})
+@row("service_full", "response", state=None, resources=NOTHING, limits={"accounts_total": 1})
 async def too_many_accounts_of_all_users(case: Case) -> None:
     service = case.service
     other = await case.emulator.create_account()
@@ -98,7 +98,7 @@ async def too_many_accounts_of_all_users(case: Case) -> None:
     await case.connected()
 
 
-@row("not_configured", "answer", state=None, resources=NOTHING)
+@row("not_configured", "response", state=None, resources=NOTHING)
 async def a_service_that_workers_cannot_reach(case: Case) -> None:
     public, case.place.push_url = case.place.push_url, LOCAL
     await case.start()
@@ -110,7 +110,7 @@ async def a_service_that_workers_cannot_reach(case: Case) -> None:
     assert (await case.service.connect()).status == 202
 
 
-@row("idempotency_conflict", "answer")
+@row("idempotency_conflict", "response")
 async def a_key_that_was_used_for_another_connect(case: Case) -> None:
     service = case.service
 
@@ -133,14 +133,14 @@ async def a_key_that_was_used_for_another_connect(case: Case) -> None:
 # ----------------------------------------------------------------------------------------------- bootstrap tokens
 
 
-@row("invalid_bootstrap", "answer", details=("token_page", *REFUSED), state=None, resources=NOTHING)
+@row("invalid_bootstrap", "response", details=("token_page", *REFUSED), state=None, resources=NOTHING)
 async def a_connect_with_an_unknown_token(case: Case) -> None:
     await case.expect_error(await case.connect("x" * 40))
     await case.expect_error(await case.connect("x" * 40))
     await case.connected()
 
 
-@row("invalid_bootstrap", "answer", details=("token_page", "status"), state=None, resources=NOTHING)
+@row("invalid_bootstrap", "response", details=("token_page", "status"), state=None, resources=NOTHING)
 async def a_connect_with_an_expired_token(case: Case) -> None:
     _, token = await case.bootstrap(expires_in_s=-1)
     await case.expect_error(await case.connect(token))
@@ -148,7 +148,7 @@ async def a_connect_with_an_expired_token(case: Case) -> None:
     await case.connected()
 
 
-@row("invalid_bootstrap", "answer", details=("token_page", *REFUSED), state=None, resources=NOTHING)
+@row("invalid_bootstrap", "response", details=("token_page", *REFUSED), state=None, resources=NOTHING)
 async def a_connect_with_a_token_of_another_account(case: Case) -> None:
     other = await case.emulator.create_account()
     await case.expect_error(await case.connect(other.bootstrap_token))
@@ -156,7 +156,7 @@ async def a_connect_with_a_token_of_another_account(case: Case) -> None:
     await case.connected()
 
 
-@row("invalid_bootstrap", "answer", details=("token_page", *REFUSED), shares=True)
+@row("invalid_bootstrap", "response", details=("token_page", *REFUSED), shares=True)
 async def a_renewal_with_a_token_that_was_used(case: Case) -> None:
     await case.installed()
     _, token = await case.bootstrap()
@@ -168,7 +168,7 @@ async def a_renewal_with_a_token_that_was_used(case: Case) -> None:
 
 @row(
     "bootstrap_permission_error",
-    "answer",
+    "response",
     details=(
         "token_page",
         "missing",
@@ -184,12 +184,14 @@ async def a_connect_with_a_read_only_token(case: Case) -> None:
     await case.connected()
 
 
-@row("bootstrap_permission_error", "answer", details=("token_page", "missing", *REFUSED), state=None, resources=NOTHING)
+@row(
+    "bootstrap_permission_error", "response", details=("token_page", "missing", *REFUSED), state=None, resources=NOTHING
+)
 async def a_connect_where_tokens_grant_only_their_own_permissions(case: Case) -> None:
     await connect_with_restricted_granting(case, "held")
 
 
-@row("bootstrap_permission_error", "answer", details=("token_page", "missing"), state=None, resources=NOTHING)
+@row("bootstrap_permission_error", "response", details=("token_page", "missing"), state=None, resources=NOTHING)
 async def a_connect_where_tokens_silently_grant_only_their_own_permissions(case: Case) -> None:
     await connect_with_restricted_granting(case, "silent")
 
@@ -203,7 +205,11 @@ async def connect_with_restricted_granting(case: Case, minting: str) -> None:
 
 
 @row(
-    "bootstrap_permission_error", "answer", "operation.error", details=("token_page", "missing", *REFUSED), shares=True
+    "bootstrap_permission_error",
+    "response",
+    "operation.error",
+    details=("token_page", "missing", *REFUSED),
+    shares=True,
 )
 async def a_renewal_where_tokens_grant_only_their_own_permissions(case: Case) -> None:
     await case.installed()
@@ -242,11 +248,13 @@ _FAULTY: tuple[tuple[Code, tuple[str, ...]], ...] = (
     ("token_check_failed", REFUSED),
 )
 for _code, _details in _FAULTY:
-    row(_code, "answer", details=_details, state=None, resources=NOTHING)(connect_or_renew)
-    row(_code, "answer", "operation.error", details=_details, shares=True)(connect_or_renew)
+    row(_code, "response", details=_details, state=None, resources=NOTHING)(connect_or_renew)
+    row(_code, "response", "operation.error", details=_details, shares=True)(connect_or_renew)
 
 
-@row("orphan_not_deleted", "answer", "account.error", details=(*ORPHANS, *REFUSED), state="pending", resources=A_TOKEN)
+@row(
+    "orphan_not_deleted", "response", "account.error", details=(*ORPHANS, *REFUSED), state="pending", resources=A_TOKEN
+)
 async def a_lost_token_of_a_connect_that_cannot_be_deleted(case: Case) -> None:
     await case.emulator.fault("drop_after", TOKENS, method="POST")
     await case.refuse(f"{TOKENS}/*", "DELETE")
@@ -259,7 +267,7 @@ async def a_lost_token_of_a_connect_that_cannot_be_deleted(case: Case) -> None:
 
 @row(
     "orphan_not_deleted",
-    "answer",
+    "response",
     "operation.error",
     "account.error.warnings",
     details=(*ORPHANS, *REFUSED),
@@ -276,7 +284,7 @@ async def a_lost_token_of_a_renewal_that_cannot_be_deleted(case: Case) -> None:
     await case.renewed()
 
 
-@row("renew_lost", "answer", "operation.error", details=ORPHANS, resources=INSTALLED._replace(tokens=2))
+@row("renew_lost", "response", "operation.error", details=ORPHANS, resources=INSTALLED._replace(tokens=2))
 async def a_renewal_whose_outcome_is_unknown(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("drop_after", TOKENS, method="POST")
@@ -371,7 +379,7 @@ async def a_token_that_is_disabled(case: Case) -> None:
 
 @row(
     "token_refused",
-    "answer",
+    "response",
     "account.error",
     details=REFUSED,
     state="permission_error",
@@ -435,7 +443,7 @@ async def a_zone_that_the_token_no_longer_sees(case: Case) -> None:
     await case.set_token(policies=policies)
 
 
-@row("permission_error", "answer", "account.error", details=REFUSED, state="permission_error", timing=QUICK)
+@row("permission_error", "response", "account.error", details=REFUSED, state="permission_error", timing=QUICK)
 async def a_request_that_needs_a_lost_permission(case: Case) -> None:
     await case.installed()
     await case.refuse("/zones", status=403, code=10000)
@@ -465,7 +473,7 @@ async def replace_key_file(case: Case) -> None:
     await case.start()
 
 
-@row("credentials_unreadable", "answer", "account.error", state="permission_error", timing=QUICK)
+@row("credentials_unreadable", "response", "account.error", state="permission_error", timing=QUICK)
 async def a_key_file_that_is_restored(case: Case) -> None:
     await replace_key_file(case)
     zones = f"/v1/accounts/{(await case.service.account()).id}/zones"

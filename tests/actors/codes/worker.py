@@ -166,7 +166,7 @@ async def a_service_that_moved_to_an_unreachable_address(case: Case) -> None:
     await case.install("ready")
 
 
-@row("schema_newer", "answer", details=("schema", "known"))
+@row("schema_newer", "response", details=("schema", "known"))
 async def an_older_service(case: Case) -> None:
     older, case.place.bundle = case.place.bundle, case.next_bundle()
     await case.start()
@@ -280,7 +280,7 @@ async def a_worker_whose_cron_trigger_stopped(case: Case) -> None:
 # ------------------------------------------------------------------------- requests at the wrong moment
 
 
-@row("operation_in_progress", "answer", state="installing", resources=None, shares=True)
+@row("operation_in_progress", "response", state="installing", resources=None, shares=True)
 async def requests_during_an_install(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("slow", SCRIPT, method="PUT", delay_s=3)
@@ -292,7 +292,7 @@ async def requests_during_an_install(case: Case) -> None:
     await case.install("ready")
 
 
-@row("account_not_ready", "answer", details=("reason", *REFUSED), state="connected", resources=DATABASE_ONLY)
+@row("account_not_ready", "response", details=("reason", *REFUSED), state="connected", resources=DATABASE_ONLY)
 async def a_link_host_before_the_worker(case: Case) -> None:
     await case.refuse(SCRIPT, "PUT", code=10021)
     await case.connected()
@@ -304,7 +304,7 @@ async def a_link_host_before_the_worker(case: Case) -> None:
     assert (await case.put_link_host(f"go.{case.zone}")).status == 202
 
 
-@row("account_not_ready", "answer", state="pending", resources=NOTHING)
+@row("account_not_ready", "response", state="pending", resources=NOTHING)
 async def requests_before_the_connect_is_done(case: Case) -> None:
     await case.refuse("*/tokens", "POST", status=500, times=4)
     await case.service.connect()
@@ -317,7 +317,7 @@ async def requests_before_the_connect_is_done(case: Case) -> None:
     assert (await case.service.connect()).status == 202
 
 
-@row("cloudflare_unavailable", "answer", details=REFUSED, state="pending", resources=NOTHING)
+@row("cloudflare_unavailable", "response", details=REFUSED, state="pending", resources=NOTHING)
 async def a_platform_failure_during_a_connect(case: Case) -> None:
     await case.refuse("*/permission_groups", status=500)
     await case.expect_error(await case.service.connect())
@@ -327,7 +327,7 @@ async def a_platform_failure_during_a_connect(case: Case) -> None:
     assert (await case.service.connect()).status == 202
 
 
-@row("cloudflare_unavailable", "answer", details=REFUSED, shares=True)
+@row("cloudflare_unavailable", "response", details=REFUSED, shares=True)
 async def a_platform_failure_during_a_renewal(case: Case) -> None:
     await case.installed()
     _, token = await case.bootstrap()
@@ -338,7 +338,7 @@ async def a_platform_failure_during_a_renewal(case: Case) -> None:
     await case.renewed(token)
 
 
-@row("cloudflare_unavailable", "answer", details=("status",), shares=True)
+@row("cloudflare_unavailable", "response", details=("status",), shares=True)
 async def a_platform_that_answers_with_html(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("html", "*", times=None)
@@ -351,7 +351,7 @@ async def a_platform_that_answers_with_html(case: Case) -> None:
     assert (await case.service.call("GET", f"{account}/zones")).status == 200
 
 
-@row("cloudflare_error", "answer", details=REFUSED)
+@row("cloudflare_error", "response", details=REFUSED)
 async def a_platform_that_refuses_a_request(case: Case) -> None:
     await case.installed()
     await case.refuse("/zones", code=1234)
