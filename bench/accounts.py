@@ -29,7 +29,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
 import trio
 from pydantic import SecretStr
 
@@ -37,6 +36,7 @@ from bench.figures import Row
 from bench.load import cpu_s, paced, request
 from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import open_service
+from edge_worker.local_http import local_client
 from edge_worker.tools.next_bundle import build_next_bundle
 from svc.clock import system_clock
 from svc.config import StoreConfig
@@ -49,6 +49,8 @@ from svc.worker.bundle import load_bundle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+
+    import httpx
 
     from edge_worker.emulator.client import Emulator, Upload
     from edge_worker.harness.service import Service
@@ -93,7 +95,7 @@ class Workers:
 
     async def push_until(self, wanted: int) -> None:
         """Push for every upload until this number of uploads has been processed."""
-        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+        async with local_client(timeout=60) as client:
             while self.pushed < wanted:
                 uploads = await self._emulator.uploads(self._seen)
                 self._seen += len(uploads)

@@ -12,14 +12,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import trio
 
 from edge_worker.emulator.runtime.capnp import OWN_DATE, databases_config, quote
 from edge_worker.emulator.runtime.workerd import Workerd, listening_socket, port_of
+from edge_worker.local_http import local_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
+
+    import httpx
 
 BUNDLE = Path(__file__).parents[1] / "svc" / "bundle"
 NOTHING = """export default { fetch: () =>
@@ -83,7 +85,7 @@ async def open_bare() -> AsyncIterator[Bare]:
             taken = {name: sockets[name] for name in ("worker", "nothing")}
             runtime = await Workerd.start(scripts, taken, nursery, print)
             url = f"http://127.0.0.1:{port_of(sockets['databases'])}"
-            async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as client:
+            async with local_client(base_url=url, timeout=60) as client:
                 yield Bare(port_of(sockets["worker"]), port_of(sockets["nothing"]), runtime.pid, client)
             await runtime.stop()
             await base.stop()

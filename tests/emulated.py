@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
 import trio
 
-from edge_worker.emulator.client import NO_TLS, Emulator
+from edge_worker.emulator.client import Emulator
+from edge_worker.local_http import local_client
 from edge_worker.programs import open_program
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ async def _ended(process: trio.Process | Fork) -> None:
 async def fresh(running: Running) -> AsyncIterator[Emulator]:
     """Reset the emulator: default behavior, no accounts, no faults, no logs. Yield the client for its control API."""
     ready, pid = running
-    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=30) as client:
+    async with local_client(timeout=30) as client:
         emulator = Emulator(ready, client, pid)
         await emulator.reset(**LENIENT)  # accounts of earlier tests would slow down every call
         yield emulator

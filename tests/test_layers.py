@@ -66,12 +66,14 @@ EDGE_MAY_IMPORT: dict[str, set[str]] = {
     "edge_worker.emulator.platform": PLAIN | {"edge_worker.emulator.runtime"},
     "edge_worker.emulator.api": PLAIN | {f"edge_worker.emulator.{name}" for name in ("runtime", "platform", "api")},
     "edge_worker.emulator.client": set(),
-    "edge_worker.emulator.process": {"edge_worker.emulator.client", "edge_worker.programs"},
-    "edge_worker.emulator": {"edge_worker.emulator"},
+    "edge_worker.emulator.process": {"edge_worker.emulator.client", "edge_worker.local_http", "edge_worker.programs"},
+    "edge_worker.emulator": {"edge_worker.emulator", "edge_worker.local_http"},
     "edge_worker.tools": {"edge_worker.tools"},
     "edge_worker.programs": set(),
+    "edge_worker.local_http": set(),
     "edge_worker.harness": {
         "edge_worker.harness",
+        "edge_worker.local_http",
         "edge_worker.programs",
         "edge_worker.emulator.client",
         "edge_worker.emulator.process",
@@ -82,7 +84,7 @@ EDGE_MAY_IMPORT: dict[str, set[str]] = {
         "edge_worker.emulator.client",
         "edge_worker.emulator.process",
     },
-    "bench": {"edge_worker.harness", "edge_worker.tools", "edge_worker.emulator"},
+    "bench": {"edge_worker.harness", "edge_worker.local_http", "edge_worker.tools", "edge_worker.emulator"},
 }
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import httpx
 import trio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quart import Blueprint, Response, current_app
 
 from edge_worker.emulator.api.analytics import measure_storage
 from edge_worker.emulator.api.wire import ApiError, body_object, invalid
-from edge_worker.emulator.client import NO_TLS
 from edge_worker.emulator.crons import Cron
 from edge_worker.emulator.faults import D1_KINDS, EGRESS_KINDS, Fault, shown
 from edge_worker.emulator.platform import InactiveZone, Minting, Platform, ZoneGone, platform
 from edge_worker.emulator.runtime.runtime import CronEvent
 from edge_worker.emulator.state import Account, epoch_ms
+from edge_worker.local_http import local_client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -383,7 +382,7 @@ async def visit() -> Response:
         headers["X-Emulator-Cf"] = json.dumps(call.cf)
     if call.ip is not None:
         headers["X-Emulator-Ip"] = call.ip
-    async with httpx.AsyncClient(trust_env=False, timeout=60, verify=NO_TLS) as client:
+    async with local_client(timeout=60) as client:
         for name in ("accept", "user-agent", "accept-encoding", "connection"):
             client.headers.pop(name, None)
         request = client.build_request(call.method, here.edge_url + call.path, headers=headers, content=call.body)

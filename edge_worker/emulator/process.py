@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import trio
 
-from edge_worker.emulator.client import NO_TLS, Emulator
+from edge_worker.emulator.client import Emulator
+from edge_worker.local_http import local_client
 from edge_worker.programs import open_program
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ async def open_emulator(
                     break
         if b"\n" not in line:
             raise RuntimeError("the emulator did not start; its output is above")
-        async with httpx.AsyncClient(trust_env=False, timeout=90, verify=NO_TLS) as client:
+        async with local_client(timeout=90) as client:
             yield Emulator(json.loads(line), client, process.pid)
     finally:
         with trio.CancelScope(shield=True):

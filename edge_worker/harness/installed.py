@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import jsonschema
 import trio
 from hypercorn.config import Config
@@ -16,12 +15,15 @@ from hypercorn.trio import serve
 from quart import Response, request
 from quart_trio import QuartTrio
 
-from edge_worker.emulator.client import NO_TLS, proxied_zone
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.visitors import DESKTOP_CHROME
+from edge_worker.local_http import local_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+
+    import httpx
 
     from edge_worker.emulator.client import Customer, Emulator, Visit
 
@@ -245,9 +247,7 @@ async def open_installed_worker(bundle: Path, **limits: int | None) -> AsyncIter
         customer = await emulator.create_account([zone], limits=limits, subdomain="example-com")
         _, token = await emulator.create_token(customer.account_id, rights=list(RIGHTS), expires_in_s=None)
         headers = {"authorization": f"Bearer {token}"}
-        async with httpx.AsyncClient(
-            base_url=emulator.api, headers=headers, trust_env=False, verify=NO_TLS, timeout=60
-        ) as client:
+        async with local_client(base_url=emulator.api, headers=headers, timeout=60) as client:
             worker = InstalledWorker(emulator, receiver, customer, client)
             await emulator.begin_at_noon()
             await worker.install(bundle)

@@ -13,15 +13,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import httpx
 import trio
 
-from edge_worker.emulator.client import NO_TLS
+from edge_worker.local_http import local_client
 from edge_worker.programs import open_program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
+
+    import httpx
 
     from edge_worker.programs import Fork
 
@@ -203,7 +204,7 @@ async def open_service(
         if not ready:
             raise AssertionError(f"svc serve did not start:\n{(folder / 'log').read_text()}")
         # Connecting takes as long as the platform needs to distribute a new token.
-        async with httpx.AsyncClient(timeout=60, trust_env=False, verify=NO_TLS) as client:
+        async with local_client(timeout=60) as client:
             kill = program.kill if program else ()
             yield Service(json.loads(ready)["url"], process, folder, client, kill_command=kill)
     finally:

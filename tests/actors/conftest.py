@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx
 import pytest
 
-from edge_worker.emulator.client import NO_TLS, Customer, Emulator, proxied_zone
+from edge_worker.emulator.client import Customer, Emulator, proxied_zone
 from edge_worker.harness.service import eventually
+from edge_worker.local_http import local_client
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
@@ -185,7 +186,7 @@ class Service:
 
     async def as_platform(self, method: str, path: str, token: str, **more: Any) -> httpx.Response:
         """Call the emulated Cloudflare API with the customer's `token`."""
-        async with httpx.AsyncClient(base_url=self.emulator.api, trust_env=False, verify=NO_TLS) as client:
+        async with local_client(base_url=self.emulator.api) as client:
             headers = {"Authorization": f"Bearer {token}"}
             response = await client.request(method, path, headers=headers, **more)
         assert response.is_success, response.text

@@ -64,17 +64,20 @@ def test_limits_table_matches_the_code() -> None:
     limits = LimitsConfig()
     reserved = next(value for name, value in rows.items() if name.startswith("Reserved link codes"))
     assert re.findall(r"`([^`]+)`", reserved) == sorted(RESERVED_CODES)
-    assert rows["Retired paths of a site"].startswith(f"{MAX_RETIRING},")
+    assert rows["Retired paths of a site"].startswith(f"{MAX_RETIRING}. ")
     assert rows["Accounts"] == f"{limits.accounts} per user"
     assert rows["Sites"] == f"{limits.sites} per user"
     assert rows["Links"] == f"{limits.links:,} per user"
-    assert rows["Requests of an API key"].startswith(f"{limits.requests_per_minute} per minute")
-    assert f"{limits.report_reads_per_minute} per minute" in rows["Reads of accounts' databases for reports"]
+    assert rows["Requests with an API key"].startswith(f"{limits.requests_per_minute} per minute")
+    assert (
+        f"{limits.report_reads_per_minute} per minute"
+        in rows["Database reads for reports, in all of a user's accounts"]
+    )
     assert rows["Exports"].startswith(f"{export.PER_HOUR} per hour")
     schemas = document("https://svc.example")["components"]["schemas"]
     countries = schemas["NewRule"]["properties"]["countries"]["anyOf"][0]
     assert rows["`countries` of a rule"] == f"{countries['minItems']} to {countries['maxItems']}"
-    assert rows["Objects on a page of a list"] == f"{schemas['LinkList']['properties']['links']['maxItems']:,}"
+    assert rows["Objects per page of a list"] == f"{schemas['LinkList']['properties']['links']['maxItems']:,}"
     assert schemas["Site"]["properties"]["retiring"]["maxItems"] == MAX_RETIRING
 
 

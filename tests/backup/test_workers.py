@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import random
 
-import httpx
 import pytest
 import trio
 
-from edge_worker.emulator.client import NO_TLS, proxied_zone
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.sampling import SEED
 from edge_worker.harness.service import environment, eventually, open_service
 from edge_worker.harness.visitors import DESKTOP_CHROME
+from edge_worker.local_http import local_client
 from edge_worker.programs import run_program
 from svc.store import open_store
 from svc.store.tx import sql
@@ -114,7 +114,7 @@ async def worker_config(shop, database_id):
     """Return the configuration in the worker's database as values by key."""
     _, token = await shop.emulator.create_token(shop.customer.account_id, rights=["D1 Write"], expires_in_s=None)
     path = f"{shop.emulator.api}/accounts/{shop.customer.account_id}/d1/database/{database_id}/query"
-    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+    async with local_client() as client:
         response = await client.post(
             path, json={"sql": "select key, body from config where body is not null", "params": []},
             headers={"Authorization": f"Bearer {token}"},

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from edge_worker.emulator.client import NO_TLS, proxied_zone
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import LENIENT, open_emulator
+from edge_worker.local_http import local_client
 from tests.emulated import emulator_process, fresh
 from tests.emulator.clients import WORKING_PERMISSIONS, Api
 
@@ -57,7 +58,7 @@ async def customer(emulator: Emulator) -> Customer:
 @pytest.fixture
 async def client(emulator: Emulator) -> AsyncIterator[httpx.AsyncClient]:
     """An HTTP client for the API."""
-    async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS, timeout=30) as open_client:
+    async with local_client(base_url=emulator.api, timeout=30) as open_client:
         yield open_client
 
 

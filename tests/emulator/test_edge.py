@@ -9,8 +9,9 @@ import httpx
 import pytest
 import trio
 
-from edge_worker.emulator.client import NO_TLS, proxied_zone
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.harness.service import eventually
+from edge_worker.local_http import local_client
 from tests.emulator.clients import PROBE, WORKING_PERMISSIONS, Api
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ async def test_script_sees_location_and_address_but_no_trace_of_the_emulator(emu
     assert seen["headers"]["cf-connecting-ip"] == "2001:db8::7"
     assert seen["headers"]["cf-ipcountry"] == "DE"
     assert not [name for name in seen["headers"] if "emulator" in name]
-    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as visitor:
+    async with local_client() as visitor:
         headers = {"Host": "shop.example", "X-Emulator-Cf": "null", "CF-Connecting-IP": "6.6.6.6"}
         plain = (await visitor.get(emulator.edge + "/seen", headers=headers)).json()
     assert plain["cf"] == {}
@@ -151,7 +152,7 @@ async def test_fetch_to_its_own_zone_goes_to_the_origin(emulator: Emulator, api:
 async def test_worker_cannot_reach_private_addresses_and_names(strict_emulator: Emulator) -> None:
     customer = await strict_emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
     _, value = await strict_emulator.create_token(customer.account_id, rights=WORKING_PERMISSIONS)
-    async with httpx.AsyncClient(base_url=strict_emulator.api, trust_env=False, verify=NO_TLS, timeout=30) as client:
+    async with local_client(base_url=strict_emulator.api, timeout=30) as client:
         await Api(client, customer, value).probe()
     for target, response in (
         ("http://127.0.0.1:9/edge/push", "403"),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from edge_worker.emulator.client import NO_TLS, proxied_zone
+from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import LENIENT, open_emulator
 from edge_worker.harness.service import eventually
+from edge_worker.local_http import local_client
 from tests.emulator.clients import WORKING_PERMISSIONS, Api
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ async def test_all_state_survives_a_restart(tmp_path: Path) -> None:
         customer = await emulator.create_account([proxied_zone("shop.example")], subdomain="shop-example")
         _, value = await emulator.create_token(customer.account_id, rights=WORKING_PERMISSIONS, expires_in_s=None)
         await emulator.clock(3600)
-        async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS) as client:
+        async with local_client(base_url=emulator.api) as client:
             api = Api(client, customer, value)
             database = await api.probe()
             await api.result("PUT", f"{api.account}/workers/scripts/probe/schedules", json=[{"cron": "* * * * *"}])
@@ -36,7 +37,7 @@ async def test_all_state_survives_a_restart(tmp_path: Path) -> None:
         for part in ("tokens", "zones", "databases", "usage", "limits"):
             assert kept[part] == was[part]
         assert kept["scripts"]["probe"]["active_version_id"] == was["scripts"]["probe"]["active_version_id"]
-        async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS) as client:
+        async with local_client(base_url=emulator.api) as client:
             api = Api(client, customer, value)
             assert await api.query(database, "select what from hit") == [{"what": "x"}]
         assert (await emulator.visit("shop.example", "/insert")).body == "ok"
@@ -87,7 +88,7 @@ async def test_two_customers_share_nothing(tmp_path: Path) -> None:
             await emulator.create_account([proxied_zone(f"{name}.example")], subdomain=f"{name}-example")
             for name in ("one", "two")
         ]
-        async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS) as client:
+        async with local_client(base_url=emulator.api) as client:
             apis = []
             for customer in customers:
                 _, value = await emulator.create_token(customer.account_id, rights=WORKING_PERMISSIONS)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx
 import trio
 
-from edge_worker.emulator.client import NO_TLS
 from edge_worker.emulator.process import LENIENT, open_emulator
+from edge_worker.local_http import local_client
 from svc.actors.context import Context
 from svc.actors.supervisor import open_supervisor
 from svc.clock import system_clock
@@ -159,6 +159,6 @@ async def open_moved_world(store_config: StoreConfig, folder: Path) -> AsyncIter
                 )
                 none, mail = cast("Any", None), folder / "mail"
                 users = Users(app, store, cast("Any", clock), none, outbox, mail, config, metrics)
-                async with httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=90) as api:
+                async with local_client(timeout=90) as api:
                     yield MovedWorld(emulator, store, clock, url, api, users, pushes)
                 over.set()

@@ -13,11 +13,10 @@ import pytest
 import trio
 from pydantic import SecretStr
 
-from edge_worker.emulator.client import NO_TLS
 from edge_worker.harness.sampling import EVERYTHING
+from edge_worker.local_http import local_client
 from svc.clock import DAY_MS, HOUR_MS, day_text, system_clock
 from svc.config import StoreConfig
-from svc.edge.client import WholeBody
 from svc.ids import digest, new_id
 from svc.model import Key
 from svc.security.api_key import new_api_key
@@ -96,10 +95,9 @@ class Load:
                 nursery.start_soon(self._client, url, number, one)
 
     async def _client(self, url: str, number: int, asks: Worker | Writer) -> None:
-        async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False, verify=NO_TLS) as client:
+        async with local_client(base_url=url, timeout=60) as client:
             while True:
                 request = asks.request(client)
-                request.stream = WholeBody(request.content)
                 try:
                     response = await client.send(request)
                 except httpx.ConnectError as error:

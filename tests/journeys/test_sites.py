@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 
-import httpx
 import pytest
 
-from edge_worker.emulator.client import NO_TLS
 from edge_worker.harness.service import eventually, open_service
+from edge_worker.local_http import local_client
 from tests.databases import sqlite_config
 from tests.journeys.conftest import ZONE, connect, settings_of
 
@@ -31,7 +30,7 @@ async def view(emulator, path, page) -> int:
 async def counted(emulator, customer, token) -> list[str]:
     """Return the pages of all views that the worker has not folded yet. `token`: one of the customer's tokens."""
     [database] = (await emulator.state())["accounts"][customer.account_id]["databases"]
-    async with httpx.AsyncClient(base_url=emulator.api, trust_env=False, verify=NO_TLS) as client:
+    async with local_client(base_url=emulator.api) as client:
         response = await client.post(
             f"/accounts/{customer.account_id}/d1/database/{database}/query",
             headers={"Authorization": f"Bearer {token}"},

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import ssl
 
-import httpx
 import trustme
 
 from edge_worker.harness.service import eventually
+from edge_worker.local_http import local_client
 from tests.operate.documents import Block, Place, blocks
 from tests.smtp_server import SmtpServer
 
@@ -50,7 +50,7 @@ async def _reset(place: Place, block: Block) -> None:
     async def written() -> bool | None:
         return bool(list((place.folder / "var/lib/svc/mail").glob("*.eml"))) or None
 
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with local_client() as client:
         asked = await client.post(f"{place.url}/auth/password-reset", json={"email": "you@example.com"})
         assert asked.status_code == 202
         await eventually(written)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import socket
 
-import httpx
 import pytest
 import trio
 
+from edge_worker.local_http import local_client
 from svc.config import ConfigError
 from svc.process.systemd import Systemd, from_environment
 from tests.held_socket import open_holder
@@ -17,13 +17,13 @@ async def test_inherited_sockets_are_served_and_outlive_service(tmp_path):
     async with open_holder(tmp_path / "svc", {"SVC_HTTP_BIND": "127.0.0.1:1"}, sockets=2, watchdog_s=0.2) as holder:
         await holder.start()
         await holder.hears("WATCHDOG=1")
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with local_client() as client:
             for each in holder.sockets:
                 url = "http://{}:{}/healthz".format(*each.getsockname())
                 assert (await client.get(url)).json() == {"ok": True}
         holder.told.clear()
         await holder.hears("WATCHDOG=1")  # the notification is repeated
-        async with httpx.AsyncClient(trust_env=False, timeout=60) as client, trio.open_nursery() as nursery:
+        async with local_client(timeout=60) as client, trio.open_nursery() as nursery:
             await holder.stop()
             assert "STOPPING=1" in holder.told
             responses: list[dict[str, bool]] = []

@@ -18,9 +18,10 @@ import httpx
 import trio
 from playwright.sync_api import sync_playwright
 
-from edge_worker.emulator.client import NO_TLS, Emulator, proxied_zone
+from edge_worker.emulator.client import Emulator, proxied_zone
 from edge_worker.harness.service import Service, environment, eventually
 from edge_worker.harness.visitors import DESKTOP_CHROME, Tally, clicks, views
+from edge_worker.local_http import NO_CERTIFICATES, local_client
 from edge_worker.programs import open_program
 from edge_worker.tools.node import node_command
 from tests.contract import contract, path_of
@@ -172,7 +173,7 @@ def sign_up(place: Place, email: str) -> None:
     """Create another user with the password PASSWORD."""
 
     async def made() -> None:
-        async with httpx.AsyncClient(timeout=60, trust_env=False, verify=NO_TLS) as client:
+        async with local_client(timeout=60) as client:
             await Service(place.url, cast("Any", None), place.folder, client).sign_up(email, PASSWORD)
 
     trio.run(made)
@@ -183,7 +184,7 @@ class World:
 
     def __init__(self, place: Place, email: str = EMAIL) -> None:
         self.place = place
-        with httpx.Client(trust_env=False, verify=NO_TLS) as client:
+        with httpx.Client(trust_env=False, verify=NO_CERTIFICATES) as client:
             response = client.post(f"{place.url}/auth/sign-in", json={"email": email, "password": PASSWORD})
         self.headers = {"Authorization": f"Bearer {response.json()['access_token']}"}
 
@@ -192,7 +193,7 @@ class World:
 
         async def ask() -> Any:
             ready = {"api": "", "edge": "", "control": self.place.control}
-            async with httpx.AsyncClient(trust_env=False, verify=NO_TLS, timeout=30) as client:
+            async with local_client(timeout=30) as client:
                 return await does(Emulator(ready, client, 0))
 
         return trio.run(ask)
@@ -301,7 +302,7 @@ async def _end_service(process: trio.Process | Fork) -> None:
 async def _furnish(
     url: str, folder: Path, emulator: Running | None = None, sent: Tally | None = None
 ) -> dict[str, str]:
-    async with httpx.AsyncClient(timeout=60, trust_env=False, verify=NO_TLS) as client:
+    async with local_client(timeout=60) as client:
         service = Service(url, cast("Any", None), folder, client)
         await service.sign_up(EMAIL, PASSWORD)
         if emulator is None or sent is None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import trio
 
 from edge_worker.emulator.client import Emulator, proxied_zone
 from edge_worker.harness.service import Service
 from edge_worker.harness.visitors import DESKTOP_CHROME
+from edge_worker.local_http import local_client
 from tests.web.places import PASSWORD, push, sign_in
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def beside(place: Place, work: Callable[[Service, Emulator], Awaitable[Any]]) ->
     """Run an action outside the browser. It gets access to the service as Ann, and to the emulated platform."""
 
     async def done() -> Any:
-        async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
+        async with local_client(timeout=60) as client:
             service = Service(place.url, None, place.folder, client)  # type: ignore[arg-type]  # not stopped here
             session = await service.call("POST", "/auth/sign-in", {"email": ANN, "password": PASSWORD})
             service.headers = {"Authorization": f"Bearer {session['access_token']}"}

@@ -268,10 +268,10 @@ def test_breakdowns_of_fewer_days_show_first_day(furnished: Place, tab: Page) ->
 
     def with_shorter_retention(route: Route) -> None:
         response = route.fetch()
-        response = response.json()
-        response["report"]["breakdowns_from"] = response["report"]["to"]
-        days.append(response["report"]["to"])
-        route.fulfill(response=response, json=response)
+        body = response.json()
+        body["report"]["breakdowns_from"] = body["report"]["to"]
+        days.append(body["report"]["to"])
+        route.fulfill(response=response, json=body)
 
     tab.route("**/report?*breakdowns=1*", with_shorter_retention)
     for noun in ("sites", "links"):
