@@ -90,8 +90,8 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
             save(world, world_file)
 
     ports = {"emulator_port": port_of(api), "origin_port": port_of(origin)}
-    # Handle signals before anything starts: a program that reads the ready line may end us immediately, and the
-    # runtimes must then be stopped in order.
+    # Install the signal handler before anything starts: a program that reads the ready line may terminate us
+    # immediately, and the runtimes must then be shut down cleanly.
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with (
             open_runtime(

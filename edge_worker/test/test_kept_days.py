@@ -1,4 +1,4 @@
-"""Retention of days: how many daily rows it costs to lower the setting, and how much space this frees."""
+"""The retention of breakdowns: how many daily rows it costs to lower the setting, and how much space this frees."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from edge_worker.harness.installed import HOUR_MS, MINUTE_MS, InstalledWorker
+from edge_worker.test.test_config import rows_read
 from edge_worker.test.test_count import next_hour
 
 
@@ -21,11 +22,15 @@ async def view_at(worker: InstalledWorker, offset_s: float) -> int:
 
 async def test_idle_cron_records_itself_every_five_minutes(worker: InstalledWorker) -> None:
     now = await worker.clock(0)
-    noted = []
+    noted, read = [], []
     for minute in range(1, 13):
+        before = await rows_read(worker)
         await worker.cron(now + minute * MINUTE_MS)
+        read.append(await rows_read(worker) - before)
         noted.append((await ran_at(worker) - now) // MINUTE_MS)
     assert noted == [1] * 5 + [6] * 5 + [11] * 2
+    # docs/develop/worker-counting.md and docs/use/counting.md name these numbers.
+    assert read[1:6] == [3, 3, 3, 3, 6]
 
 
 async def test_while_no_cron_runs_requests_close_the_hour_and_push(worker: InstalledWorker) -> None:

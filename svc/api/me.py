@@ -28,9 +28,9 @@ class User(ResponseBody):
         " the language of the request that caused it, or in English if it was not caused by a request."
     )
     email_refused_at: Moment | None = Field(
-        description="The time since which mail servers have rejected the address. Null if they accept it. The service"
-        " still sends e-mails that the user requests, but no notifications. Notifications resume after a mail server"
-        " has accepted an e-mail, the user has confirmed the address again, or a request has set `notify`."
+        description="The time when mail servers began to reject the address. Null if they accept it. While they reject"
+        " it, the service sends only e-mails that the user requests. Notifications resume after a mail server has"
+        " accepted an e-mail, the user has confirmed the address again, or a request has set `notify`."
     )
 
 

@@ -22,7 +22,7 @@ class ReportQuery(Query):
 
 
 class Counts(ResponseBody):
-    """`views` and `visitors` count people, and `bots` counts everything else. `visitors` are unique per day."""
+    """`views` and `visitors` include only people; `bots` counts all other views. `visitors` are unique per day."""
 
     views: Count
     bots: Count

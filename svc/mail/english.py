@@ -73,7 +73,7 @@ ENGLISH = Words(
     problems={
         "revoked": "The account's working token was deleted or disabled in Cloudflare, or has expired.",
         "permission_error": "The account's working token lacks a permission.",
-        "resource_drift": "Resources of the service in Cloudflare were changed or deleted outside the service.",
+        "resource_drift": "Some of the service's resources at Cloudflare were changed or deleted outside the service.",
         "no_connection": "The account's worker has not reported for a day.",
         "token_expires_soon": "The account's working token expires soon.",
         "over": "The account has reached a limit of its Cloudflare plan.",
@@ -87,8 +87,8 @@ ENGLISH = Words(
         "size": "The worker's database holds {used} MB of the {limit} MB that the account's plan allows.",
     },
     suggestions={
-        "shorter_hourly_retention": "Keep breakdowns for fewer days, which you can set on the account's page, or"
-        " upgrade your Cloudflare plan.",
+        "shorter_hourly_retention": "Keep breakdowns for fewer days (on the account's page), or upgrade your"
+        " Cloudflare plan.",
     },
     upgrade="Upgrade your Cloudflare plan, or count fewer sites with this account.",
     errors=CATALOGUE,

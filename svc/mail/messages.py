@@ -72,7 +72,7 @@ def confirm_address(
 def choose_password(
     language: Language, to: str, link: Link, service_url: str, *, mail_id: str = "", send: bool = True
 ) -> Email:
-    """Create the email for an address with several sign-ups. Its link lets the recipient choose the password."""
+    """Create the email for an address with several sign-ups. Its link lets the recipient set a new password."""
     return _with_link(WORDS[language], WORDS[language].choose_password, to, link, service_url, mail_id, send=send)
 
 

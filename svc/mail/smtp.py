@@ -35,7 +35,7 @@ _CLOSING = 421
 
 
 class MailError(Exception):
-    """An email could not be sent. The message contains the step and the server's codes, such as `RCPT 550 5.1.1`."""
+    """An email could not be sent. The exception's text has the SMTP step and the reply codes: `RCPT 550 5.1.1`."""
 
 
 _Error = TypeVar("_Error", bound=MailError)

@@ -63,7 +63,7 @@ class Zone:
 
 
 async def proceed() -> None:
-    """Return immediately. This is the default, so that an actor does not wait before its work."""
+    """Return immediately. This is the default, so an actor begins its work without waiting."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""workerd's configuration, written as Cap'n Proto text."""
+"""Generate workerd's configuration as Cap'n Proto text."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ export default {
     over: (/** @type {number} */ count) => `${number(count)}+`,
   },
   reasons: {
-    budget: "the free rows of the day were used up",
+    budget: "the free daily rows were used up",
     invalid: "not sent by our snippet",
     unknown_target: "unknown site or link",
     too_old: "arrived after the day was closed",
