@@ -44,7 +44,7 @@ TABLES = sorted(_tables("create") - _tables("drop"))
 # Tables without rows that belong to users.
 OF_NOBODY = {"serving", "rollouts"}
 
-# The rows by table. A row is a tuple of (column, value) pairs. The counter has the number of times that each row occurs.
+# The rows by table. A row is a tuple of (column, value) pairs. The counter has the number of times that a row occurs.
 Rows = dict[str, Counter[tuple[tuple[str, Any], ...]]]
 
 
