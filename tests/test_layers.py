@@ -46,7 +46,7 @@ OWNERS = {
     "asyncpg": ("svc/store/engines/postgres",),
     "uvloop": ("svc/store/engines/postgres.py",),
     "asyncio": ("svc/store/engines/postgres",),
-    "sqlite3": ("svc/store/engines/sqlite", "svc/imports/links/staging.py", "svc/imports/totals/tally.py"),
+    "sqlite3": ("svc/store/engines/sqlite", "svc/imports/temporary.py"),
     "tarfile": ("svc/backup/archive.py",),
     "prometheus_client": ("svc/metrics.py",),
     "segno": ("svc/http/resources/qr.py",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentTypeError
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,6 +97,7 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
     from svc.imports.links.staging import staging
     from svc.imports.links.table import open_seekable, read_table
     from svc.imports.reader import NotReadable
+    from svc.imports.temporary import CannotWrite
     from svc.store import open_store
 
     if arguments.apply and arguments.dry_run:
@@ -103,8 +105,11 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
 
     async def run() -> int:
         now = system_clock()
-        with open_seekable(arguments.file) as file, staging() as staged:
-            table = read_table(file, now)
+        with (
+            open_seekable(arguments.file) as file,
+            closing(read_table(file, now)) as table,
+            staging() as staged,
+        ):
             columns = f"codes from column `{table.code_column}`, destinations from `{table.url_column}`"
             print(printable(columns, 1_000))
             by = ", ".join(f"`{name}`" for name in table.restrictions)
@@ -146,13 +151,14 @@ def _import_links(config: Config, arguments: argparse.Namespace) -> int:
 
     try:
         return trio.run(run)
-    except* (NotReadable, NoAccount, OSError) as group:
+    except* (NotReadable, NoAccount, CannotWrite, OSError) as group:
         sys.exit(f"svc: {arguments.file}: {printable(str(first_of(group)), 1_000)}")
 
 
 def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
     from svc.clock import day_of, system_clock
     from svc.imports.reader import NotReadable
+    from svc.imports.temporary import CannotWrite
     from svc.imports.totals.formats import read_totals
     from svc.imports.totals.run import NoTarget, import_totals, result_lines
     from svc.imports.totals.source import open_source
@@ -203,7 +209,7 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
 
     try:
         return trio.run(run)
-    except* (NotReadable, NoTarget, OSError) as group:
+    except* (NotReadable, NoTarget, CannotWrite, OSError) as group:
         sys.exit(f"svc: {arguments.file}: {printable(str(first_of(group)), 1_000)}")
 
 

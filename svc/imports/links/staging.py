@@ -6,11 +6,13 @@ have a million rows, which are too many to keep in memory.
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from svc.imports.temporary import temporary_database
+
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
 
 _CODE_SHOWN = 100
@@ -64,11 +66,10 @@ class Staging:
 
 @contextmanager
 def staging() -> Iterator[Staging]:
-    """Open an empty staging database in a temporary file. It is deleted at the end of the block."""
-    with closing(sqlite3.connect("", isolation_level=None)) as database:
-        database.executescript(
-            "create table staged (line integer primary key, code text not null unique, url text not null, rules text);"
-            "create table refused (line integer primary key, code text not null, reason text not null);"
-            "pragma journal_mode = off; pragma synchronous = off; begin"
-        )
+    """Open an empty staging database, which is deleted at the end of the block. Raises CannotWrite."""
+    tables = (
+        "create table staged (line integer primary key, code text not null unique, url text not null, rules text);"
+        "create table refused (line integer primary key, code text not null, reason text not null);"
+    )
+    with temporary_database(tables) as database:
         yield Staging(database)

@@ -31,7 +31,7 @@ from svc.imports.reader import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
     from pathlib import Path
 
 # Column names in lower case, reduced to letters and digits. If several columns match, the first name in this list is
@@ -83,7 +83,11 @@ class Table:
     code_column: str
     url_column: str
     restrictions: tuple[str, ...]
-    rows: Iterator[Row]
+    rows: Generator[Row]
+
+    def close(self) -> None:
+        """End an iteration over the rows that was interrupted. Call this before the file is closed."""
+        self.rows.close()
 
 
 @contextmanager
@@ -170,7 +174,7 @@ def _rows(
     columns: _Columns,
     width: int,
     restrictions: Restrictions,
-) -> Iterator[Row]:
+) -> Generator[Row]:
     with _text(file, encoding) as text:
         lines = Lines(text, skip_long_rows=True)
         try:

@@ -6,16 +6,17 @@ service's targets, may need too much memory.
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from svc.clock import day_text
+from svc.imports.temporary import temporary_database
 from svc.model import Counts
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
 
 # Above any real daily total, but small enough that sums stay exact in every client.
@@ -144,12 +145,11 @@ class Tally:
 
 @contextmanager
 def tally(today: int) -> Iterator[Tally]:
-    """Open an empty tally on disk. It is deleted at the end of the block."""
-    with closing(sqlite3.connect("", isolation_level=None)) as database:  # no name: a temporary file
-        database.executescript(
-            "create table day (edge_account_id, kind, name, target, day, views, bots, visitors, line,"
-            " primary key (edge_account_id, kind, name, target, day)) without rowid;"
-            "create table visit (day, session, primary key (day, session)) without rowid;"
-            "pragma journal_mode = off; pragma synchronous = off; begin"
-        )
+    """Open an empty tally on disk, which is deleted at the end of the block. Raises CannotWrite."""
+    tables = (
+        "create table day (edge_account_id, kind, name, target, day, views, bots, visitors, line,"
+        " primary key (edge_account_id, kind, name, target, day)) without rowid;"
+        "create table visit (day, session, primary key (day, session)) without rowid;"
+    )
+    with temporary_database(tables) as database:
         yield Tally(database, today)
