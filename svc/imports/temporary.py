@@ -10,12 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+Database = sqlite3.Connection
+
+
 class CannotWrite(Exception):
     """The temporary database cannot be written, usually because the disk is full."""
 
 
 @contextmanager
-def temporary_database(tables: str) -> Iterator[sqlite3.Connection]:
+def temporary_database(tables: str) -> Iterator[Database]:
     """Open a database with these tables (SQL). It is deleted at the end of the block.
 
     Raises CannotWrite if the folder for temporary files has no space left.

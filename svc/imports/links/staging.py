@@ -9,10 +9,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from svc.imports.temporary import temporary_database
+from svc.imports.temporary import Database, temporary_database
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator
 
 _CODE_SHOWN = 100
@@ -30,7 +29,7 @@ class Staged(NamedTuple):
 class Staging:
     """Stores the rows to import, one per code, and the rejected rows with their reasons."""
 
-    def __init__(self, database: sqlite3.Connection) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, row: Staged) -> Staged | None:

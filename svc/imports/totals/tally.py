@@ -12,11 +12,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from svc.clock import day_text
-from svc.imports.temporary import temporary_database
+from svc.imports.temporary import Database, temporary_database
 from svc.model import Counts
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator
 
 # Above any real daily total, but small enough that sums stay exact in every client.
@@ -52,7 +51,7 @@ class Refused:
 class Tally:
     """Collects daily totals, or counts page views by day. `today` is the last valid day."""
 
-    def __init__(self, database: sqlite3.Connection, today: int) -> None:
+    def __init__(self, database: Database, today: int) -> None:
         self._database = database
         self._today = today
         self.refused = Refused()
