@@ -1,11 +1,11 @@
 """Update the workers of a thousand accounts while clients read from the service.
 
-The accounts are connected through the API on the emulated platform, which stores uploads without running them. In place
-of the workers, this program sends the pushes that confirm an upload, with the key in the upload.
+The accounts are connected through the API to the emulated platform, which stores uploads without running them. In place
+of the workers, this program sends the push that confirms each upload, using the worker key in the upload.
 
-The service is then restarted twice with a newer worker, which also changes the tables. The first newer worker pushes
-only in the canary accounts, so the service must halt the rollout. The second newer worker is fixed. Both outcomes are
-checked with `svc rollout status`.
+The service is then restarted twice, each time with a newer worker that also changes the tables of its database. The
+first newer worker pushes only in the canary accounts, so the service must halt the rollout. The second newer worker is
+fixed. Both outcomes are checked with `svc rollout status`.
 
 The service polls once a second, which is fifteen times the default rate. The wait after the canaries takes 5 seconds,
 and the updates of the other accounts are spread over 20 seconds instead of an hour. The platform runs on the same cores
@@ -83,7 +83,7 @@ _SETTINGS = {
 class Workers:
     """The platform's workers. Each worker pushes after its upload, as it would in its first cron run.
 
-    `broken`: the hash of the bundle that does not push, except after its first `sound` uploads.
+    `broken`: the hash of the bundle whose workers do not push. Only the workers of its first `sound` uploads do.
     """
 
     def __init__(self, emulator: Emulator) -> None:
@@ -237,7 +237,7 @@ async def _connect_all(
 
 
 async def _read(service: Service, connected: Sequence[Connected], seconds: float, took_ms: list[float]) -> None:
-    """Read one account after the other at a fixed rate."""
+    """Read one account after another at a fixed rate."""
     requests = itertools.cycle(
         request("GET", f"/v1/accounts/{one.account_id}", Authorization=f"Bearer {one.key}") for one in connected
     )
@@ -246,7 +246,7 @@ async def _read(service: Service, connected: Sequence[Connected], seconds: float
 
 
 def _copy_as_broken(bundle: Path, into: Path) -> None:
-    """Copy the bundle with another hash. The code works; `Workers` does not push for it."""
+    """Copy the bundle and give it a different hash. Its code works, but `Workers` does not push for it."""
     shutil.copytree(bundle, into)
     manifest = json.loads((into / "manifest.json").read_text())
     module = (into / manifest["main_module"]).read_bytes() + b"\n// broken"
@@ -299,7 +299,7 @@ def _updates(bundle: str) -> Tx[list[StoredRow]]:
 def _durations(updates: Sequence[StoredRow]) -> str:
     """Return the durations, in seconds, of the canaries' and the other accounts' updates.
 
-    Raises AssertionError if the others started too early.
+    Raises AssertionError if the updates of the other accounts started too early.
     """
     canaries, others = updates[:_CANARIES], updates[_CANARIES:]
     if others[0]["created_at"] < max(one["updated_at"] for one in canaries) + _CANARY_WAIT_S * 1000:

@@ -1,4 +1,4 @@
-"""Measure the service over HTTP: `svc serve` runs as a process beside a load generator."""
+"""Measure the service over HTTP: `svc serve` and the load generator run in separate processes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Place:
         self.port = int(service.url.rpartition(":")[2])
         self.pid = service.process.pid
         self.key = key
-        self.workers = workers  # (worker key, its links) per account; the first has the most links
+        self.workers = workers  # (worker key, link ids) per account; the first account has the most links
         self.link_ids = workers[0][1]
         self.site_ids = site_ids
 
@@ -75,7 +75,7 @@ class Place:
         return itertools.repeat(request("GET", path, Authorization=f"Bearer {self.key}"))
 
     def pushes(self, accounts: int) -> Iterator[bytes]:
-        """Yield pushes for these accounts in turn. Each push has an hour and a day for 50 targets. Counts increase."""
+        """Yield pushes for these accounts in turn. Each has an hour and a day for 50 targets, with growing counts."""
         day = NOW // DAY_MS - 3
         for number in itertools.count():
             worker_key, link_ids = self.workers[number % accounts]
@@ -148,7 +148,7 @@ def _nothing() -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Medians of short rounds: our time and CPU relative to the bare stack, and our own figures."""
+    """Medians of short rounds: time and CPU time relative to the bare stack, and the service's own figures."""
 
     by_time: float
     by_cpu: float
@@ -197,9 +197,8 @@ def _second(found: Compared) -> str:
 async def pushes() -> AsyncIterator[Row]:
     """Measure pushes over 16 connections. Each push has an hour and a day for 50 targets.
 
-    Pushes are committed before the response.
-    If a hundred accounts push in turn, each row is on a separate page. With one account, all pushes change the same
-    rows.
+    Pushes are committed before the response. If a hundred accounts push in turn, each row is on a separate database
+    page. With one account, all pushes change the same rows.
     """
     for engine in ENGINES:
         async with open_bare() as bare, on(engine) as place:

@@ -1,4 +1,4 @@
-"""Measure an account with ten thousand links: creating, listing, writing to the worker's database, and clicking.
+"""Measure an account with ten thousand links: creating, listing and syncing the links, and clicking on them.
 
 The running service connects the account to the emulated platform. Clicks are compared with those in a second account,
 which has only one link. For warm isolates, the CPU time in the bare runtime is compared, as in bench.worker. For new

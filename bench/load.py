@@ -49,9 +49,9 @@ async def load(
     seconds: float = math.inf,
     status: int = 200,
 ) -> Load:
-    """Send requests over `connections` for `seconds`, or until there are no more.
+    """Send requests over this number of connections for `seconds`, or until there are no more requests.
 
-    Raises AssertionError if a response has another status.
+    Raises AssertionError if a response has an unexpected status.
     """
     ends_at = time.perf_counter() + seconds
     done = 0
@@ -84,8 +84,8 @@ async def paced(
 ) -> None:
     """Send requests at a fixed rate for `seconds`. Add each duration to `took_ms`.
 
-    A duration includes the wait since the scheduled time, so that the delay of requests behind a slow request counts.
-    Raises AssertionError if the status of a response is not 200.
+    A duration starts at the request's scheduled time, so it includes any wait behind a slow request. Raises
+    AssertionError if the status of a response is not 200.
     """
     began = trio.current_time()
 

@@ -1,7 +1,7 @@
 """Run the worker in the bare runtime, without the emulated edge, so that only the worker's own cost is measured.
 
-There are two workerd processes. One has the worker and, on another port, a worker that does nothing. The other has the
-database, so that its cost is separate as far as possible.
+There are two workerd processes. One runs the worker and, on another port, a worker that does nothing. The other runs
+the database, which keeps its cost separate as far as possible.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Bare:
         self._pid, self._databases = pid, databases
 
     def cpu_us(self) -> float:
-        """Return the CPU time of the worker's process so far in microseconds (Linux: first field of schedstat)."""
+        """Return the CPU time of the worker's process in microseconds (Linux: the first field of schedstat)."""
         stats = Path(f"/proc/{self._pid}/task").glob("*/schedstat")
         return sum(int(stat.read_text().split()[0]) for stat in stats) / 1_000
 

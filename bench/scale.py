@@ -2,9 +2,9 @@
 
 Pushes and health checks are sampled:
 
-- Of the hourly pushes, one minute is run. Each worker that pushes in this minute uses its own connection and pushes at
-  its own second. The same workers then push all at the same time. They have ten links each; the other accounts have
-  none.
+- One minute of the hourly pushes is run. Each worker that pushes in this minute uses its own connection and pushes at
+  its own second. The same workers then push all at the same time. Their accounts have ten links each; the other
+  accounts have none.
 - The health checks of twenty accounts on the emulated platform are run repeatedly. All of them are thorough, like the
   daily ones.
 
@@ -271,7 +271,7 @@ async def health_checks() -> AsyncIterator[Row]:
 
 
 class _SlowPlatform(Edge):
-    """A client for a platform that responds to each call after 0.3 s, but never for the account `silent`."""
+    """A client for a platform that responds to each call after 0.3 s, but never responds for the account `silent`."""
 
     async def _send_and_receive(self, token: SecretStr, exchange: Exchange) -> HttpResponse:
         del token
@@ -310,7 +310,7 @@ class _Asking:
 async def _asked(concurrency: int) -> tuple[float, list[float]]:
     """Return the number of calls per second at full load, and the waits of occasional callers in ms.
 
-    Beside the occasional callers, another user makes as many calls as the user's limit allows.
+    Alongside the occasional callers, another user makes as many calls as the limit per user allows.
     """
     config = EdgeConfig(concurrency=concurrency, calls_per_token=1_000_000)
     none = cast("Any", None)

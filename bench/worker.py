@@ -1,8 +1,8 @@
 """Measure the cost of a redirect and of a view in the real runtime, relative to a worker that does nothing.
 
-The cost is the CPU time per request of the bare runtime's process. It does not depend on the speed of the load
-generator, and hardly on other work on the machine. Its inverse is the throughput on one core. The database runs in
-another process, just as it runs on another machine on the platform.
+The cost is the CPU time that the bare runtime's process uses per request. It does not depend on the speed of the load
+generator, and other work on the machine hardly affects it. The inverse of the cost is the throughput on one core. The
+database runs in another process, just as it runs on another machine on the platform.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ async def rows_written() -> AsyncIterator[Row]:
 
 
 async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
-    """Return the rows written when events are flushed, and by the cron runs that fold, close and push them."""
+    """Return the number of rows that are written by flushes of events, and by crons that fold, close and push them."""
     async with open_installed_worker(BUNDLE, requests=None, rows_read=None, rows_written=None) as worker:
         links = {f"link:code{n}": {"target": f"lnk_{n}", "url": "https://a.example/"} for n in range(TARGETS)}
         await worker.configure(links)
@@ -111,7 +111,7 @@ async def _rows_at(rate: int, seconds: int) -> tuple[float, float]:
 
 
 async def cron_runs() -> AsyncIterator[Row]:
-    """Measure the longest cron runs. Each figure is the best of several, in engines that have not compiled anything."""
+    """Measure the longest cron runs. Each figure is the best of several, in new engines with nothing compiled yet."""
     found = []
     for work in ("fold", "close", "push"):
         times = [await _cron_ms(work) for _ in range(CRON_ROUNDS)]

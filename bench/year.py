@@ -1,13 +1,13 @@
 """Simulate a year with many accounts. Their workers push to the real application, with a simulated clock.
 
 A worker's counts are a function of its account and the day, so the whole year can be counted again at the end without
-the service's data. Workers are offline for days and catch up, pushes arrive twice or late, and housekeeping runs once a
-day. At the end, each target's days, the hours within retention, and the reports must equal the second count.
+the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and housekeeping runs
+once a day. At the end, each target's days, the hours within retention, and the reports must equal the second count.
 
 A real year with 200 accounts has 1.75 million pushes. In the short simulation, a worker pushes each day in three parts
-after midnight, as after an absence. A target has views in only a few hours per day. This yields the same number of day
-rows and a third of the hour rows. With `SVC_BENCH_WHOLE_YEAR=1`, workers push every hour, and every target has views in
-every hour.
+after midnight, like a worker that has been offline. A target has views in only a few hours per day. This yields the
+same number of day rows and a third of the hour rows. With `SVC_BENCH_WHOLE_YEAR=1`, workers push every hour, and every
+target has views in every hour.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _REPORTS = 300
 class Shape:
     """The size of a simulation.
 
-    `cuts`: the hours of the day at which the counts so far become a part. `at_once`: True if one push contains all of a
-    day's parts, False if each part has its own push. `hours`: the number of hours per day with views.
+    `cuts`: the hours of the day at which a part with the counts so far is created. `at_once`: True if one push contains
+    all of a day's parts, False if each part has its own push. `hours`: the number of hours per day with views.
     """
 
     accounts: int
@@ -259,7 +259,7 @@ class Simulation:
     async def check(self) -> int:
         """Compare all stored and reported counts with the second count. Return the number of day rows.
 
-        Raises AssertionError if something is missing, duplicated or wrong.
+        Raises AssertionError if a count is missing, duplicated or wrong.
         """
         last = _FIRST_DAY + self.shape.days - 1
         kept_ms = int(self._context.config.timing.hours_kept_days * DAY_MS)
@@ -372,7 +372,7 @@ async def month() -> AsyncIterator[Row]:
 async def size() -> AsyncIterator[Row]:
     """Measure the store's size with a thousand sites that have visitors in every hour.
 
-    It contains the daily counts of a year and the hourly counts of 40 days.
+    The store contains the daily counts of a year and the hourly counts of 40 days.
     """
     async with new_config("SQLite") as config, open_store(config) as store:
         for _ in range(1_000):

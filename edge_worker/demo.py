@@ -38,7 +38,8 @@ PERIODS = ("today", "7d", "30d")
 BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
 _HOUR_S = 3_600
 _DAY_S = 86_400
-# Visits: seconds before now, views, clicks. Reports cover 30 days, and one day of each week is quiet.
+# When the demo sends visits: seconds before now, number of views, number of clicks. Reports cover 30 days, and one day
+# of each week has fewer views.
 VISITS = (
     *((day * _DAY_S, 8 if day % 7 == 3 else 20 + day % 5 * 4, 4 + day % 3 * 2) for day in range(29, 0, -1)),
     (_HOUR_S, 90, 25),
@@ -89,7 +90,7 @@ def _header(service: Service) -> str:
 
 
 class Journey:
-    """The steps of the demo, from sign-up to the checked reports."""
+    """Runs the steps of the demo, from sign-up to checking the reports."""
 
     def __init__(self, emulator: Emulator, service: Service) -> None:
         self.emulator = emulator
@@ -261,7 +262,10 @@ class Journey:
         return self._base_ms(ago_s) + 1_000
 
     def _base_ms(self, ago_s: int) -> int:
-        """Return the platform's time at that stage, 20 minutes past the hour so that no hour ends during the visits."""
+        """Return the platform's time `ago_s` seconds ago, set to 20 minutes past the hour unless `ago_s` is 0.
+
+        This ensures that no hour ends during the visits.
+        """
         then = self.now_ms - ago_s * 1000
         return then if ago_s == 0 else then // (_HOUR_S * 1000) * _HOUR_S * 1000 + 20 * 60_000
 
@@ -270,7 +274,7 @@ class Journey:
         await self.emulator.clock(offset_ms / 1000)
 
     async def _run_crons(self, ago_s: int) -> None:
-        """Run enough crons for the worker to fold events, close hours and days, and push."""
+        """Run the cron job often enough for the worker to fold events, close hours and days, and push."""
         base_ms = self._base_ms(ago_s) if ago_s else time.time_ns() // 1_000_000
         for minute in range(60 if ago_s == 0 else 3):
             await self.emulator.cron(self.platform_account.account_id, "svc-edge", at=base_ms + minute * 60_000)

@@ -17,7 +17,7 @@ NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 class OneChunk(httpx.AsyncByteStream):
     """A request body in one chunk.
 
-    Replaces httpx's async generator, because Trio warns about that generator if the server ends while it is sent.
+    Replaces httpx's async generator. Trio warns about that generator if the server ends while the body is being sent.
     """
 
     def __init__(self, content: bytes) -> None:

@@ -1,8 +1,8 @@
 """Start the emulator and the service, either as new processes or as forks of a prepared one.
 
-Loading either program takes a second of CPU time, which is longer than most tests use it. Within `forking`, a process
-that has loaded both is kept ready. Every program is then a fork of this process, with its own arguments, environment
-and output. `python -m edge_worker.programs` is the forking process; the code that only runs there is at the end.
+Loading either program takes a second of CPU time, which is more than most tests need. Within `forking`, a process that
+has loaded both is kept ready. Every program is then a fork of this process, with its own arguments, environment and
+output. `python -m edge_worker.programs` is the forking process; the code that only runs there is at the end.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ _READY: list[_Ready] = []
 
 
 def _number(read: bytes) -> int:
-    """Decode a number. Raises RuntimeError if the forking process has died."""
+    """Decode a number. Raises RuntimeError if the forking process has ended."""
     if len(read) != _NUMBER_BYTES:
         raise RuntimeError("the process that forks programs has ended")
     return int.from_bytes(read, "little", signed=True)
@@ -188,11 +188,11 @@ def _ordered(control: socket.socket) -> list[str]:
         order, descriptors, _, _ = socket.recv_fds(control, _MAX_BYTES, 4)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
-                pass  # from here on their CPU time counts as ours
+                pass  # once a child is reaped, its CPU time counts as ours
         if not order:
             sys.exit()
         *streams, ending = descriptors
-        # A process between us and the program waits for its end and reports its status.
+        # An intermediate process waits for the program to end and reports its exit status.
         if os.fork() == 0:
             control.close()
             pid = os.fork()
@@ -215,7 +215,7 @@ def _begin(order: dict[str, Any], streams: Sequence[int]) -> list[str]:
     for descriptor, number in zip(streams, (_STDIN, _STDOUT, _STDERR), strict=True):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    sys.stdout = os.fdopen(_STDOUT, "w", closefd=False)  # ours may be a seekable file
+    sys.stdout = os.fdopen(_STDOUT, "w", closefd=False)  # our own sys.stdout may have been opened for a seekable file
     os.environ.clear()
     os.environ.update(order["environ"])
     os.chdir(order["folder"])

@@ -521,7 +521,7 @@ class EdgeError(ServiceError):
 
 
 class EdgeRefused(EdgeError):
-    """Cloudflare refused the call, and a retry will fail as well.
+    """Cloudflare refused the call. A retry will also fail.
 
     `code` is specific if the service knows the reason (permission_error, token_refused, revoked, name_taken,
     cron_limit, route_conflict…), otherwise cloudflare_error.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 class Verdict:
     """The result of counting a request.
 
-    `allowed`: the request is within the limit. `remaining`: the quota that is left. `reset_s`: the seconds until the
-    next slot becomes free.
+    `allowed`: the request is within the limit. `remaining`: the remaining quota. `reset_s`: the seconds until the next
+    slot becomes free.
     """
 
     allowed: bool

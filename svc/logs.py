@@ -87,7 +87,7 @@ class JsonFormatter(logging.Formatter):
 def set_up_logging(journal: str = "") -> None:
     """Log to stderr as JSON lines. `journal` is the value of the environment variable JOURNAL_STREAM.
 
-    From the HTTP libraries, only warnings and errors are logged, because httpx logs every URL at level INFO.
+    The HTTP libraries log only warnings and errors, because httpx logs every URL at level INFO.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(priorities=is_journal(sys.stderr, journal)))

@@ -9,7 +9,7 @@ Gauges that describe a state are updated only during a scrape (`at_scrape`). too
 docs/operate/metrics.md and the dashboard from `TABLE`.
 
 Label values are bounded: each label lists its allowed values, and any other value becomes `other`. If a label's values
-are names from the program itself (route templates, duties), the metric gets at most `MOST_CHILDREN` series. No label
+are names from the program itself (route templates, duties), the metric gets at most `MAX_CHILDREN` series. No label
 contains a user, an account, a host, a short code or an address.
 """
 
@@ -108,7 +108,7 @@ REQUEST_ERRORS = CounterMetric(
 )
 BODY_BYTES = CounterMetric(
     "svc_http_body_bytes_total",
-    "Bytes of request bodies that were read, and of response bodies, without headers or TLS.",
+    "Bytes of request bodies that were read, and of response bodies, excluding headers and TLS.",
     {"route": NAMES, "direction": ("received", "sent")},
 )
 IN_FLIGHT = GaugeMetric("svc_http_in_flight", "Requests in progress.")
@@ -127,8 +127,8 @@ MALFORMED = CounterMetric(
 
 PUSHES = CounterMetric(
     "svc_push_total",
-    "Processed worker pushes by outcome: all parts were accepted, some, or none. A push that is rejected as a whole"
-    " counts as an error of the route `/edge/push`.",
+    "Processed worker pushes by outcome: `accepted` (all parts), `partial` (some parts) or `refused` (no part). A push"
+    " that is rejected as a whole counts as an error of the route `/edge/push`.",
     {"outcome": ("accepted", "partial", "refused")},
 )
 PUSH_PARTS = CounterMetric(
@@ -137,7 +137,7 @@ PUSH_PARTS = CounterMetric(
     {"outcome": ("accepted", "invalid", "too_old", "early")},
 )
 PUSH_LAG = HistogramMetric(
-    "svc_push_lag_seconds", "Time from the end of the newest hour in a push to its arrival.", buckets=_LAG_S
+    "svc_push_lag_seconds", "Time from the end of the newest hour in a push to the push's arrival.", buckets=_LAG_S
 )
 PUSH_GROUP = HistogramMetric("svc_push_group_size", "Pushes stored in one transaction.", buckets=_SIZES)
 PUSHES_WAITING = GaugeMetric("svc_push_waiting", "Pushes waiting for the previous transaction.")
@@ -160,14 +160,15 @@ MAILBOX_WAIT = HistogramMetric(
 )
 ASK_SECONDS = HistogramMetric(
     "svc_actor_ask_seconds",
-    "Time that account actors spent on a request, without the wait in the mailbox. `failed`: an error in the service.",
+    "Time that account actors spent on a request, excluding the wait in the mailbox. `failed`: an error in the"
+    " service.",
     {"outcome": ("done", "refused", "failed", "cancelled")},
     _REQUEST_S,
 )
 DUTY_SECONDS = HistogramMetric(
     "svc_duty_seconds", "Duration of the scheduled work of account actors, by duty.", {"duty": NAMES}, _DUTY_S
 )
-DUE_LATE = HistogramMetric("svc_due_late_seconds", "Delay between due time and start of a duty.", buckets=_LATE_S)
+DUE_LATE = HistogramMetric("svc_due_late_seconds", "Delay between a duty's due time and its start.", buckets=_LATE_S)
 ACTOR_CRASHES = CounterMetric(
     "svc_actor_crashes_total", "Account actors that ended with an unexpected error; each is in the log."
 )
@@ -196,7 +197,7 @@ ROLLOUT_ACCOUNTS = GaugeMetric(
 
 CALL_SECONDS = HistogramMetric(
     "svc_platform_call_seconds",
-    "Duration of calls to Cloudflare's API, for each attempt, without the wait for a slot. `missing`: the object does"
+    "Duration of each attempt to call Cloudflare's API, excluding the wait for a slot. `missing`: the object does"
     " not exist; `unavailable`: failed, nothing was changed; `unknown`: no response to a change; `cancelled`: the"
     " caller gave up.",
     {
@@ -208,8 +209,8 @@ CALL_SECONDS = HistogramMetric(
 CALL_WAIT = HistogramMetric("svc_platform_wait_seconds", "Time that calls waited for a slot.", buckets=_CALL_S)
 CALLS_HELD_BACK = CounterMetric(
     "svc_platform_held_back_total",
-    "Calls to Cloudflare's API that were not sent. `pace`: the token has used up its calls for five minutes;"
-    " `crowded`: no slot became free in time.",
+    "Calls to Cloudflare's API that were not sent. `pace`: the token has made all the calls that it may make"
+    " in five minutes; `crowded`: no slot became free in time.",
     {"reason": ("pace", "crowded")},
 )
 CALLS_RUNNING = GaugeMetric("svc_platform_running", "Calls to Cloudflare's API in progress.")
@@ -226,7 +227,7 @@ STORE_BYTES = GaugeMetric(
 BACKUP_AGE = GaugeMetric("svc_backup_age_seconds", "Age of the last successful backup; absent before the first one.")
 STORE_COMMIT = HistogramMetric(
     "svc_store_commit_seconds",
-    "Duration of write transactions; on SQLite, of a group of transactions in one commit.",
+    "Duration of write transactions. With SQLite, transactions that share a commit are measured as a group.",
     buckets=_QUICK_S,
 )
 STORE_READ = HistogramMetric("svc_store_read_seconds", "Duration of read transactions.", buckets=_QUICK_S)

@@ -363,7 +363,7 @@ class Account:
     sealed_token: bytes | None = field(repr=False)
     token_made_at: int | None  # when the token became the account's token
     token_refused_at: int | None  # every token check since this time has failed; None if the last check succeeded
-    token_refusals: int  # failed checks since then
+    token_refusals: int  # failed checks since `token_refused_at`
     suspected_at: int | None  # time of the refusal that made a health check due; None if no refusal made a check due
     well_at: int | None  # time of the last health check if it found no problems, otherwise None
     error: ErrorNote | None

@@ -3,8 +3,8 @@
 **Real**: the store (SQLite and PostgreSQL), Cloudflare (the emulator, with the built worker in Cloudflare's own
 runtime), HTTP, processes, threads and files. There are three exceptions:
 
-- In `tests/http`, `http/stand_in.py` replaces the actors, Cloudflare and the reads of workers' databases. The test sets
-  their responses.
+- In `tests/http`, `http/stand_in.py` replaces the actors, Cloudflare and live reads of workers' databases. The tests
+  set their responses.
 - In `tests/actors`, the emulator stores uploaded workers but starts them only for tests that use `running_worker`.
 - Password hashes are cheap (`cheap_passwords.py`). `test_packaging.py`, `test_main.py`, `test_systemd.py`, `operate/`
   and `artefacts/` start the service as users do, with the real hash.
@@ -13,40 +13,41 @@ No test patches the program. No test is skipped or retried. If a test fails once
 service has a defect.
 
 **Frozen wall clock.** The service reads the wall clock in one module (`svc/clock.py`) and receives it as an argument
-everywhere else. A test passes a `FrozenClock` (`clock.py`), which only the test moves. It shows 2026-11-21T04:00:00Z.
-In `actors/` it shows the time at which the test started, because the emulator dates tokens by its own clock. Therefore,
-no hour or day ends during a test. A service in a separate process (`journeys/`) uses the real time. The tests send its
-visits in past hours, and no assertion depends on the current hour. In `journeys/moved_world.py`, the clocks of the
-service and the emulator are running, and the test moves them together.
+everywhere else. A test passes a `FrozenClock` (`clock.py`), which only the test moves. It starts at
+2026-11-21T04:00:00Z. In `actors/`, it starts at the time when the test began, because the emulator dates tokens with
+its own clock. As a result, no hour or day ends during a test. A service in a separate process (`journeys/`) uses the
+real time. The tests date all visits in past hours, and no assertion depends on the current hour. In
+`journeys/moved_world.py`, the clocks of the service and the emulator are running, and the test moves both together.
 
 **Real Trio clock.** Trio's test clock jumps to the next deadline when all tasks are waiting. This includes tasks that
-are waiting for a thread, a process or a socket, so a deadline of an hour would pass during a transaction. Tests use
+are waiting for a thread, a process or a socket, so a one-hour deadline would expire during a transaction. Tests use
 that clock only where these waits do not occur, or they move the clock manually (`mock_clock.jump`). Elsewhere, tests
 use short values for the settings that control waits (`crash_backoff_s`, `route_retry_s`, `drain_s`). A deadline in a
 test only limits how long a failing test takes.
 
-**Order by events.** No test sleeps. A test waits for a `trio.Event` that the other side sets, for
-`wait_all_tasks_blocked` if all sides are tasks in this process, or for `settled()`. The emulator's `settled()` returns
-once no worker invocation is running. The outbox's `settled()` returns once there is no e-mail that can be sent.
+**Order by events.** No test sleeps. A test waits for a `trio.Event` that another task sets, or for
+`settled()`. If all participants are tasks in this process, it can also wait for `wait_all_tasks_blocked`. The
+emulator's `settled()` returns once no worker invocation is running. The outbox's `settled()` returns once there is no
+e-mail that can be sent.
 `eventually` polls the state of another process for at most 90 seconds. Faults and kills are triggered by the n-th
 matching call, before or after it is executed (`Emulator.fault`).
 
 **Emulated time.** A test can move the emulator's clock (`Emulator.clock`), which sets the time in workers, the current
-day and the daily limits. Tests fire cron triggers explicitly, for any minute; the call returns when the run has ended.
+day and the daily limits. Tests fire cron triggers explicitly, for any minute; each call returns when the run has ended.
 The worker's own tests begin at 12:10 in emulated time.
 
 **Isolation.** The emulator and PostgreSQL start once per pytest process. Each test has its own customer and zone in the
-emulator, without faults and with an empty log. Each test has its own schema in PostgreSQL, or its own file in SQLite
-(`schemas.py`, `databases.py`). Tests that kill a server or move the emulator's clock have a separate instance.
+emulator, with no faults and an empty log. Each test has its own schema in PostgreSQL, or its own file in SQLite
+(`schemas.py`, `databases.py`). Tests that kill a server or move the emulator's clock use a separate instance.
 pytest-xdist mixes the tests of different modules, so pytest may set up a module-scoped fixture several times. A fixture
 that creates something in a shared service therefore has session scope. Tests start programs as forks of a process that
 has already loaded them (`edge_worker/programs.py`). Servers listen on port 0 and print their address; a service that
 starts several times keeps a reserved port (`journeys/conftest.py`). Programs started by tests inherit neither `SVC_…`
 variables nor proxy settings.
 
-**Seeded randomness.** One seed applies to a whole run, including hypothesis. A failed test prints the command that
-repeats it alone with that seed (`conftest.py` in the project's root folder). `make test` takes a sample of long tables
-and large numbers of cases; `make test-all` runs all cases (`edge_worker/harness/sampling.py`,
+**Seeded randomness.** The whole run, including Hypothesis, uses a single seed. A failed test prints the command that
+repeats it alone with that seed (`conftest.py` in the project's root folder). `make test` runs a sample of long tables
+and large sets of cases; `make test-all` runs all cases (`edge_worker/harness/sampling.py`,
 `docs/develop/testing.md`).
 
 **Strict checks.** An ERROR in the log fails the test, unless the test has called `expected_errors.allow(pattern)`. An

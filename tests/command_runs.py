@@ -21,7 +21,7 @@ TIMEOUT_S = 60.0
 
 
 def environment_of(settings: dict[str, str]) -> dict[str, str]:
-    """Return a command's environment: our own without `SVC_…` variables, plus a base URL and these settings."""
+    """Return a command's environment: this process's without `SVC_…` variables, plus a base URL and these settings."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     return {**environ, "PYTHONPATH": str(ROOT), "SVC_HTTP_BASE_URL": "https://svc.example.com", **settings}
 
@@ -32,7 +32,7 @@ def svc(folder: Path, *arguments: str, text: str = "", **settings: str) -> subpr
 
 
 async def svc_async(folder: Path, *arguments: str, text: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run a command like `svc`, but inside Trio. Raises trio.TooSlowError after a minute."""
+    """Run a command as `svc` does, but inside Trio. Raises trio.TooSlowError after a minute."""
     with trio.fail_after(TIMEOUT_S):
         ended = await run_program(["-m", "svc", *arguments], environ=environment_of(settings), folder=folder, text=text)
     return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())

@@ -40,7 +40,7 @@ T = TypeVar("T")
 # Makes password hashing cheap in this process as well, not only in forked services.
 assert cheap_passwords.AS_IT_IS
 
-# The duration of an example has no meaning on a machine that runs several tests at the same time.
+# The duration of an example is meaningless on a machine that runs several tests at the same time.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
@@ -171,7 +171,7 @@ def emulated() -> Iterator[Running]:
 
 @pytest.fixture
 async def emulator(emulated: Running) -> AsyncIterator[Emulator]:
-    """The client for the emulator's control API. The emulator is reset for the test."""
+    """The client for the emulator's control API. The emulator is reset before each test."""
     async with fresh(emulated) as control:
         yield control
 

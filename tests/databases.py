@@ -43,7 +43,7 @@ def postgres_server(*, durable: bool = False) -> Iterator[str]:
 
 
 class OwnPostgres:
-    """A PostgreSQL server that a test can kill. The methods block."""
+    """A PostgreSQL server that a test can kill. Its methods block."""
 
     def __init__(self, server: Any) -> None:
         self._server = server
@@ -211,7 +211,7 @@ def connected(url: str, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T
 class Connection:
     """A connection that is separate from the store's connections. It blocks, so do not use it inside Trio.
 
-    Its asyncio loop runs in a thread, because the browser library of other tests has a loop in the main thread.
+    Its asyncio loop runs in a thread, because the browser library that other tests use runs a loop in the main thread.
     """
 
     def __init__(self, url: str) -> None:

@@ -87,7 +87,7 @@ def _in_base64(secret: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def _of_form(data: bytes) -> Iterator[str]:
-    """Yield the kind of each secret in `data` that has a format."""
+    """Yield the kind of each secret in `data` that can be recognized by its format."""
     for stem in _STEMS:
         for at in _places(stem, data):
             yield from _begun(data[at : at + _LONGEST], "")
@@ -98,7 +98,7 @@ def _of_form(data: bytes) -> Iterator[str]:
                     yield from _begun(bytes.fromhex(run[0].decode()), " in hex")
         for before, part in enumerate(_in_base64(stem)):
             for at in _places(part, data):
-                # The character before has the secret's first bits, together with bits of the byte before the secret.
+                # The preceding character has the secret's first bits, together with bits of the byte before it.
                 run = _BASE64.match(data, max(0, at - (before > 0)), at + 2 * _LONGEST)
                 if run is not None:
                     yield from _begun(_decoded(b"A" * before + run[0])[before:], " in base64")

@@ -39,7 +39,7 @@ class Taken:
 
 
 class _Over(Exception):
-    """The connection has ended."""
+    """Raised when the connection has ended."""
 
 
 class SmtpServer:
@@ -63,7 +63,7 @@ class SmtpServer:
         self.taken: list[Taken] = []
         self.steps: list[str] = []
         self.connections = 0
-        self.hangs = threading.Semaphore(0)  # released when a connection hangs; `left_alone`: when its client leaves
+        self.hangs = threading.Semaphore(0)  # released when a connection hangs; `left_alone`: when its client is gone
         self.left_alone = threading.Semaphore(0)
         self._tls = tls
         self._implicit_tls = implicit_tls

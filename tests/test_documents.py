@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 MAX_LINES = 150
-# The list of all rules, the generated tables, and the plan. The plan is not documentation.
+# The list of all rules, the generated tables, and the plan, which is not documentation.
 MAY_BE_LONGER = {DOCS / "develop/conformance.md", DOCS / "operate/metrics.md", DOCS / "use/errors.md", DOCS / "plan.md"}
 
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""Wheels, sdists, packages and images are complete, or rejected with instructions."""
+"""Wheels, sdists, packages and images are complete. If files are missing, the build fails with instructions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_package_contains_all_files_that_the_service_reads(tmp_path, kind):
 
 
 def pages_in(folder: str) -> list[str]:
-    """Return the names of the files that `make build` creates for the documents in a folder, uncompressed."""
+    """Return the names of the uncompressed files that `make build` creates for the documents in a folder."""
     stems = [path.stem.replace("README", "index") for path in (ROOT / "docs" / folder).glob("*.md")]
     return [f"{stem}.{kind}" for stem in stems for kind in ("html", "md")]
 

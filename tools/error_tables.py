@@ -22,7 +22,7 @@ column, with the code below in `details.reason`."""
 
 
 def tables() -> str:
-    """Return two tables: of the error responses, and of the codes that only objects show."""
+    """Return two tables: one of error responses, and one of codes that appear only in objects."""
     responses, stored = list(_RESPONSES), list(_STORED)
     for code, meaning in CATALOGUE.items():
         remedy = f" {meaning.remedy} " if meaning.remedy else " "

@@ -1,4 +1,4 @@
-"""`make prose`: find words that docs/develop/writing.md replaces, and docstrings that do not start as a sentence.
+"""`make prose`: find words that docs/develop/writing.md says to avoid, and docstrings that do not begin properly.
 
 In Python and JavaScript files, it checks docstrings, comments and string literals. It checks Markdown, TOML and shell
 files as a whole. `python -m tools.prose PATH…` checks only these files or folders. The exit status is 1 if anything was

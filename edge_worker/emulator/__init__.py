@@ -2,7 +2,8 @@
 
     python -m edge_worker.emulator [--api-port N] [--edge-port N] [--state DIR] [--run-crons | --no-runtime]
 
-Once its API, its edge and its control interface accept requests, the first line of its output contains their URLs.
+Once the API, the edge and the control interface accept requests, the emulator prints its first line of output, which
+contains their URLs.
 
 Goals. Automated tests cannot use the real platform, and a mock that accepts every call proves nothing. The emulator
 therefore runs the uploaded scripts, rejects the calls that the platform rejects, and simulates lost connections and
@@ -37,21 +38,21 @@ The following behaviour is strict by default, but never breaks correct clients:
     a new cron starts within                                   15 min   --cron-delay-s, `cron_delay_s`
     … and this share of runs is skipped                        1 in 200 --cron-missed-one-in, `cron_missed_one_in`
     the response to an upload has no etag (excludeScript)      always
-    above the cron limit, any change of crons is rejected      always
+    above the cron limit, any change to crons is rejected      always
     a zone's records are not proxied and serve a website       grey     `dns` of a zone (client.proxied_zone)
     names two levels below a full zone have no certificate     full     `type` of a zone: full, partial
     status for names with a dummy record (100::, 192.0.2.1)    522
     a worker's fetch cannot reach this machine                 1003     --local-egress
-    a route stores and shows its behaviour above the limit     shown    `ignores_fail_open`
+    a route stores and shows `request_limit_fail_open`         shown    `ignores_fail_open`
 
 The settings in backquotes can be changed at run time (POST /_control/failure-settings). The settings of an account or a
 zone are set with POST /_control/accounts. Slow and rejected calls are chosen at random with a fixed seed. Tests that
 measure something else switch all of this off.
 
 Failures on demand (POST /_control/faults) apply to the n-th matching call. The call can be rejected with any status,
-code and text, such as the router's 404/7003 or D1's transient errors. It can also be throttled, be delayed, or receive
-an HTML page, or its connection can be closed before or after the call is executed. The same faults can be set for a
-worker's own fetches and for its database statements.
+code and text, such as the router's 404/7003 or D1's transient errors. It can also be throttled or delayed, or get an
+HTML page as its response. Its connection can be closed before or after the call is executed. The same faults can be set
+for a worker's own fetches and for its database statements.
 A statement can also end the whole invocation (d1_end_before, d1_end_after), which then receives no further results. The
 platform does this if the CPU time is used up or the worker is replaced. A statement can also be slow or get no response
 (d1_slow, d1_silent). When a visitor disconnects, the script's request ends.
@@ -64,7 +65,8 @@ and daily limits move with it. The emulator also enforces the limits that the ru
 - per invocation: 50 statements, and 30 seconds for waitUntil (its waits and statements, in real time)
 - per statement: 100 parameters and 100 kB; 2 MB per value; 400 queued statements per database
 - per account: databases and their sizes, scripts, crons, tokens, and the requests and rows read and written per day
-- routes per zone, and the number and texts of bindings
+- routes per zone
+- per script: the number of bindings, and the size of each text binding
 
 Limitations:
 
@@ -74,8 +76,8 @@ Limitations:
   tokens, see above). Databases have no replicas. A jurisdiction or a location is only stored and shown.
 - Many accounts: an upload starts a process with the scripts of all accounts, so a thousand accounts need a million
   script starts. With --no-runtime, uploads are checked and stored but not executed: no visits, no crons, no handlers,
-  and a script that would not start is accepted. The API is the same, and databases work. A program that replaces the
-  workers gets the bindings of each worker from POST /_control/uploads.
+  and a script that would not start is accepted. The API does not change, and databases work. A program that takes the
+  place of the workers gets the bindings of each worker from POST /_control/uploads.
 - Cost: CPU time, memory, subrequests (except statements) and script size have no limits.
 - Networks: no TLS, no HTTP/2, no DNS. The edge uses the Host header. A visit through the control interface is rejected
   if no certificate would cover its host. Nothing runs before a worker: no redirects, rewrites, challenges, rate limits
@@ -87,9 +89,9 @@ Limitations:
 - The API: account tokens only, so calls that need a user are rejected. Databases have no export, import or time
   travel. Analytics have five datasets by day, without delay, and are sampled only if the control interface says so.
 - Crons: a cron fires when a call to the control interface names it (POST /_control/cron, or /crons for several).
-  POST /_control/minute fires all crons that are due in the current minute. With --run-crons, due crons also fire every
-  minute. If control fires a cron, waits (scheduler.wait) return immediately and are reported as `waited_ms`, unless the
-  call sets `waits`.
+  POST /_control/minute fires all crons that are due in the current minute. With --run-crons, the emulator also fires
+  due crons every minute. In a cron that control fires, waits (scheduler.wait) return immediately, and `waited_ms`
+  reports their total. With `waits`, they take real time.
 
 The emulator listens only on the loopback interface, so the control interface needs no authentication. All secrets are
 generated, but they are still excluded from logs and from the state that control returns. Only `uploads` returns the

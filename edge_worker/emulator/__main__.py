@@ -29,7 +29,7 @@ KEPT_LOG_LINES = 1000
 
 
 def arguments() -> argparse.Namespace:
-    """Read the command line."""
+    """Return the parsed command line."""
     parser = argparse.ArgumentParser(prog="python -m edge_worker.emulator", description=__doc__)
     parser.add_argument("--api-port", type=int, default=0, help="port of the API and of control (0: a free one)")
     parser.add_argument("--edge-port", type=int, default=0, help="port of the edge (0: a free one)")
@@ -129,7 +129,7 @@ async def main(options: argparse.Namespace, folder: Path) -> None:
 
 
 def run() -> None:
-    """Run the emulator as the command line says."""
+    """Run the emulator with the options on the command line."""
     options = arguments()
     # workerd needs a file descriptor per connection, and a benchmark soon reaches the usual soft limit of 1,024.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

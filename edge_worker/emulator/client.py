@@ -121,15 +121,15 @@ class Emulator:
         return response
 
     async def crons(self, fired: Sequence[tuple[str, int]], script: str) -> list[dict[str, Any]]:
-        """Fire the first cron of that script in several accounts, given as (account id, epoch ms), concurrently.
+        """Fire the first cron of that script in several accounts concurrently. `fired`: (account id, epoch ms) pairs.
 
-        Returns their outcomes, as `cron` does, once all of them have ended.
+        Returns their outcomes, in the format of `cron`, once all of them have ended.
         """
         crons = [{"account_id": account_id, "script": script, "at": at} for account_id, at in fired]
         return list(await self.call("POST", "/crons", {"crons": crons}))
 
     async def minute(self) -> list[dict[str, Any]]:
-        """Run all crons due in the platform's current minute and return their outcomes, as `cron` does."""
+        """Run all crons due in the platform's current minute and return their outcomes, in the format of `cron`."""
         return list(await self.call("POST", "/minute", {}))
 
     async def begin_at_noon(self) -> None:
@@ -158,7 +158,7 @@ class Emulator:
         await self.call("DELETE", "/faults")
 
     async def faulted(self, calls: int = 1) -> None:
-        """Return once that many API calls have met a fault. Raises httpx.HTTPStatusError on a timeout."""
+        """Return once faults have affected that many API calls. Raises httpx.HTTPStatusError on a timeout."""
         await self.call("POST", "/faulted", {"calls": calls})
 
     async def requests(self) -> list[dict[str, Any]]:

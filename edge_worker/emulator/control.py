@@ -228,16 +228,16 @@ async def forget_requests() -> Response:
 
 
 class FaultedCall(Body):
-    """The number of API calls that must have met a fault."""
+    """The number of API calls that faults must have affected."""
 
     calls: int = 1
 
 
 @routes.post("/faulted")
 async def faulted() -> Response:
-    """Respond once that many API calls in the log have met a fault; 408 after `FAULTED_S`.
+    """Respond once faults have affected that many API calls in the log, or with 408 after `FAULTED_S`.
 
-    Polling the log in this process costs far less than polling it over HTTP.
+    Polling the log in this process takes far less CPU time than polling it over HTTP.
     """
     call, here = await read(FaultedCall), platform()
     with trio.move_on_after(FAULTED_S):
@@ -318,7 +318,7 @@ async def state() -> Response:
 class UsageCall(Body):
     """Usage of an account on a day (epoch day or date; default: today).
 
-    Counting continues from these values, and today's limits apply to them.
+    Counting continues from these values. If the day is today, they count towards the account's daily limits.
     """
 
     account_id: str
@@ -472,7 +472,7 @@ async def set_failure_settings() -> Response:
 
 @routes.post("/reset")
 async def reset() -> Response:
-    """Delete all accounts, faults and logs, and set the failure settings. Running workers end with the next upload."""
+    """Delete all accounts, faults and logs, and set the failure settings. Running workers stop at the next upload."""
     call, here = await read(FailureSettingsCall), platform()
     _set_failure_settings(here, call)
     databases = [uuid for account in here.world.accounts.values() for uuid in account.databases]

@@ -54,7 +54,7 @@ class NewToken(Body):
 
 
 def add_zone(account: Account, wanted: NewZone, now: int) -> Zone:
-    """Create the zone in the account. Raises ApiError if another account has the name."""
+    """Create the zone in the account. Raises ApiError if an account already has a zone with that name."""
     if platform().world.zone_named(wanted.name):
         raise ApiError(409, 1061, f"{wanted.name} already exists")
     zone = Zone(

@@ -1,4 +1,4 @@
-"""Injected faults: the next matching calls are rejected, delayed, dropped or get an invalid response."""
+"""Injected faults: the next matching calls are rejected, delayed or dropped, or get an invalid response."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Fault(BaseModel):
 
     fail_after executes the call but responds with an error (500 unless `status` is given). d1_end_… ends the invocation
     that makes the call: it receives no result, and its remaining work is not done. d1_slow runs the statement after
-    `delay_s`. d1_silent neither runs the statement nor responds. The connection is closed once no D1 fault remains.
+    `delay_s`. d1_silent neither runs the statement nor responds. Its connection is closed once no D1 fault remains.
     """
 
     model_config = ConfigDict(extra="forbid")

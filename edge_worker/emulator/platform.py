@@ -22,7 +22,8 @@ KEPT_LOG = 20_000
 Minting = Literal["all_zones", "held", "silent", "surplus"]
 
 
-# Varies by product: 403/10000 or 403/9109; 400/1003; 404/7003. All of them occur in practice; none is documented.
+# Error for a call on a zone outside the account, which varies by product: 403/10000 or 403/9109; 400/1003; 404/7003.
+# All of them occur in practice; none is documented.
 ZoneGone = Literal["refused", "invalid", "unroutable"]
 
 # Response of an inactive zone to a new route: 400, 403/10000, or success. Platform docs
@@ -49,7 +50,7 @@ class Platform:
     edge_url: str
     real_now: Callable[[], int]  # epoch ms
     token_delay_ms: int  # a new value is rejected for this time, as if not yet distributed
-    token_spread_ms: int  # after that, some calls are rejected: not all locations know it
+    token_spread_ms: int  # after that, some calls are rejected, because not all locations have the value yet
     minting: Minting  # permissions that a token can grant to a new one
     slow_one_in: int  # one in N responses is slow; 0: none
     slow_ms: int  # delay of a slow response
@@ -63,7 +64,7 @@ class Platform:
     dice: random.Random = field(default_factory=lambda: random.Random(20261121))  # noqa: S311 (no secret)
     zone_gone: ZoneGone = "refused"  # response to calls on a zone of another account, or of none
     inactive_zone: InactiveZone = "refuses"  # response of an inactive zone to a new route
-    rate_limit: int = 1200  # calls per token and window; then the token is blocked for as long; 0: no limit
+    rate_limit: int = 1200  # calls per token and window; above it, the token is blocked for rate_window_s; 0: no limit
     rate_window_s: float = 300
     windows: dict[str, Window] = field(default_factory=dict)  # by token id
     requests: list[dict[str, Any]] = field(default_factory=list)  # the API's log, without any token's value

@@ -67,12 +67,12 @@ CONNECTION: ContextVar[trio.SocketStream] = ContextVar("connection")
 
 
 async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> tuple[Callable[[], Awaitable[Any]], bytes]:
-    """Wait for the whole body. Return a `receive` that replays the body without a disconnect, and the body.
+    """Wait for the whole body. Return a `receive` that replays the body but reports no disconnect, and the body itself.
 
     The body is read first because hypercorn 0.18 leaves a connection hanging if the response is sent before the body
-    has arrived. This happens if a header is sufficient to reject the call. The disconnect is omitted because the
-    framework would cancel the handler. The platform completes a call even if the client has disconnected, so no change
-    is half done.
+    has arrived. This happens if a header is sufficient to reject the call. Disconnects are not reported because the
+    framework would then cancel the handler. The platform completes a call even if the client has disconnected, so that
+    no change is left half done.
     """
     messages = [await receive()]
     while messages[-1]["type"] == "http.request" and messages[-1].get("more_body"):
@@ -90,7 +90,7 @@ async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> tuple[Callable[[
 
 
 class FaultInjector:
-    """ASGI middleware in front of the API that adds its log, slow responses and faults."""
+    """ASGI middleware in front of the API. It logs calls, delays responses and injects faults."""
 
     def __init__(self, app: Any, platform: Platform, changed: Callable[[], None]) -> None:
         self._app, self._platform, self._changed = app, platform, changed
@@ -221,8 +221,8 @@ class Origin:
 async def serve_on(listener: socket.socket, app: Any) -> None:
     """Serve an ASGI application on a listening socket until cancelled.
 
-    hypercorn's own `serve` does not give an application its connection, which is needed to drop a response. Therefore
-    we accept connections ourselves and pass each to hypercorn's TCPServer (0.18; the version is pinned).
+    Dropping a response requires the connection, which hypercorn's own `serve` does not pass to the application.
+    Therefore we accept connections ourselves and pass each to hypercorn's TCPServer (0.18; the version is pinned).
     """
     config = Config()
     config.keep_alive_timeout = 30

@@ -95,7 +95,7 @@ class Token(BaseModel):
     last_used_at: int | None = None
     expires_at: int | None = None
     not_before_at: int | None = None
-    live_at: int = 0  # real epoch ms from which the platform accepts the value
+    live_at: int = 0  # real epoch ms at which the platform begins to accept the value
     bootstrap: bool = False  # created by control, not through the API
 
 
@@ -189,7 +189,7 @@ class Version(BaseModel):
 
 
 class Deployment(BaseModel):
-    """The version that a script has run since a given time."""
+    """A deployment: a version of a script, and the time since which the script has run it."""
 
     id: str
     created_at: int

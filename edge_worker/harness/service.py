@@ -126,7 +126,7 @@ class Service:
             async def poll(path: str = path) -> bool | None:
                 [(_, thing)] = (await self.call("GET", path)).items()
                 there = thing["config"] == "synced" and thing["state"] == "active"
-                if there and path.startswith("/v1/links"):  # the route belongs to its account's link host
+                if there and path.startswith("/v1/links"):  # a link uses the route of its account's link host
                     account = (await self.call("GET", f"/v1/accounts/{thing['account_id']}"))["account"]
                     there = account["link_host"] is None or account["link_host"]["state"] == "active"
                 return there or None
@@ -203,7 +203,7 @@ async def open_service(
         ready = await _first_line(process)
         if not ready:
             raise AssertionError(f"svc serve did not start:\n{(folder / 'log').read_text()}")
-        # Connecting takes as long as the platform needs to distribute a new token.
+        # To connect an account, the service waits until the platform has distributed the new token.
         async with local_client(timeout=60) as client:
             kill = program.kill if program else ()
             yield Service(json.loads(ready)["url"], process, folder, client, kill_command=kill)

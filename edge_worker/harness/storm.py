@@ -1,4 +1,4 @@
-"""Send visitors to a worker while its database is slow, silent, failing and healthy in turn. Some disconnect."""
+"""Send visitors to a worker while its database is slow, silent, failing or healthy. Some visitors disconnect early."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KNOWN_LINK = {"target": "lnk_a", "url": "https://example.net/"}
 LINKS = 400
 _REQUESTS_PER_SECOND = 50
 _HANG_UP_ONE_IN = 25
-# An isolate waits for a read once its configuration is a minute old.
+# Once an isolate's configuration is a minute old, requests wait for a read.
 _PHASE_S = 67
 # 150 requests take three seconds, which is longer than the worker waits for a read.
 _REQUESTS_PER_PHASE = 150
@@ -48,7 +48,7 @@ def _phases(chance: random.Random) -> Iterator[Phase]:
 
 @dataclass(frozen=True)
 class Response:
-    """The response to one visitor. `known`: the isolate had already responded for the same target."""
+    """The response to one visitor. `known`: the isolate had already responded to a request for the same target."""
 
     phase: str
     target: str
@@ -60,7 +60,7 @@ class Response:
 
 @dataclass
 class Storm:
-    """All responses, and the number of visitors who disconnected, per target."""
+    """All responses, and for each target the number of visitors who disconnected."""
 
     responses: list[Response] = field(default_factory=list)
     disconnected: Counter[str] = field(default_factory=Counter)

@@ -74,7 +74,7 @@ BOTS = (
     Bot("list", "curl/8.14.1"),
     Bot("headless", _CHROME.replace("Chrome/", "HeadlessChrome/")),
 )
-# Bots that follow links. A prefetched page runs no snippet before a person sees it.
+# Bots that follow links. Prefetches occur only here, because a prefetched page runs no snippet until a person sees it.
 CLICK_BOTS = (
     *BOTS,
     Bot("prefetch", _CHROME, (("Sec-Purpose", "prefetch;prerender"),)),

@@ -40,7 +40,7 @@ export const BROWSERS = [
   ["Safari", /^(?=.*Version\/|.*\((?:iPhone|iPad|iPod|Macintosh)).*(?:Safari|AppleWebKit)\//],
 ];
 
-/** Matches iPad browsers that request desktop pages, except Safari: its user agent is then the same as on a Mac. */
+/** Matches iPad browsers that request desktop pages. Safari is missing because it then sends a Mac's user agent. */
 export const DESKTOP_IPAD = /^[^(]*\(Macintosh[^)]*\).*\b(?:FxiOS|CriOS|EdgiOS|OPiOS|OPT)\//;
 
 /** @type {readonly (readonly [string, RegExp])[]} */
@@ -64,7 +64,7 @@ export const SYSTEMS = [
   ["Linux", /Linux|X11|Ubuntu/],
 ];
 
-// Most of these words also match inside model names, such as "SKY PAD8", "La_tab_link" and "MagentaTV". The patterns
+// Most of these words also match inside longer names, such as "SKY PAD8", "La_tab_link" and "MagentaTV". The patterns
 // exclude "DTV" (a TV receiver in a phone) and "Tablet PC" (an old Windows edition).
 export const CONSOLE = /PlayStation|Nintendo|\bXbox/i;
 export const TV =

@@ -23,7 +23,7 @@ export const MORE =
 
 /**
  * Parts of user agents that make `isbot` mistake people for bots: Android models (Discovery, CUBOT, Newsday, Spider),
- * operating systems, and a few apps. Before the second check, each match is removed except for its capture group.
+ * operating systems, and a few apps. Each match except its capture group is removed, and the rest is checked again.
  */
 export const HARMLESS = new RegExp(
   [

@@ -3,9 +3,9 @@
  * Each batch is appended to the current minute's row of the event log. The row stores the batch's random name, so
  * repeating a write after a lost response has no effect.
  *
- * The platform can cancel a request and all its work at any await, so no request is the only holder of an event. Events
- * that are not yet in the database are in `events` or `batches`. If a request fails to write them, the next request
- * does.
+ * The platform can cancel a request and all its work at any await, so no event may depend on a single request. Events
+ * that are not yet in the database are in `events` or `batches`. If one request fails to write them, the next request
+ * tries again.
  */
 
 import { keepsDetail, windowMs } from "./budget.js";
@@ -16,8 +16,8 @@ import { DAY_MS, MINUTE_MS, SECOND_MS, dayOf } from "./time.js";
 import { DayClosed, saltOfDay, visitorHash } from "./visitors.js";
 
 /**
- * Size at which a row counts as full. Each append copies the row, and concurrent writes need space below the limit of
- * 2 MB.
+ * Size at which a row counts as full. It is small because each append copies the row, and because concurrent writes can
+ * exceed it but must stay below the platform's limit of 2 MB.
  */
 const ROW_CHARS = 64_000;
 
@@ -39,7 +39,8 @@ const FLUSH_PAUSES_MS = [1 * SECOND_MS, 4 * SECOND_MS];
 const WAIT_FOR_WRITE_MS = 5 * SECOND_MS;
 
 /**
- * A request that has not begun its write this long after its window counts as cancelled. The next event replaces it.
+ * If a request has not begun its write this long after the end of its window, it counts as cancelled. The next event's
+ * request then writes the events.
  */
 const ARMED_GRACE_MS = WAIT_FOR_WRITE_MS + 1 * SECOND_MS;
 
@@ -49,7 +50,7 @@ const WRITE_LOST_MS = 15 * SECOND_MS;
 /** Pause before the next attempt once the platform's daily limit is reached. */
 const LIMITED_MS = MINUTE_MS;
 
-/** When there are only drops to write, the window of this level applies. */
+/** If there are only dropped requests to record, the window of this level applies. */
 const DROPS_LEVEL = 3;
 
 /** D1's error text for a value of more than 2 MB. */
@@ -155,7 +156,7 @@ async function flushAfter(buffer, me, sink, waitMs) {
 }
 
 /**
- * Flushes the buffer. Retries during a short database outage, because the next event may be a long time away.
+ * Flushes the buffer. Retries during a short database outage, because it may be a long time until the next event.
  * @param {EventBuffer} buffer @param {Sink} sink
  */
 async function flushAll(buffer, sink) {
@@ -319,9 +320,9 @@ function settle(buffer, batch) {
 }
 
 /**
- * Writes a batch. Two requests may write the same batch, because a write without a response counts as lost after a
- * while. The database may execute their writes in any order. Both use the same row, which stores the batch once. If the
- * row rejects the batch, only the later request decides what to do next.
+ * Writes a batch. Two requests may write the same batch, because a write that gets no response eventually counts as
+ * lost. The database may execute the two writes in any order. Both use the same row, which stores the batch only once.
+ * If the row rejects the batch, only the later request decides what to do next.
  * @param {EventBuffer} buffer @param {Batch} batch @param {D1Database} db
  */
 async function append(buffer, batch, db) {
@@ -358,7 +359,8 @@ async function append(buffer, batch, db) {
         .bind(id, batch.name)
         .first("held");
       if (isReplaced(buffer, batch, tries)) return undefined;
-      // The row has been sorted since. It may have contained an earlier attempt, so a retry could count events twice.
+      // The row has been sorted since the earlier attempts. It may have contained the batch, so a retry could count
+      // events twice.
       if (held === null || held === 0) {
         buffer.dropped.busy += batch.n;
         for (const events of batch.accepted.values()) addDropped(buffer.droppedEvents, "busy", events);

@@ -11,7 +11,7 @@ import { findSite, hasPathForm } from "./sites.js";
 const MAX_LINKS = 10_000;
 const MAX_MISSING = 2_000;
 
-/** Maximum number of hosts, and of links, to refresh after a version change. The others are read on demand. */
+/** Maximum number of hosts, and of links, to refresh after a version change. All others are read on demand. */
 const MAX_REFRESHED = 500;
 
 /** Maximum number of requests waiting for a read. A request that is cancelled while it is waiting stays in the set. */
@@ -90,9 +90,9 @@ export class Config {
   }
 
   /**
-   * Returns true if everything that a request needs is known as of `version`, and records that it was used. An unknown
-   * code, or a path that could belong to a site, may have been assigned since the last read. Only a read that began
-   * after the request arrived can rule this out.
+   * Returns true if everything that a request needs is known as of `version`, and records that it was used. A code or
+   * site path that does not exist may have been created since the last read. Only a read that began after the request
+   * arrived can rule this out.
    * @param {Need} need
    */
   isCurrent({ url, code, at }) {

@@ -63,7 +63,7 @@ export async function query(db, hostnames, codes) {
   }
   return {
     version: meta?.version ?? 0,
-    // A level is valid only on its day, even if no cron has run since.
+    // A level is valid only on its own day. On the next day it is 0, even if no cron has run yet.
     level: meta?.level_day === dayOf(Date.now()) ? (meta.level ?? 0) : 0,
     cronAt: meta?.cron_at ?? 0,
     host,

@@ -27,7 +27,7 @@ import { addWritten, commit, failWhen, readState } from "./state.js";
 import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "./time.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
-/** Below this size, events wait for the end of their hour, because each fold writes two rows per target. */
+/** Below this size, events are not folded until their hour ends, because each fold writes two rows per target. */
 const FOLD_CHARS = 1_000_000;
 
 /** Grace period before an hour is closed. Events are written within 30 s, or their write is retried. */
@@ -36,7 +36,7 @@ const HOUR_GRACE_MS = 2 * MINUTE_MS;
 /** Grace period before a day is closed, so that writes delayed by an outage at midnight still count. */
 const DAY_GRACE_MS = 9 * MINUTE_MS;
 
-/** Interval at which a run without other writes records itself. */
+/** Interval at which the time of the last run is recorded if there is nothing else to write. */
 const RAN_EVERY_MS = 5 * MINUTE_MS;
 
 /** After this time without a run, the platform's cron counts as stopped. Requests then run the job after responding. */
@@ -260,7 +260,7 @@ async function closeHours(run, until) {
     as_of: until * HOUR_MS,
     dirty: state.dirty.filter((hour) => hour >= until || Math.floor(hour / 24) !== day),
     next_part: state.next_part + parts.length,
-    // Each part is written once, and deleted after it is sent. The push writes the state and the ledger once more.
+    // Each part is written once, and deleted once it has been sent. The push also writes the state and the ledger.
     written: addWritten(state, 2 * parts.length + 3, now),
   };
   return advance(run, next, parts);
@@ -310,11 +310,11 @@ async function closeDay(run, day) {
     dirty: state.dirty.filter((hour) => Math.floor(hour / 24) > day),
     next_part: state.next_part + parts.length,
     dropped: { ...state.dropped, expired: state.dropped.expired + gone },
-    // One row per target for its visitors, and all deletions. Old ledger entries are deleted as well.
+    // Includes one row per target for its visitors, and all deleted rows, among them old ledger entries.
     written: addWritten(state, 2 * parts.length + targets + rows + expired.rows + gone + 6, now),
   };
   return advance(run, next, [
-    // Delete first, because the parts need this space in a full database.
+    // Delete first: if the database is full, the parts need this space.
     ...deleteExpired(db, expired),
     ...parts,
     ...clearStatements(db, day, now),
@@ -335,7 +335,7 @@ async function recordRun(run) {
  */
 async function push(run, env, failure, pause) {
   const { db, now, state } = run;
-  const confirms = state.push.tried !== env.INSTALL; // a user may be waiting for it
+  const confirms = state.push.tried !== env.INSTALL; // a user may be waiting for the confirmation
   const at = pause === undefined || confirms ? now : ownSecond(now, env);
   const due = pushDue(state, env.INSTALL, at);
   if (due === "no") return;

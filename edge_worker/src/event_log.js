@@ -1,6 +1,6 @@
 /**
- * The event log has one row per minute and slot, with events in the order in which they were written. This module
- * defines the format of a row (id, event lines, write names, drop lines) and does no I/O.
+ * The event log has one row per minute and slot. A row contains events in the order in which they were written. This
+ * module defines the format of a row (id, event lines, write names, drop lines) and does no I/O.
  */
 
 import { MINUTE_MS } from "./time.js";

@@ -13,7 +13,7 @@ import { MINUTE_MS } from "./time.js";
 export const PAGE_CHARS = 64_000;
 /** Weight of a line in a page, in characters. A long line costs little more to fold than a typical one. */
 const LINE_WEIGHT = "min(length(line) + 1, length(line) / 4 + 85)";
-/** Limits for the part of a page that one run folds: (target, day) pairs, and characters already stored for them. */
+/** Limits on what one run folds: the number of (target, day) pairs, and the characters already stored for them. */
 const PAGE_DAYS = 60;
 const PAGE_STORED_CHARS = 60_000;
 
@@ -30,7 +30,7 @@ export const SETTLED_MS = MINUTE_MS;
  * @typedef {object} Waiting unsorted rows
  * @property {number} first id of the first row, or a number larger than any id if there is none
  * @property {number | null} settled id of the last row that can be sorted now
- * @property {number | null} ofHours id of the last row written for the hours that can be closed now
+ * @property {number | null} ofHours id of the last row that belongs to the hours that can be closed now
  * @property {number} chars total size of the rows that can be sorted now
  * @property {number} writes number of today's writes in these rows
  */
@@ -159,7 +159,7 @@ export function removeFolded(db, { id, end, whole }) {
 }
 
 /**
- * Reads the rows of these days, limited to the number that a run can process, but at least one.
+ * Reads the rows of as many of these days as a run can process, but of at least one day.
  * @param {D1Database} db @param {[string, number][]} keys target and epoch day
  * @returns {Promise<{stored: Map<string, string>, fit: number}>} fit: number of keys covered
  */

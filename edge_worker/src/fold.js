@@ -183,7 +183,8 @@ export function mergeDay(known, added) {
   const stored = known === undefined ? {} : JSON.parse(known);
   /** @param {keyof typeof CAPS} name @param {Iterable<[string, number]>} counts */
   const merged = (name, counts) => mergeCapped(stored[name] ?? {}, counts, CAPS[name]);
-  // Clients are counted as one combined key and split here, because a fold has only 10 ms of CPU.
+  // A client (country, device, browser, os) is counted under one key and only split here, because a fold has just 10 ms
+  // of CPU.
   const clients = [...added.clients].map(([client, n]) => ({ keys: splitClient(client), n }));
   /** @param {number} i @returns {[string, number][]} */
   const ofClients = (i) => clients.map(({ keys, n }) => [keys[i] ?? OTHER, n]);

@@ -4,9 +4,9 @@
  * - Up to STALE_MS, the isolate serves the configuration while it is reading the version in the background.
  * - If the configuration is older, the request waits for this read.
  *
- * After a version change, recently used items are refreshed before any request has to wait for them. While the database
- * is failing or not responding, the isolate immediately serves the last known configuration, from memory or from a
- * copy.
+ * After a version change, the isolate refreshes recently used items, so that requests do not have to wait for them.
+ * While the database is failing or not responding, the isolate immediately serves the last known configuration, from
+ * memory or from a copy.
  *
  * All requests of an isolate share one read. Its promise belongs to the request that started the read, and the runtime
  * may cancel both. Other requests therefore never await this promise. Each of them awaits its own promise, which is
@@ -24,7 +24,7 @@ export const FRESH_MS = 10 * SECOND_MS;
 /** Freshness limit: older configuration is not served while the database is responding. */
 export const STALE_MS = vocabulary.live_after_s * SECOND_MS;
 
-/** Maximum time that a visitor waits for a read. A longer read counts as failed until it completes. */
+/** Maximum time that a visitor waits for a read. A read that takes longer counts as failed until it completes. */
 const WAIT_MS = 2 * SECOND_MS;
 
 /** Minimum pause between a failed read and the next one. */
@@ -48,7 +48,8 @@ function failedAt(config, now) {
 /** @param {Config} config @param {number} now @returns {boolean} true if a read may begin */
 function mayRead(config, now) {
   if (isReading(config, now)) return false;
-  // After a success, the first late read may just have been cancelled with its request. A second read decides.
+  // If the previous read succeeded, this late read may only have been cancelled together with its request. A second
+  // read shows whether the database is failing.
   if (config.readingAt > 0 && config.failedAt === 0) return true;
   const failed = failedAt(config, now);
   return failed === 0 || now >= failed + RETRY_MS;

@@ -9,12 +9,12 @@ const MIN_DAYS = 14;
 
 /**
  * Deleted rows count as written rows, which are limited to 100,000 per day and account (platform docs: D1 pricing, free
- * plan). Closing a day therefore deletes at most two days, even if the setting has been lowered.
+ * plan). When a day is closed, the rows of at most two days are therefore deleted, even if the setting was lowered.
  */
 const DAYS_AT_ONCE = 2;
 
-// The key begins with the target, so this reads the whole table, once a day. The cast removes fractions that another
-// program may have written.
+// Because the key begins with the target, this query reads the whole table. It runs once a day. The cast removes
+// fractions that another program may have written.
 const OLDEST =
   "select cast(day as integer) as day, count(*) as n from day where day < ?1 group by 1 order by 1 " +
   `limit ${DAYS_AT_ONCE}`;

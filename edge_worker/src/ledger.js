@@ -15,7 +15,7 @@ import { PARTS_KEPT_DAYS } from "./outbox.js";
  * @typedef {Map<string, Count>} Tally
  */
 
-/** Once a tally has this many entries (about 50 kB), dropped events of further targets share one count. */
+/** Once a tally has this many entries (about 50 kB), the dropped events of all other targets share one count. */
 const MAX_DROPPED = 500;
 
 /**

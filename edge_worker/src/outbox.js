@@ -5,13 +5,13 @@
 
 import { DAY_MS, HOUR_MS, dateText } from "./time.js";
 
-/** Size of a part, well below the limit of a push. In a part, a row takes at most about 60 characters. */
+/** Size of a part, well below the size limit of a push. Each row of a part takes at most about 60 characters. */
 const PART_CHARS = 120_000;
 const ROW_CHARS = 60;
 
 /**
- * Maximum number of parts that are built when hours or a day are closed, because a run is limited to 50 queries
- * (platform docs: D1 limits, free plan).
+ * Maximum number of parts that are built when hours or a day are closed. It exists because a run is limited to 50
+ * queries (platform docs: D1 limits, free plan).
  */
 const CLOSING_PARTS = 15;
 

@@ -36,7 +36,7 @@ export function nextSlot(now, env) {
 
 /**
  * Returns the time at which a cron run has to push. All cron jobs start at the beginning of a minute, so each account
- * delays its pushes to its own second. This also spreads the pushes that accumulated during an outage of the service.
+ * delays its pushes to its own second. This also spreads the pushes that accumulate during an outage of the service.
  * @param {number} now @param {PushEnv} env
  * @returns {number} epoch ms, within this minute
  */
@@ -49,7 +49,7 @@ export function ownSecond(now, env) {
  * @returns {"no" | "now" | "if_queued"}
  */
 export function pushDue({ push }, install, now) {
-  // A new upload confirms itself immediately, even if the previous one was waiting.
+  // A new upload confirms itself immediately, even if the previous upload was waiting for its next push.
   if (push.tried !== install) return "now";
   if (now < push.next_at) return "no";
   return push.install !== install || push.fails > 0 || now >= push.next_at + EMPTY_WAIT_MS ? "now" : "if_queued";

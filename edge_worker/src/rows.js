@@ -32,8 +32,8 @@ const LIST_CHARS = 1_500_000;
  */
 const MAX_LIST_CHARS = 1_900_000;
 
-// Lists are concatenated as text, because parsing them would read one row per hash for every page of an hour. A visitor
-// can therefore occur more than once in a list, so visitors must be counted with `distinct`.
+// Lists are concatenated as text, because parsing them would read one row per hash for every page of an hour. As a
+// result, a list can contain a visitor more than once, and visitors must be counted with `distinct`.
 const HOURS =
   "insert into hour(target, day, hour, views, bots, visitors) select value ->> 0, value ->> 1, value ->> 2, " +
   "value ->> 3, value ->> 4, value -> '$[5]' from json_each(?) where true " +

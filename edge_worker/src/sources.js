@@ -2,20 +2,23 @@
 
 import { clean } from "./text.js";
 
-/** Maximum length of a source key. With non-ASCII letters it is half, as each takes six characters in the event log. */
+/**
+ * Maximum length of a source key. A key with non-ASCII letters can have only half this length, because each of these
+ * letters takes six characters in the event log.
+ */
 export const SOURCE_CHARS = 100;
 
 /** A campaign name is truncated to this length before it is decoded. */
 export const NAMED_CHARS = 1_000;
 
-// A host name has at most 253 characters, and browsers send it in ASCII (URL standard). Anything beyond this length is
-// ignored.
+// Any text beyond this length is ignored. A host name, which browsers send in ASCII (URL standard), has at most 253
+// characters.
 export const REFERRER_CHARS = 400;
 export const REFERRER = /^(?:https?|android-app|ios-app):\/\/(?:[^/?#@]*@)?(\[[\da-f:.]+\]|[\w.-]{1,253})(?:[:/?#]|$)/i;
 
 const ASCII = /^[ -~]*$/;
 
-/** The key of a view that followed another one on the same site. */
+/** The key of a view that followed another view on the same site. */
 export const INTERNAL = "(internal)";
 
 /** The key of a scan of a link's QR code. */

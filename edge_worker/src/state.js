@@ -24,15 +24,15 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {string} tried INSTALL of the last upload that pushed, successfully or not
  *
  * @typedef {object} State
- * @property {number} sorted event log rows up to this id are sorted and deleted; no new rows are written there
+ * @property {number} sorted event log rows up to this id are sorted and deleted; a new row gets a larger id
  * @property {number} hour hours before this epoch hour are closed
  * @property {number} day days up to this epoch day are closed
  * @property {number} kept_from epoch day: the first day that retention has not deleted from `day`; 0 if it deleted none
  * @property {number} since epoch ms at which this database started counting
  * @property {number} as_of epoch ms: end of the latest hour that was closed with its counts
  * @property {number[]} dirty epoch hours with changes that are not in the outbox yet
- * @property {{day: number, rows: number}} written rows written on this UTC day, without the unsorted part of the event
- *   log
+ * @property {{day: number, rows: number}} written rows written on this UTC day, except for writes to the unsorted part
+ *   of the event log
  * @property {number} level of the write budget
  * @property {number} ran_at epoch ms of a recent run, at most RAN_EVERY_MS (cron.js) older than the last run
  * @property {number} next_part id of the next part of a push

@@ -35,8 +35,8 @@ export async function visitorHash(key, target, address, ua) {
 }
 
 /**
- * Returns the key made from a day's salt, which is created if there is none. If two isolates create a salt, the
- * database keeps the first.
+ * Returns the key made from a day's salt, and creates the salt if there is none. If two isolates create a salt, the
+ * database keeps the first one.
  * @param {D1Database} db
  * @param {number} day epoch day
  * @returns {Promise<CryptoKey>}

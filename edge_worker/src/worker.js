@@ -51,7 +51,7 @@ function purposeOf(headers) {
 const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 
 /**
- * Counts one request, after its response is determined.
+ * Counts one request. Call this once the response is determined.
  * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
  * @param {{target: string, page: string, driven: boolean, ua: string, country: string, source: () => string}} seen
  */

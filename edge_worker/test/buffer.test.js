@@ -48,7 +48,7 @@ class Platform {
     this.#ended.add(request);
   }
 
-  /** The request's binding. Whatever runs after its responses is the work of that request. */
+  /** The request's binding. All code that runs after one of its responses is part of that request's work. */
   #databaseOf(/** @type {object} */ me) {
     const { d1 } = this.database;
     const answered = async (/** @type {() => Promise<unknown>} */ call) => {
@@ -77,7 +77,7 @@ class Platform {
     let before = "";
     for (let same = 0; same < 5; same += 1) {
       await new Promise((resolve) => void setImmediate(resolve));
-      // Cryptography runs on other threads. These digests are queued after its work.
+      // The buffer's cryptography runs on other threads. These digests are queued behind it.
       const last = [1, 2, 3, 4, 5, 6, 7, 8].map(() => crypto.subtle.digest("SHA-256", new Uint8Array(1)));
       await Promise.all(last);
       const state = JSON.stringify([
@@ -310,7 +310,7 @@ test("events beyond the buffer limit are tallied as accepted and dropped", async
     visits += 1;
     await platform.pass(60 * SECOND_MS);
   }
-  // Ten events, and the next one. Its write empties the buffer.
+  // Ten events were dropped, and then the next one, whose request emptied the buffer.
   assert.deepEqual(tallied(), { accepted: visits, budget: 10, busy: 1 });
   assert.equal(platform.pages().length, visits - 11);
 });

@@ -11,7 +11,7 @@ import { agentReason, botReason } from "../src/bots.js";
 import { campaign, hasMarker, namedSource, referrerHost } from "../src/sources.js";
 import { clean } from "../src/text.js";
 
-/** Functions that process text from visitors. Their cost must be at most linear in its length before truncation. */
+/** Functions that process text from visitors. Their cost must be at most linear in the original length of the text. */
 const READERS = {
   agentReason,
   readAgent,

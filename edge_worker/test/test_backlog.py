@@ -8,7 +8,7 @@ from edge_worker.harness.installed import DAY_MS, HOUR_MS, MINUTE_MS, InstalledW
 from edge_worker.harness.sampling import EVERYTHING
 from edge_worker.test.test_exact import send_views
 
-# A day has 23 hours with a part to push.
+# Each day has 23 hours with a part to push.
 BACKLOG_DAYS = 30 if EVERYTHING else 8
 
 

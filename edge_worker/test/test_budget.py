@@ -1,4 +1,4 @@
-"""The account's daily rows: the data that is reduced to save rows, and the totals that are always kept."""
+"""The account's daily rows: which data is omitted to save rows, and that totals are always kept."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_level_ends_with_its_day_without_a_cron_run(worker: InstalledWorke
     await use_up(worker, 85_000)
     await worker.cron(now + MINUTE_MS)
     assert (await worker.state())["level"] == 2
-    # When the second views arrive, requests have already done part of the crons' work.
+    # When the second group of views arrives, requests have already done part of the crons' work.
     for days in (3, 3.1):
         await worker.clock(days * DAY_MS / 1000)
         await send_views(worker, 5, 2)

@@ -11,7 +11,7 @@ from edge_worker.harness.installed import CHROME, DAY_MS, LINK_HOST, SITE_HOST, 
 from edge_worker.harness.sampling import EVERYTHING
 
 FRESH_S, STALE_S = 10, 60
-# An account's maximum, or enough links for the test to notice if all of them were read.
+# The maximum per account, or enough links for the test to fail if all of them were read.
 LINKS = 10_000 if EVERYTHING else 2_000
 
 
@@ -130,7 +130,7 @@ async def test_copies_are_not_served_without_routes(worker: InstalledWorker) -> 
     await worker.api("DELETE", "/workers/scripts/svc-edge?force=true")
     kept = [(LINK_HOST, "/~config"), (LINK_HOST, "/~link/abc"), (SITE_HOST, "/~config")]
     for host, path in [*kept, (SITE_HOST, f"{SITE_PATH}/~config"), (SITE_HOST, "/ab3/~config")]:
-        origin = "Error 522" if host == LINK_HOST else f"origin of {host}"  # a dummy record has none
+        origin = "Error 522" if host == LINK_HOST else f"origin of {host}"  # a dummy record has no origin server
         assert origin in (await worker.emulator.visit(host, path)).body
 
 
@@ -216,13 +216,13 @@ async def test_all_of_many_links_work_despite_requests_for_invented_codes(worker
             nursery.start_soon(visitor)
     assert wrong == []
     await worker.emulator.settled()
-    # 100,000 requests a day, each for a code that is new to its isolate, stay below half of the free 5,000,000 rows.
+    # 100,000 requests a day, each for a code that is new to its isolate, read less than half of 5,000,000 rows.
     assert await rows_read(worker) - before < 20 * len(clicks) * 2
     before = await rows_read(worker)
     for code in (clicks[0], clicks[-1]):
         assert (await worker.click(code)).status == 302
     assert await rows_read(worker) == before
-    # A code that is requested again may have become a link. Checking costs 600,000 rows for a day's requests.
+    # A code that is requested again may have become a link. For a day's requests, checking this reads 600,000 rows.
     for code in (made_up[0], made_up[-1]):
         assert (await worker.click(code)).status == 404
     assert await rows_read(worker) - before <= 6 * 2

@@ -80,7 +80,7 @@ async def test_events_of_an_already_folded_minute_are_counted(worker: InstalledW
 
 @pytest.mark.rule("W3")
 async def test_large_input_is_folded_in_pages(worker: InstalledWorker) -> None:
-    """Rows with many lines, with many targets, and with targets whose day is already large, and concurrent crons."""
+    """Concurrent crons process rows with many lines, with many targets, and with targets whose day is already large."""
     now = await worker.clock(0)
     await worker.cron(now)
     hour = now // HOUR_MS
@@ -93,7 +93,8 @@ async def test_large_input_is_folded_in_pages(worker: InstalledWorker) -> None:
         people[target].add(visitor)
         return json.dumps([target, hour, "", visitor, page, "", "DE|mobile|Chrome|Android"]) + "\n"
 
-    # Bodies near the maximum size of a row, with more lines and targets than a page has, and pages that fill the caps.
+    # Two bodies near the maximum size of a row: one has more lines and targets than fit in a page, the other has enough
+    # different paths to reach the caps.
     bodies = [
         "".join(line(i, f"lnk_{i % 150:03}", "") for i in range(9_000)),
         "".join(line(i, f"site_{i % 8}", f"/{i}/{'x' * 180}") for i in range(4_000)),
@@ -141,11 +142,11 @@ async def test_hour_of_a_thousand_links_costs_two_rows_per_link(worker: Installe
     before, known = await rows_used(worker, "rows_written"), (await worker.state())["written"]["rows"]
     await worker.crons_until_quiet(hour + HOUR_MS + 3 * MINUTE_MS)
     assert sum(views for views, _, _ in worker.receiver.days.values()) == events
-    # The number includes deleted event rows and pages, and some pages exceed a run's share. It is still far below one
+    # The number includes deleted event rows and pages, and some pages need more than one run. It is still far below one
     # row per event.
     written = await rows_used(worker, "rows_written") - before
     assert written < 2 * links + 200
-    # The worker's own count must not be too low. This test wrote the event log.
+    # The worker's own count must not be too low. It includes the event log rows, which this test wrote.
     assert written <= (await worker.state())["written"]["rows"] - known - 60 < 1.05 * written
 
 
@@ -238,16 +239,16 @@ async def test_request_ended_during_its_write_neither_loses_nor_duplicates_event
 ) -> None:
     now = await worker.clock(0)
     await worker.cron(now)
-    # Reads the configuration, so that the next statement of a view belongs to its write.
+    # This request reads the configuration, so that the first statement of the next view belongs to its write.
     assert (await worker.emulator.visit(SITE_HOST, SITE_PATH)).status == 404
     await worker.emulator.settled()
-    # First at the day's salt, then at the write.
+    # The request ends first while it reads the day's salt, then while it writes.
     for number in range(2):
         await worker.emulator.fault(kind)
         await worker.view("/ended")
         await worker.emulator.settled()
         assert await worker.emulator.faults() == []
-        # Its batch counts as lost after a while, and is written with the next event.
+        # The ended request's batch eventually counts as lost, and is then written with the next event.
         await worker.clock(20 * (number + 1))
         await worker.view("/next")
         await worker.emulator.settled()

@@ -48,9 +48,9 @@ async def test_lowered_retention_costs_two_days_of_rows_per_night_and_frees_spac
         assert await worker.sql("select min(day) as first, count(*) as n from day where target like 'lnk_%'") == [
             {"first": oldest, "n": (today - oldest) * TARGETS}
         ]
-        # The worker's own count must not be too low. On the new day it has only its own rows.
+        # The worker's own count must not be too low. On a new day, it starts at 0.
         written = await rows_used(worker, "rows_written") - before
         counted = state["written"]["rows"] - (known["rows"] if known["day"] == state["written"]["day"] else 0)
         assert 2 * TARGETS < written <= counted < 2 * TARGETS + 200
-        # A row has about 2 kB.
+        # Each row takes about 2 kB.
         assert size - await size_bytes(worker) > TARGETS * 2 * 2_000

@@ -150,7 +150,8 @@ async def test_ledger_costs_a_few_rows_per_hour_and_none_per_event(worker: Insta
     assert await ledger(worker, hour // DAY_MS) == {
         entry: {f"lnk_{i:03}": [4, 0] for i in range(links)} for entry in ("accepted", "pushed")
     }
-    # These are hours, days, and some event rows and pages. The ledger adds one row for accepted events and one per
-    # push. Here, each event has a separate tally, which is the highest possible cost of the ledger: 3 to 4 rows read.
+    # The rows written are hours, days, and some event rows and pages. The ledger adds one row for accepted events and
+    # one per push. In this test, each event has a separate tally, so the ledger has its highest possible cost: 3 to 4
+    # rows read per event.
     assert await rows_used(worker, "rows_written") - written < 2 * links + 150
     assert await rows_used(worker, "rows_read") - read < 14 * 4 * links

@@ -29,7 +29,7 @@ async def test_idle_cron_records_itself_every_five_minutes(worker: InstalledWork
         read.append(await rows_read(worker) - before)
         noted.append((await ran_at(worker) - now) // MINUTE_MS)
     assert noted == [1] * 5 + [6] * 5 + [11] * 2
-    # docs/develop/worker-counting.md and docs/use/counting.md name these numbers.
+    # docs/develop/worker-counting.md and docs/use/counting.md state these numbers.
     assert read[1:6] == [3, 3, 3, 3, 6]
 
 

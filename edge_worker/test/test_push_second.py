@@ -30,7 +30,7 @@ async def counting_from(worker: InstalledWorker, bundle: Path, second: int) -> i
     # The push that confirms the upload does not wait, because the service waits for it.
     assert await hourly_push(worker, began, 0) == {"pushes": 1, "waited_ms": 0}
     hour = began - began % HOUR_MS
-    # With nothing to send, it waits ten minutes for the hour to be closed, and then for the second.
+    # With nothing to send, the worker waits ten minutes for the hour to be closed, and then for its second.
     assert await hourly_push(worker, hour, 26) == {"pushes": 0, "waited_ms": 0}
     assert await hourly_push(worker, hour, 27) == {"pushes": 1, "waited_ms": second % 60 * 1000}
     hour += HOUR_MS
@@ -46,12 +46,12 @@ async def test_every_push_except_the_first_is_sent_at_the_accounts_second(
     assert await hourly_push(worker, hour, 16) == {"pushes": 0, "waited_ms": 0}
     worker.receiver.responses.append(lambda body: (503, {}, {}))
     assert await hourly_push(worker, hour, 17) == {"pushes": 1, "waited_ms": 42_000}
-    # Retried two minutes later at the same second, then after an hour.
+    # The worker retries two minutes later at the same second, and pushes again after an hour.
     assert await hourly_push(worker, hour, 18) == {"pushes": 0, "waited_ms": 0}
     assert await hourly_push(worker, hour, 19) == {"pushes": 1, "waited_ms": 42_000}
     assert (await worker.state())["push"]["next_at"] == hour + HOUR_MS + SECOND * 1000
     assert worker.receiver.pushes[-1]["sent_at"] == hour + 19 * MINUTE_MS + 42_000
-    # A run that is late in its minute does not wait for the second of the next minute, even with nothing to send.
+    # If a run starts after its second has passed, it does not wait for the next minute, even with nothing to send.
     assert await hourly_push(worker, hour + HOUR_MS + 50_000, 27) == {"pushes": 1, "waited_ms": 0}
 
 

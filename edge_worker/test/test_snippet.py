@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BROWSER = Path(__file__).parents[1] / "tools/browser.js"
 BROWSER_LIMIT_S = 90
 AHEAD = json.dumps({"prerender": [{"source": "list", "urls": ["/two"], "eagerness": "immediate"}]})
-# A prerendered page signals this to the visible page, after its snippet has run.
+# With this, a prerendered page signals to the visible page that it has been prerendered and its snippet has run.
 NOTE = "if (document.prerendering) localStorage.prerendered = 1"
 SENT = f"performance.getEntriesByName('http://{SITE_HOST}{SITE_PATH}').length >= "
 
@@ -130,7 +130,7 @@ async def test_going_back_is_one_view_with_or_without_the_back_forward_cache(
             {"idle": True},
         ],
     )
-    # A headless browser without a window reloads the page. Every other browser keeps it.
+    # A headless browser without a window reloads the page. Every other browser restores it from its cache.
     kept = response["steps"][4]
     totals = await counted(worker)
     assert totals["pages"] == {"/": 2, "/two": 1}

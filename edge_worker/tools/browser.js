@@ -20,7 +20,7 @@ import { launch } from "puppeteer-core";
 
 const STEP_MS = 20_000;
 const IDLE_MS = 300;
-// A beacon that outlives its page never reports its end, so it would count as pending forever.
+// The browser never reports the end of a beacon that outlives its page. The beacon would count as pending forever.
 const UNHEARD_BEACONS = 10;
 // These are not the arguments that @sparticuz/chromium recommends: --single-process crashes occasionally, and visitors
 // do not use --disable-web-security.

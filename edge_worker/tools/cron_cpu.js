@@ -13,7 +13,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, dayOf, hourOf } from "../src/time.js";
 
 const NOW = 20_000 * DAY_MS + 10 * HOUR_MS + 4 * MINUTE_MS;
 const ENV = { PUSH_URL: "http://service/push", WORKER_KEY: "key", BUNDLE: "b", INSTALL: "i", PUSH_SECOND: "240" };
-// One hour of a day at the free plan's limit, for many targets with large breakdowns.
+// One hour's share of the free plan's daily limit, spread over many targets with large breakdowns.
 const EVENTS = 4_200;
 const TARGETS = 1_000;
 const KEYS = 60;
@@ -96,7 +96,7 @@ function setState(more) {
   sqlite.prepare("update meta set value = ? where key = 'state'").run(JSON.stringify(state));
 }
 
-/** @type {Record<string, () => number>} functions that prepare the data of a run and return its time */
+/** @type {Record<string, () => number>} functions that prepare the data for a run and return the time of the run */
 const WORK = {
   fold() {
     setState({ hour: hourOf(NOW) - 1 });

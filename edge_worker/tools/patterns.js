@@ -14,7 +14,7 @@ const shown = ({ source, flags }) => [source, flags];
 /** @param {readonly (readonly [string, RegExp])[]} list @returns {[name: string, ...Pattern][]} */
 const named = (list) => list.map(([name, pattern]) => [name, ...shown(pattern)]);
 
-/** In `browsers` and `systems`, the first match gives the name. Other keys are named like the worker's constants. */
+/** In `browsers` and `systems`, the first match gives the name. Other keys are named after the worker's constants. */
 export const patterns = {
   ua_chars: agents.UA_CHARS,
   source_chars: sources.SOURCE_CHARS,

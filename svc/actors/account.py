@@ -1,6 +1,6 @@
 """The actor of one Cloudflare account: it serves queued requests in order, then runs the duties that are due.
 
-All of an actor's lasting state is in the store. A new actor continues from the store's data, so a crash loses no work.
+All of an actor's persistent state is in the store. A new actor continues from there, so a crash loses no work.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class AccountActor:
     """The operations and duties of one account, run one at a time in the actor's task.
 
     Requests that change something at Cloudflare go through `ask`. Their work continues even if the client disconnects.
-    Reads, and requests that change only the store, run in the request's own task (`actors.requests`) and are cancelled
+    Reads and requests that change only the store run in the request's own task (`actors.requests`) and are cancelled
     with it. The store resolves conflicts between those requests, so they need not wait for an install that takes a
     minute.
     """
@@ -88,7 +88,7 @@ class AccountActor:
         self._woken = False
         self._at_work = False
         self._served: Ask[object] | None = None
-        self._check_scope = trio.CancelScope()  # cancels the duty that is running, if it is interruptible
+        self._check_scope = trio.CancelScope()  # cancels the running duty if it is interruptible
         self._checked: tuple[float, Sequence[Checked]] | None = None  # start and findings of the last requested check
 
     async def ask(self, work: Callable[[], Awaitable[T]], claim: Claim | None = None) -> T:
@@ -106,7 +106,7 @@ class AccountActor:
         return await ask.response()
 
     async def ask_for(self, kind: OperationKind, work: Callable[[], Awaitable[T]], claim: Claim | None) -> T:
-        """Run `work` like `ask`, but refuse it immediately while another operation is running.
+        """Run `work` like `ask`, but refuse it immediately if another operation is running.
 
         Raises Conflict operation_in_progress, and the same errors as `ask`.
         """
@@ -116,8 +116,8 @@ class AccountActor:
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
         """Refuse an operation immediately if it would wait behind another operation, which may take minutes.
 
-        A connect or a renewal calls this twice: before and after its bootstrap token is checked, which takes seconds.
-        The store makes the final decision when the actor serves the request. If a client disconnects and repeats its
+        Connects and renewals call this twice, before and after the bootstrap token check, which takes seconds. The
+        store makes the final decision when the actor serves the request. If a client disconnects and repeats its
         request, the repeat waits for the first request's result. An idle actor accepts every operation, even if a
         killed process left a row with the state `running`.
 
@@ -195,8 +195,7 @@ class AccountActor:
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
         """Check the whole account now and repair what can be repaired safely; see `checks`.
 
-        Callers that arrive during a check share the check that follows it. Raises EdgeUnavailable, and the same errors
-        as `ask`.
+        Callers that arrive during a check share the next check. Raises EdgeUnavailable, and the same errors as `ask`.
         """
         asked_at = trio.current_time()
 
@@ -218,7 +217,7 @@ class AccountActor:
 
     @property
     def woken(self) -> bool:
-        """True if the account has changed since its duties started to run."""
+        """True if the account has changed since its duties last started."""
         return self._woken
 
     async def run(self) -> float:
@@ -235,7 +234,7 @@ class AccountActor:
                 self._woken = True
                 await self._serve(ask)
             if self._woken:
-                # Clear the flag before reading the store, so that changes made during the duties are not missed.
+                # Clear the flag before reading the store, so that changes made while the duties run are not missed.
                 self._woken = False
                 self.timers.routes_at = self.timers.sync_at = 0
             next_due = await self._do_duties()

@@ -75,8 +75,8 @@ class Context:
     def access(self, account: Account) -> Access:
         """Return access to the Cloudflare account with its working token.
 
-        Refused calls are retried for a while (`settling`) before the worker is installed, and shortly after an install
-        or a renewal, because some of Cloudflare's servers may not know a new token yet.
+        Before the worker is installed, and shortly after an install or a renewal, refused calls are retried for a while
+        (`settling`). Some of Cloudflare's servers may not know the new token yet.
 
         Raises ServiceError credentials_missing or credentials_unreadable.
         """

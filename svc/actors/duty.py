@@ -1,4 +1,4 @@
-"""Duties, which are an account's recurring tasks, and the timers that are kept between two runs of its actor."""
+"""Duties, which are an account's recurring tasks, and the timers that are kept between runs of its actor."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class Timers:
     """An account's due times (monotonic seconds) and failure counts, kept between two runs of its actor.
 
-    If they are lost, the only consequence is that the account is checked earlier.
+    If these values are lost, the only effect is that the account is checked earlier.
     """
 
     health_at: float
     last_check_at: float = -math.inf  # start of the last health check
-    thorough_at: float = 0  # when a health check should also cover what rarely changes
+    thorough_at: float = 0  # when a health check should include parts that rarely change
     count_at: float = 0  # when to count the rows of the worker's configuration
     operation_at: float = 0
     repeat_at: float = 0  # when to check whether Cloudflare now accepts a token that stopped an install
@@ -33,7 +33,7 @@ class Timers:
     syncs_paid_until: float = 0  # rate limit: each sync adds seconds, so this time may be in the future
 
 
-# Does the work that is due. Returns when to call the duty again, in monotonic seconds. If this is math.inf, the duty is
+# Does the work that is due. Returns the time of the next call in monotonic seconds. If this is math.inf, the duty is
 # called again only after a change.
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
 

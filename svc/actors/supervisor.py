@@ -104,12 +104,14 @@ class Supervisor:
     def wake(self, edge_account_id: str) -> None:
         """Run the account's duties now. The store calls this after each commit that changed the account.
 
-        The link host endpoint also calls it when its request changed nothing.
+        The link host endpoint calls it even if the request changed nothing.
         """
         self.account(edge_account_id).wake()
 
     async def load(self) -> None:
-        """Schedule every account in the store. Unfinished work is due now, a health check at its next due time.
+        """Schedule every account in the store.
+
+        Unfinished work is due now. A health check is due at its next scheduled time.
 
         Retries while the store is unavailable.
         """
@@ -209,7 +211,7 @@ class Supervisor:
             self._nursery.start_soon(self._run_contained, actor, name=f"account {actor.edge_account_id}")
 
     async def _run_contained(self, actor: AccountActor) -> None:
-        """Run the actor until it is idle, then schedule it again. Failures end here and are logged."""
+        """Run the actor until it is idle, then schedule it again. Failures are logged and contained here."""
         edge_account_id = actor.edge_account_id
         reset_log_context(edge_account=edge_account_id)  # do not inherit the log context of the task that woke it
         next_due = math.inf

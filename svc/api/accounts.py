@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 
 
 _BOOTSTRAP_FIELD = (
-    "An API token of the Cloudflare account with the permissions *Account Settings: Read* and *Account API Tokens: "
-    "Edit*, valid for one day. The operation's `x-token-page` is the URL of Cloudflare's form with these permissions "
-    "already filled in. The service uses the token only for this request, then deletes it, and never stores it."
+    "An API token of the Cloudflare account, valid for one day, with the permissions *Account Settings: Read* and "
+    "*Account API Tokens: Edit*. The operation's `x-token-page` is the URL of Cloudflare's form with these permissions "
+    "already filled in. The service uses the token only for this request. It never stores the token, and deletes it "
+    "after the request."
 )
 
 
@@ -64,7 +65,7 @@ class Connect(Body):
 
 
 class Renew(Body):
-    """A bootstrap token, which the service uses to create a new working token."""
+    """The bootstrap token with which the service creates a new working token."""
 
     bootstrap_token: EdgeToken = Field(description=_BOOTSTRAP_FIELD)
 
@@ -84,7 +85,7 @@ class AccountChange(Body):
         None,
         description="The number of days for which the worker's database keeps breakdowns (pages, sources, countries,"
         " …). Daily totals are kept permanently. If you lower the number, the worker deletes older breakdowns over the"
-        " next nights. Raising the number again does not restore them.",
+        " following nights. Raising the number again does not restore them.",
     )
 
 
@@ -152,7 +153,10 @@ class LastPush(ResponseBody):
 
 
 class Busiest(ResponseBody):
-    """The highest usage on one day. For the metric `size`, the database's size and the day when the service read it."""
+    """The highest usage on one day.
+
+    For the metric `size`, `value` is the database's size, and `day` is the day on which the service read it.
+    """
 
     day: Day | None = Field(description="The day of this usage. Null if there was no usage.")
     value: Count
@@ -173,7 +177,7 @@ class Advice(ResponseBody):
     """Plan usage compared with the limits of the account's plan, over the last seven complete days (UTC)."""
 
     level: AdviceLevel | None = Field(
-        description="The worst level of the metrics that could be read. Null if no metric could be read."
+        description="The worst level among the metrics that could be read. Null if no metric could be read."
     )
     metric: Metric | None = Field(
         description="The metric that determines `level`. If several metrics have this level, `metric` is the one"
@@ -233,7 +237,7 @@ class Account(ResponseBody):
 
     @classmethod
     def from_model(cls, account: model.Account, bundle: str) -> Account:
-        """Return the account as it appears in lists. `bundle` is the SHA-256 of the worker that an install uploads."""
+        """Return the account as it appears in lists. `bundle`: SHA-256 of the worker code that an install uploads."""
         return cls(**_fields(account, bundle))
 
 
@@ -358,7 +362,7 @@ class Disconnected(ResponseBody):
         " Cloudflare dashboard. Null if the token was deleted, has expired, or never existed."
     )
     left: tuple[str, ...] = Field(
-        description="The resources that could not be removed from Cloudflare, each with the reason in a sentence."
+        description="The resources that could not be removed from Cloudflare, with one sentence per resource."
     )
     leftovers: tuple[RemainingResource, ...] = Field(
         description="The same resources as in `left`, in the same order, but as codes for programs and translations."
@@ -552,8 +556,8 @@ RENEW = Endpoint(
     action="account.renew",
     summary="Renew the working token",
     description="The service checks the bootstrap token, creates a new working token, and deletes the old working token"
-    " and the bootstrap token. The worker keeps running. If the old token was the reason why the account did not work,"
-    " the account works again after the renewal. If the response is 503, nothing has changed: send the same request"
+    " and the bootstrap token. The worker keeps running. If the account did not work because of the old token, it works"
+    " again after the renewal. If the response is 503, nothing has changed: send the same request"
     " again. If the response is `renew_lost`, the account keeps its old token, and the next renewal deletes any new"
     " token that the failed renewal left at Cloudflare.",
     scopes=("accounts",),

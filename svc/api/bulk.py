@@ -33,7 +33,7 @@ class LinkRow(Body):
 
 
 class _AnyRow:
-    """A row that is validated separately later, so that its issues cause an error only in the result of this row."""
+    """A row that is validated later and separately, so that its issues affect only its own result."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -53,8 +53,8 @@ class NewLinks(Body):
     """Links to create in one account."""
 
     most_bytes: ClassVar[int] = BULK_BYTES
-    # A thousand links with ten rules, each with one country and one device, have 63,000 values in 32,000 containers.
-    # If rules have more countries, fewer links fit.
+    # A thousand links with ten rules each have 63,000 values in 32,000 containers if each rule has one country and one
+    # device. If rules have more countries, fewer links fit.
     most_values: ClassVar[int] = 70_000
     most_containers: ClassVar[int] = 35_000
 
@@ -94,9 +94,9 @@ ADD_MANY = Endpoint(
     tag="links",
     action="link.create",
     summary="Create many short links",
-    description="The service creates all valid links in one transaction. The results of all other links contain an"
+    description="The service creates all valid links in one transaction. The result of each other link contains an"
     " error. If the account has no link host, or the links would exceed the limit, the service rejects the whole"
-    " request and creates no links. The body can have at most 1 MiB, and at most 70,000 fields and list items.",
+    " request and creates no links. The body can be at most 1 MiB long, with at most 70,000 fields and list items.",
     scopes=("links",),
     body=NewLinks,
     response=Results,

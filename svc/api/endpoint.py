@@ -48,9 +48,9 @@ class Endpoint(Generic[B, Q]):
 
     `codes`: error codes in addition to those that follow from the other fields (see `all_codes`).
     `body`: None if the endpoint ignores the body.
-    `answer`: the JSON response; None if the endpoint has only other `media_types`.
+    `response`: the JSON response; None if the endpoint has only other `media_types`.
     `cookies`: the response may set cookies.
-    `signs_out`: the endpoint may end the caller's session, and then sends Clear-Site-Data.
+    `signs_out`: the endpoint may end the caller's session. If it does, the response has Clear-Site-Data.
     `action`: the event that a write records (svc/api/events.py), or "nothing".
     `leaving`: the endpoint deletes the user, so the service stores no response for an Idempotency-Key. Until the
     deletion ends, the same session may repeat the request.

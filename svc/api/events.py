@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from svc import model
 
 _PREFIX = "evt"
-# An event's id encodes the user and the event's number. The id is therefore not stored, and it serves as the cursor.
+# An event's id encodes the user and the event's number, so the id need not be stored. It also serves as the cursor.
 _NUMBERS: int = 1 << (5 * ID_CHARS // 2)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AskedClick(Body):
-    """A click. If a field is absent or null, the click comes from an unknown country, or has no user agent or query."""
+    """A click. If a field is absent or null, the country is unknown, or the click has no user agent or query."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
@@ -74,8 +74,8 @@ EXPLAIN = Endpoint(
     action="nothing",
     summary="Explain where a click leads and how it is counted",
     description="The service evaluates the click exactly as the worker does once it has the current version of the link"
-    " (`config` is `synced`). The request itself is not counted. You cannot describe a click on a link in another"
-    " website, because it has a `Referer` header, or a prefetch, because it has a special header.",
+    " (`config` is `synced`). The request itself is not counted. You cannot describe clicks that depend on other"
+    " headers: clicks on a link in another website (`Referer`) and prefetches.",
     scopes=("links",),
     body=AskedClick,
     response=ExplainedClick,

@@ -1,7 +1,7 @@
 """The types of request and response fields, each with its validation and JSON schema.
 
-Every valid value matches the pattern in the schema. If a pattern cannot express all rules, `format`
-names the format that defines the others.
+Every valid value matches the pattern in the schema. If a pattern cannot express all rules, `format` names the format
+that defines the remaining rules.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _HOST = rf"^({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.?$"
 # Characters that RFC 3986 allows in a URL; all others must be percent-encoded.
 _UNRESERVED = r"A-Za-z0-9._~\-"
 _SUB_DELIMS = r"!$&'()*+,;="
-# More permissive than _LABEL, because hosts with underscores or outer hyphens are in use. Percent signs are excluded,
-# because an encoded host could be mistaken for a different host.
+# More permissive than _LABEL, because some hosts have underscores, or begin or end with a hyphen. Percent signs are
+# excluded, because an encoded host could be mistaken for a different host.
 _URL_LABEL = r"[A-Za-z0-9_-]{1,63}"
 _BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"{_BYTE}(\.{_BYTE}){{3}}"

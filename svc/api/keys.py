@@ -23,7 +23,7 @@ def _not_empty(value: tuple[Scope, ...]) -> tuple[Scope, ...]:
 
 
 class NewKey(Body):
-    """An API key to create. If `allow_accounts` or `allow_ips` is null, this restriction does not apply."""
+    """An API key to create. If `allow_accounts` or `allow_ips` is null, that restriction does not apply."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LedgerQuery(Query):
-    """The day of the statement."""
+    """The day that the statement covers."""
 
     day: QueryDay | None = optional_field("A UTC day, not after today. Default: today.")
 
@@ -85,7 +85,7 @@ class LedgerTarget(ResponseBody):
 
 
 class PlatformRequests(ResponseBody):
-    """An estimate with its 95% confidence interval."""
+    """Cloudflare's estimate of the number of requests, with its 95% confidence interval."""
 
     estimate: Count
     at_least: Count
@@ -129,9 +129,9 @@ SHOW = Endpoint(
     path="/v1/accounts/{account_id}/ledger",
     tag="accounts",
     summary="Show the statement of counts for one day",
-    description="The statement compares the number of events at each step from the worker to the service's totals. The"
-    " service reads the worker's database. This counts as one of the user's 30 report reads per minute. This operation"
-    " is not part of the original API specification.",
+    description="The statement compares the number of events at each step from the worker to the service's totals. For"
+    " this, the service reads the worker's database, which counts as one of the user's 30 report reads per minute. This"
+    " operation is not part of the original API specification.",
     scopes=("reports",),
     query=LedgerQuery,
     response=OneLedger,

@@ -1,7 +1,8 @@
 """/edge/push: the totals that an account's worker sends. docs/develop/push.md describes the format and its reasons.
 
-The head of a push is validated as a whole, and its parts are validated one by one. The response rejects an invalid part
-by its id, and the worker then removes the part from its outbox. An invalid part therefore does not block later parts.
+The head of a push is validated as a whole, and its parts are validated one by one. The response lists the ids of
+invalid parts, and the worker then removes these parts from its outbox. An invalid part therefore does not block later
+parts.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _PART = TypeAdapter(PushedPart)
 
 
 class _FromWorker(BaseModel):
-    """Base of the models of a push. Unknown fields of newer workers are ignored.
+    """The base class of a push's models. Unknown fields of newer workers are ignored.
 
     Validation is not strict, because it must turn JSON arrays into tuples. The scalar fields are declared strict.
     """
@@ -46,7 +47,7 @@ class _PartId(_FromWorker):
 
 
 class Dropped(_FromWorker):
-    """Numbers of events that were not counted, by reason. Unknown reasons of newer workers are ignored."""
+    """The number of events that were not counted, by reason. Reasons that only newer workers know are ignored."""
 
     budget: Count = 0
     invalid: Count = 0

@@ -84,19 +84,19 @@ class OneReport(ResponseBody):
 
 
 class FirstView(ResponseBody):
-    """The first visits of a site, read from its worker's database."""
+    """The result of checking whether a site has received its first view."""
 
     seen: bool = Field(description="True if a view has been counted.")
     bots: bool = Field(description="True if visits by programs or automated browsers have been counted as bots.")
     as_of: Moment = Field(description="The time at which the numbers were read.")
     unavailable: UnavailableReason | None = Field(
         description="The reason why the service could not read the database. `seen` is then based on the worker's"
-        " pushes. Null if the database was read, or did not have to be read."
+        " pushes. Null if the database was read, or if the service did not need to read it."
     )
 
 
 class OneFirstView(ResponseBody):
-    """The first visits of a site."""
+    """The result of checking whether a site has received its first view."""
 
     first_view: FirstView
 

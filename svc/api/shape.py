@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.errors import IssueCode
 
 SMALL_BYTES = 4_096
-# For bodies with long lists: 50 paths of 1,000 characters, 1,000 account ids, ten rules.
+# Enough for bodies with long lists: 50 paths of 1,000 characters, 1,000 account ids, or ten rules.
 LARGE_BYTES = 65_536
 
 # No valid object has more than six fields.

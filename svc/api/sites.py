@@ -83,7 +83,7 @@ class Snippet(ResponseBody):
 
 
 class Retiring(ResponseBody):
-    """A path from before a rotation. Until the time `until`, the worker still counts views that use it."""
+    """A path that a rotation has replaced. The worker counts views with this path until the time `until`."""
 
     path: str
     until: Moment

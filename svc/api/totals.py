@@ -32,7 +32,7 @@ class Total(ResponseBody):
 
 
 class Totals(ResponseBody):
-    """Stored totals, oldest first. Days and hours are absent if they had no views or were not sent yet."""
+    """Stored totals, oldest first. Days and hours without views, or not yet sent by the worker, are absent."""
 
     totals: tuple[Total, ...]
 

@@ -1,5 +1,5 @@
 """Backups: a whole store and its key in one file, which is verified before it is restored.
 
-archive   the file format, written and read
+archive   read and write the file format
 run       backup, verify, restore
 """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _COPY = "backup.tar"
 # The first bytes of a plain store without a manifest, such as the copy that is made before a schema migration.
 _SQLITE = b"SQLite format 3\0"
-# The first bytes of compressed or encrypted backups, what they mean, and the command that unpacks them.
+# Maps the first bytes of a compressed or encrypted backup to a description and the command that unpacks the backup.
 _PACKED_FORMATS = {
     b"\x1f\x8b": ("compressed with gzip", "gzip -dc"),
     b"\x28\xb5\x2f\xfd": ("compressed with zstd", "zstd -dc"),
@@ -42,7 +42,7 @@ _PACKED_FORMATS = {
 
 @dataclass(frozen=True)
 class VerifiedBackup:
-    """A verified backup.
+    """The result of verifying a backup.
 
     `manifest` is None for a plain copy of a store. `keys` is None for a backup without a key file. `opened`: the
     number of the backup's sealed tokens that the keys open.
@@ -80,7 +80,8 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
 
 
 def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:
-    """Write a backup to a stream. This requires disk space for a temporary copy, which is beside an SQLite store.
+    """Write a backup to a stream. This requires disk space for a temporary copy: beside the store with SQLite, in the
+    temporary folder with PostgreSQL.
 
     Raises ConfigError like `backup`.
     """
@@ -114,10 +115,9 @@ def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool
     """Replace the store with a backup and add the backup's key to the key file. The service must be stopped.
 
     `source`: a file, or a stream, which is first copied beside the store. The backup is verified before anything
-    changes. If the process is killed at any time, either the old store or the new one remains. The next time that the
-    service starts, it reads data that the backup lacks from each account's worker.
-    Returns the verified backup and the new location of the old store, which is None if there was no store. Raises
-    BadBackup; ConfigError.
+    changes. If the process is killed at any time, either the old store or the new one remains. When the service next
+    starts, it reads the data that the backup lacks from each account's worker. Returns the verified backup and the new
+    location of the old store, which is None if there was no store. Raises BadBackup; ConfigError.
     """
     stamp = iso(now).translate(str.maketrans("", "", "-:."))
     try:

@@ -18,7 +18,7 @@ from svc.config import load
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# The value of each setting, by the section and name that it has in the file.
+# `Answers` maps the section and name of each setting, as in the file, to its value.
 Value = str | int | float | list[str]
 Answers = dict[tuple[str, str], Value]
 
@@ -75,8 +75,8 @@ def _toml(value: Value) -> str:
 def write(path: Path, text: str, owner: os.stat_result) -> None:
     """Write a file atomically, readable only by its owner.
 
-    An existing file keeps its owner and group. If the group can read it, that permission is kept too. A new file gets
-    the owner and group of `owner` if the process has permission to set them. Raises OSError.
+    An existing file keeps its owner, its group, and the group's permission to read it. A new file gets the owner and
+    group of `owner` if the process has permission to set them. Raises OSError.
     """
     was = path.stat() if path.exists() else None
     mode = 0o600 | (was.st_mode & stat.S_IRGRP if was else 0)

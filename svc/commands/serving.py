@@ -66,7 +66,7 @@ def _serve(config: Config, arguments: argparse.Namespace) -> int:
 
 
 def _check(config: Config, arguments: argparse.Namespace) -> int:
-    """Print one line per part. The status is 1 if any part fails; warnings do not count."""
+    """Print one line per part. Return the exit status, which is 1 if any part fails; warnings do not count."""
     from svc.commands.check import check
 
     findings = trio.run(check, config, arguments.config)

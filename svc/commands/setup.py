@@ -334,7 +334,7 @@ class _Dialogue:
 def _move_path(path: str, before: Path | None, folder: Path) -> str:
     """Return the path that a file in the folder `before` will have in `folder`.
 
-    Paths outside `before` are returned unchanged. If `before` is None, so are all paths.
+    A path outside `before` is returned unchanged, as is every path if `before` is None.
     """
     absolute = Path(path).absolute()
     if not path or before is None or not absolute.is_relative_to(before):

@@ -29,7 +29,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     recovered = store.add_parser(
         "recovered",
         parents=[shared],
-        help="after a recovery without svc restore: request the totals that the store lost from all workers",
+        help="after a recovery without svc restore: request from all workers the totals that the store lost",
     )
     recovered.set_defaults(command=_recovered)
 

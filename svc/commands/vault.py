@@ -69,7 +69,7 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
 
 
 async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
-    """Re-encrypt all tokens that use an older key with the first key. Each token has a separate transaction.
+    """Re-encrypt all tokens that use an older key with the first key, each in a separate transaction.
 
     Return the number of re-encrypted tokens, and the number of tokens that no key decrypts. After an interruption, the
     call can be repeated.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str = "") -> list[str]:
-    """Return four lines: where the service runs, what it needs for production, how to add a user, and the web address.
+    """Return four lines: the service's URL and files, the missing settings, the command that adds a user, and web URLs.
 
     `url`: the address on which the service listens. `base_url`: the public URL. `web`: True if the web application was
     built. `option`: the command-line option with which other commands use the same configuration.

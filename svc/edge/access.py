@@ -214,7 +214,7 @@ class Access:
         raise outcome.error
 
     async def _judged(self, refused: EdgeError, exchange: Exchange) -> EdgeError:
-        """Check the token itself after a refused credential, and return the error.
+        """Return the error for a refused credential, after checking the token itself.
 
         Cloudflare's codes are ambiguous: 403/10000 means an invalid token or a missing permission. 403/9109 can also
         mean a missing zone. `revoked` means that Cloudflare reports the token as disabled or expired. `token_refused`

@@ -36,7 +36,11 @@ class Database:
 
 @dataclass(frozen=True)
 class StatementResult:
-    """A statement's result rows, the rows it used of the account's daily limits, and the database size afterwards."""
+    """The result of a statement.
+
+    `rows`: the result rows. `rows_read`, `rows_written`: the numbers of rows that count towards the account's daily
+    limits. `size_after_bytes`: the size of the database after the statement.
+    """
 
     rows: list[Mapping[str, Any]]
     rows_read: int
@@ -52,7 +56,7 @@ class _Database(Shape):
 
 
 class _Listed(Shape):
-    # For the account's other databases: all fields are optional in Cloudflare's schema.
+    # All fields are optional in Cloudflare's schema, so the account's other databases may lack some.
     uuid: Id | None = None
     name: str | None = None
 

@@ -26,7 +26,8 @@ LONGEST_SETTLING_WAIT_S = 15.0
 # Delays before retrying after a refused credential, as multiples of the first wait: 1, 4 and 10 s by default.
 # Cloudflare occasionally refuses valid tokens (user reports of 10000 and 7403), and users must not see these refusals.
 CREDENTIAL_WAITS = (4, 16, 40)
-# If a token exceeds its rate limit, Cloudflare blocks it for five minutes. Calls are retried only after shorter waits.
+# If a token exceeds its rate limit, Cloudflare blocks it for five minutes. A call is retried only if the wait that
+# Cloudflare requests is at most this long.
 LONGEST_THROTTLE_S = 5.0
 
 # Cloudflare docs: Workers error codes. wrangler maps the codes 7502 and 7404 for D1.

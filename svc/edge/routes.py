@@ -58,7 +58,8 @@ async def list_routes(access: Access, zone_id: str) -> list[Route]:
 async def create(access: Access, zone_id: str, pattern: str, script: str, *, fail_open: bool) -> Route:
     """Create a route. The call is never retried. Raises EdgeRefused route_conflict if the pattern already has a route.
 
-    Cloudflare's changelog mentions `fail_open`, but the API schema does not. The returned route shows if it was set.
+    Cloudflare's changelog mentions `fail_open`, but the API schema does not. The returned route shows whether it was
+    set.
     """
     body = {"pattern": pattern, "script": script, "request_limit_fail_open": fail_open}
     made = await access.call(_Made, "POST", _path(zone_id), body=body, repeatable=False)

@@ -245,7 +245,7 @@ def _nested(resources: frozenset[str]) -> dict[str, str | dict[str, str]]:
 def _flat(wire: dict[str, str | dict[str, str]]) -> frozenset[str]:
     """Convert resources from Cloudflare's format.
 
-    Append any value other than "*", so that the result does not match a requested resource.
+    A value other than "*" is appended to its resource, so that the result does not match a requested resource.
     """
     flat = set()
     for outer, inner in wire.items():

@@ -67,7 +67,7 @@ class SeenBinding:
 
 
 class _Script(Shape):
-    # For the account's other scripts: all fields are optional in Cloudflare's schema.
+    # All fields are optional in Cloudflare's schema, so the account's other scripts may lack some.
     id: str | None = None
     etag: str | None = None
     tags: tuple[str, ...] | None = None
@@ -103,7 +103,7 @@ class _Schedules(Shape):
 
 
 def database_binding(name: str, database_id: str) -> Binding:
-    """Return a binding for a D1 database. It has both `id`, as wrangler sends, and `database_id`, as in the schema."""
+    """Return a binding for a D1 database. It has both `id`, which wrangler sends, and the schema's `database_id`."""
     return Binding("d1", name, (("id", database_id), ("database_id", database_id)))
 
 

@@ -47,7 +47,7 @@ _VIEW_STORED_S = 60.0
 _POLL_S = 1.0
 _CREDENTIAL_TRIES = 3
 _REMOVAL_S = 120.0
-# The free plan allows writing 100,000 rows per day. A statement that writes this number of rows takes much less than
+# The free plan allows writing 100,000 rows per day. A statement that writes this number of rows finishes well within
 # the limit of 30 s.
 _ROWS_A_STATEMENT = 5_000
 _MAX_STATEMENTS = 25
@@ -403,7 +403,7 @@ class _Run:
 
     async def _use_up_the_day(self) -> None:
         self.show("write rows until the daily limit is reached (0.9)")
-        # Not a recursive select, because the platform's API firewall blocks `union`.
+        # Uses json_each instead of a recursive select, because the platform's API firewall blocks `union`.
         insert = "insert into field_check select key from json_each(?1)"
         body = {"batch": [{"sql": insert, "params": [json.dumps([0] * _ROWS_A_STATEMENT)]}]}
         exchange = Exchange("POST", f"{self.bootstrap.account_path}/d1/database/{self.database_id}/query", body=body)
@@ -445,7 +445,7 @@ class _Run:
         return outcome
 
     async def _request_once(self, token: SecretStr, exchange: Exchange) -> tuple[JsonValue, bool] | Failed:
-        """Send a request once. Return the result, with True if it is paginated, or the failure."""
+        """Send a request once. Return the result and True if it is paginated, or the failure."""
         bearer = Bearer(self.plan.edge_account_id, token, None)
         shape: Any = JsonValue
         outcome = await self.edge.try_once(bearer, shape, exchange)

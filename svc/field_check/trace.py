@@ -1,4 +1,4 @@
-"""Write a file that names the resources of a field check before they are created, and remove these resources.
+"""Record the resources of a field check in a file before they are created, and remove them.
 
 The file contains no secrets. Token values are kept only in memory, so a later run must create another token to remove
 the resources.

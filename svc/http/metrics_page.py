@@ -1,8 +1,8 @@
 """GET /metrics on a separate address, in Prometheus' text format: the process's metrics and figures from the store.
 
-A scrape polls the store in the background, at most every 15 s, with queries that cost the same for any amount of data.
-A scrape waits at most 1 s for the poll. While the store is unavailable, its figures are omitted. The text is rendered
-in a thread and reused for 1 s, so frequent scrapes do not slow down other requests.
+A scrape polls the store in the background, at most every 15 s. The cost of the queries does not depend on the amount of
+data. A scrape waits at most 1 s for the poll. While the store is unavailable, its figures are omitted. The text is
+rendered in a thread and reused for 1 s, so frequent scrapes do not slow down other requests.
 """
 
 from __future__ import annotations

@@ -28,11 +28,11 @@ class NotReadable(ValueError):
 
 
 class RowTooLong(ValueError):
-    """A row has more than `MOST_IN_A_ROW` characters. The message has the line number."""
+    """A row has more than `MAX_ROW_CHARS` characters. The message has the line number."""
 
 
 class Lines:
-    """The lines of a text. At most `MOST_IN_A_ROW` characters of a row are read into memory.
+    """The lines of a text. At most `MAX_ROW_CHARS` characters of a row are read into memory.
 
     `line` is the number of the last line that was read, starting with 1. Iterating raises RowTooLong. With
     `skip_long_rows`, a row that is too long but has only one line is skipped instead: the iterator returns an empty
@@ -87,9 +87,9 @@ def csv_reader(lines: Iterable[str], delimiter: str) -> _csv.Reader:
 
 
 def detect_encoding(start: bytes) -> str | None:
-    """Return the encoding shown by the first bytes, or None if it is unknown.
+    """Return the encoding that the first bytes indicate, or None if it is unknown.
 
-    A byte order mark shows UTF-8 or UTF-16. Without one, an initial ASCII character shows UTF-16.
+    A byte order mark indicates UTF-8 or UTF-16. Without one, an initial ASCII character indicates UTF-16.
     """
     for mark, encoding in _BOMS:
         if start.startswith(mark):

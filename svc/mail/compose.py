@@ -64,7 +64,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Composed:
-    """An email and the user with its address, or None if no user has the address."""
+    """An email, and the user that has its address (None if there is no such user)."""
 
     email: Email
     user: User | None
@@ -78,8 +78,8 @@ def compose(mail_id: str, draft: Draft, again_at: int) -> Tx[Composed | None]:
     row = yield from outbox.begin(mail_id, again_at)
     if row is None:
         return None
-    # The token no longer exists if its link was used, which means that an earlier copy arrived, or if a newer email
-    # replaced this email.
+    # The token no longer exists if its link was used (so an earlier copy has arrived), or if a newer email replaced
+    # this one.
     stale = row.attempts > 1 and row.kind in _WITH_LINK and not (yield from users.has_mail_token(row.id))
     composed = None if stale else (yield from _KINDS[row.kind](row, draft))
     if composed is None:

@@ -84,7 +84,7 @@ def reset_password(
 
 
 def account_exists(language: Language, to: str, service_url: str, *, mail_id: str = "") -> Email:
-    """Create the email that informs a user of a sign-up with the user's address."""
+    """Create the email that informs a user that someone has tried to sign up with the user's address."""
     subject, text = WORDS[language].account_exists
     return Email(to, subject, text.format(service_url=service_url), id=mail_id, language=language)
 

@@ -54,7 +54,7 @@ _LONGEST_WAIT_MS = 3_600_000
 # The delay before the service tries an unavailable server again. It doubles after each failure.
 _FIRST_AWAY_MS = 5_000
 _LONGEST_AWAY_MS = 300_000
-# The maximum number of times that an email with unknown outcomes is sent. The server may accept every copy.
+# The maximum number of times that an email is sent if the outcome stays unknown. The server may accept every copy.
 _MAX_COPIES = 2
 # At shutdown, emails that are being sent get this much time. Interrupted emails are sent again after the next start.
 _DRAIN_S = 5.0
@@ -81,7 +81,7 @@ class Outbox:
         self._patience = patience
         self._under_way: set[str] = set()
         self._sent: set[str] = set()  # ids of sent emails whose rows could not be deleted yet
-        self._slow: dict[str, int] = {}  # slow domains, and the time until which each is skipped (epoch ms)
+        self._slow: dict[str, int] = {}  # the time (epoch ms) until which each slow domain is skipped
         self._away_until = 0
         self._away_ms = 0
         self._wakes = 0  # number of calls of `wake`
@@ -103,7 +103,7 @@ class Outbox:
             await self._progress.wait()
 
     async def drain(self) -> None:
-        """Do not start to send any more emails, and wait for those that are being sent."""
+        """Start no more deliveries, and wait for the emails that are being sent."""
         self._stopping = True
         while self._under_way:
             await self._progress.wait()
@@ -149,7 +149,7 @@ class Outbox:
             self._notify_progress()
 
     async def _run_sender(self, from_outbox: trio.MemoryReceiveChannel[Waiting]) -> None:
-        """Send one email after the other. The connection is closed when idle."""
+        """Send emails one at a time. Close the connection when it is idle."""
         sender = new_sender(self._mail, self._patience)
         try:
             while True:
@@ -228,14 +228,14 @@ class Outbox:
         self._server_is_there()
 
     async def _record_sent(self, mail_id: str, user: User | None) -> None:
-        """Delete a sent email's row. If the store is unavailable, a later poll deletes the row without another send."""
+        """Delete a sent email's row. If the store is unavailable, a later poll deletes it and does not send again."""
         await self._store.run(_mark_sent(mail_id, user.id if user is not None and user.email_refused_at else None))
         self._sent.discard(mail_id)
 
     async def _skip_domain(self, domain: str, until: int) -> None:
         """Postpone all emails to a slow domain.
 
-        A relay that checks each address with that domain would otherwise delay the other emails.
+        Otherwise, a relay that verifies each address with the recipient's domain would delay emails to other domains.
         """
         now = self._clock()
         self._slow = {name: at for name, at in self._slow.items() if at > now} | {domain: until}

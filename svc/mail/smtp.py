@@ -290,7 +290,7 @@ class _ServerTls(_Server, smtplib.SMTP_SSL):
 
 
 class _Bounded:
-    """The lines of the server's responses, up to a maximum number of bytes."""
+    """A line reader for the server's responses. `left_bytes`: how many more bytes may be read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

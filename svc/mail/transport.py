@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
-# Makes file names unique, because several files may be written within a millisecond.
+# Makes file names unique, because several files may be written within the same millisecond.
 _NUMBERS = itertools.count()
 
 
@@ -59,14 +59,14 @@ def _folding(policy: _Policy) -> Any:
     return EmailPolicy(linesep=policy.linesep)
 
 
-# For files, so that people can read them.
+# The policy for files, which people should be able to read.
 _READABLE = _Policy(max_line_length=998)
-# For SMTP. Not every server supports 8BITMIME, so non-ASCII characters are encoded.
+# The policy for SMTP. Not every server supports 8BITMIME, so non-ASCII characters are encoded.
 _WIRE = _Policy(max_line_length=998, cte_type="7bit", linesep="\r\n")
 
 
 class Sender(Protocol):
-    """The interface of the transports. A sender delivers one email after the other."""
+    """The interface of the transports. A sender delivers one email at a time."""
 
     async def connect(self) -> None:
         """Connect if necessary. Raises ServerUnavailable."""
@@ -122,7 +122,7 @@ class _Smtp:
         try:
             await self._carry(connection, email.to, message)
         except ServerUnavailable:
-            # Servers close connections in various ways, either after a number of emails or after some time.
+            # Servers close connections after a number of emails or after some time, and do so in various ways.
             if not connection.used:
                 raise
             await self.connect()

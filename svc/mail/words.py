@@ -63,11 +63,11 @@ class Formats:
 class Words:
     """The texts of all emails in one language.
 
-    `hour`, `hours`: the lifetime of a link. `problems`: account problems; `other_problem`: the text for any other
-    problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to do about a limit,
-    by the suggestion in the account's advice; `upgrade`: what to do if there is no suggestion. `remaining`: sentences
-    about resources that a disconnect could not remove. The web application has the texts in `errors`, `findings` and
-    `remaining` as well.
+    `hour`, `hours`: templates for the lifetime of a link. `problems`: account problems; `other_problem`: the text for
+    any other problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to do
+    about a limit, by the suggestion in the account's advice; `upgrade`: what to do if there is no suggestion.
+    `remaining`: sentences about resources that a disconnect could not remove. The web application also uses the texts
+    in `errors`, `findings` and `remaining`.
     """
 
     language: Language

@@ -1,7 +1,7 @@
 """`svc serve --standby`: wait while another service uses the store, then serve.
 
-A waiting standby does not listen on its port, so load balancers see immediately that it does not serve. It reports its
-state to systemd, and to `svc health` over a Unix socket in the abstract namespace. The name of the socket disappears
+A waiting standby does not listen on its port, so load balancers immediately detect that it is not serving. It reports
+its state to systemd and, over a Unix socket in the abstract namespace, to `svc health`. The socket's name disappears
 when the process ends.
 """
 
@@ -40,12 +40,12 @@ _TAKES = "standby: taking over the store"
 async def stand_by(config: Config, systemd: Systemd, serve: Callable[[], Awaitable[None]]) -> None:
     """Wait until no other service uses the store, then call `serve`. Return when `serve` ends, or on SIGTERM or SIGINT.
 
-    Raises ConfigError if the store is unavailable at the start, or if this process has a problem that waiting does not
-    solve. Exceptions raised by `serve` propagate to the caller.
+    Raises ConfigError if the store is unavailable at the start, or if this process has a problem that would remain
+    after the wait. Exceptions raised by `serve` propagate to the caller.
     """
     standby = _Standby(config, systemd)
     async with trio.open_nursery() as nursery:
-        # A waiting standby counts as started for systemd, so it must also feed the watchdog while taking over.
+        # For systemd, a waiting standby has started, so the standby must also feed the watchdog while it takes over.
         nursery.start_soon(systemd.keep_notified, lambda: None)
         while await standby.wait_for_store():
             try:
@@ -117,7 +117,7 @@ class _Standby:
     async def _serve_state(self) -> None:
         """Report the state to clients on this machine (`svc health`)."""
         here = self._config.http.bind
-        if addresses.parse_bind(here)[1] == 0:  # clients do not know the port, on which the socket's name depends
+        if addresses.parse_bind(here)[1] == 0:  # the socket's name depends on the port, which clients do not know
             return
         with trio.socket.socket(trio.socket.AF_UNIX) as named:
             try:

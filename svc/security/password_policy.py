@@ -1,9 +1,9 @@
-"""Password rules (NIST SP 800-63B): a minimum length, and no passwords that are easy to guess. No composition rules.
+"""Password rules (NIST SP 800-63B): passwords must have a minimum length and must not be easy to guess.
 
-Common passwords, words and names, the names of the product and the user, and repeated characters are easy to guess. The
-lists of common passwords are from the package zxcvbn. The service does not use zxcvbn's strength estimate, because it
-would keep 14 MB in memory and take 60 ms of CPU for some passwords. In addition, zxcvbn keeps user inputs in its lists
-for the next call (zxcvbn issue 84).
+There are no composition rules. Common passwords, words and names, the names of the product and the user, and repeated
+characters count as easy to guess. The lists of common passwords are from the package zxcvbn. The service does not use
+zxcvbn's strength estimate, because it would keep 14 MB in memory and take 60 ms of CPU for some passwords. In addition,
+zxcvbn keeps user inputs in its lists for the next call (zxcvbn issue 84).
 """
 
 from __future__ import annotations

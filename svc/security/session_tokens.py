@@ -1,12 +1,12 @@
 """The access and refresh tokens of a sign-in session. Each pair is derived from the previous one. Pure functions.
 
-The store has the digests of the tokens and the salt of the session's newest pair. The previous refresh token and this
-salt determine the newest pair. A client may exchange the same token twice, in two tabs or after a lost response. It
-then gets the same pair both times, in whatever order the responses arrive, even if the service restarts in between.
+The store contains the digests of a session's tokens, and the salt of its newest pair. The previous refresh token and
+this salt determine the newest pair. A client may exchange the same token twice, in two tabs or after a lost response.
+It then gets the same pair both times, in whatever order the responses arrive, even if the service restarts in between.
 Deriving the pair requires both the salt and the token.
 
-All refresh tokens of a session start with the same secret, called the family. It identifies the session of an old
-refresh token, although only the newest two tokens are stored.
+All refresh tokens of a session start with the same secret, called the family. The family identifies the session to
+which an old refresh token belongs, even though only the newest two tokens are stored.
 """
 
 from __future__ import annotations

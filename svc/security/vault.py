@@ -38,8 +38,8 @@ _CREDENTIALS = Path("/run/credentials")
 class Vault:
     """Seal and open secrets. The `repr` shows no keys.
 
-    With `path`, keys can be rotated while the service is running: before sealing, and when a secret does not open, the
-    vault reads the key file again if it has changed.
+    With `path`, keys can be rotated while the service is running. If the key file has changed, the vault reads it again
+    before sealing a secret, and when a secret does not open.
     """
 
     def __init__(self, keys: list[bytes], path: Path | None = None) -> None:
@@ -97,9 +97,9 @@ class Vault:
 def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool = True) -> Vault:
     """Open the vault with the configured key file, and check that it opens all secrets in `sealed` (by owner id).
 
-    If there is no key file and nothing is sealed, a file with a new key is created (mode 0600). With `make` False, no
-    file is created, and the vault cannot seal.
-    Raises ConfigError if the file cannot be read, can be read by other users or is damaged, or if a key is missing.
+    If there is no key file and nothing is sealed, a file with a new key is created (mode 0600). If `make` is False, no
+    file is created, and a vault without keys cannot seal. Raises ConfigError if the file cannot be read, can be read by
+    other users or is damaged, or if a key is missing.
     """
     path = config.key_file
     accept = config.lost_tokens == "accept"

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 async def open_store(
     config: StoreConfig, *, serving: bool = False, as_is: bool = False, metrics: Metrics | None = None
 ) -> AsyncIterator[Store]:
-    """Open the store at `[store] url`: sqlite:///path (relative to the working folder) or postgresql://…
+    """Open the store at `[store] url`: sqlite:///path (relative to the working directory) or postgresql://…
 
     `serving`: open the store for the service. Only one service can use a store, and only the service migrates its
     schema. The service checks the store every second. If another service takes over the store, the block is cancelled.
     Commands open the store without `serving`, even while a service is running.
     `as_is`: do not create a missing store.
-    `metrics`: the metrics to report to; None reports nothing.
+    `metrics`: the metrics that the store updates; None if it should not update any.
 
     Raises Served if another service is using the store. Raises NotReady if the store's schema is older, or if the store
     is missing and `as_is` is set. Raises ConfigError if the URL is not supported, if the store cannot be reached or was

@@ -179,7 +179,7 @@ def change_account(
 ) -> Tx[Account]:
     """Change the fields that are not None, and return the account. Raises NotFound.
 
-    A new plan deletes the advice, and new advice is due immediately. A new value of `days_kept` increments the
+    Changing the plan deletes the advice and makes new advice due immediately. Changing `days_kept` increments the
     configuration version, so the next sync writes it to the worker.
     """
     account = present((yield from locked(account_id)))
@@ -212,7 +212,7 @@ def suspect(account_id: str, now: int) -> Tx[None]:
 
 
 def record_health_check(account_id: str, suspected_at: int | None, well_at: int | None) -> Tx[None]:
-    """Record that a health check has ended. The check that was due since `suspected_at` is then no longer due.
+    """Record that a health check has ended. The check that has been due since `suspected_at` is then no longer due.
 
     `well_at`: the time of the check if it found no problems, otherwise None.
     """
@@ -320,14 +320,14 @@ def forget_database(account_id: str) -> Tx[None]:
 def record_pushes(
     pushes: Sequence[tuple[str, WorkerPush]], parts: Mapping[str, tuple[int, int | None]] | None = None
 ) -> Tx[set[str]]:
-    """Record the workers' reports. If an account has several, the last one counts. Returns the existing accounts' ids.
+    """Record the workers' reports. If an account has several, the last one counts. Returns existing accounts' ids.
 
-    A report ends the `no_connection` state, and the self-check of the upload that sent it. If the report has a cron
-    error, a health check becomes due.
+    A report ends the `no_connection` state, and the self-check of the upload that it came from. If the report has a
+    cron error, a health check becomes due.
 
-    `parts`: for each account that sent parts (each part has the totals of one day), the number of the first part, and
-    the number of the last part that the transaction settles. If parts before the first one are missing, the store has
-    lost commits, and the worker's data is read back as after a restore.
+    `parts`: for each account that sent parts, the number of the first part and of the last part that the transaction
+    settles. A part has the totals of one day. If parts before the first one are missing, the store has lost commits,
+    and the worker's data is read back as after a restore.
     """
     latest = dict(pushes)
     numbers = parts or {}

@@ -6,7 +6,7 @@ from svc.store.tx import Tx, placeholders, sql
 
 # The longest time for which browsers keep a cookie. The service deletes devices that have not been used for this long.
 DEVICE_DAYS = 400
-# The maximum number of devices per user. A person has fewer, and a bot's sign-ins cannot fill the store.
+# The maximum number of devices per user. A person has fewer. The limit keeps a bot's sign-ins from filling the store.
 MAX_DEVICES = 10
 
 
@@ -17,7 +17,7 @@ def is_known_device(user_id: int, digest: str) -> Tx[bool]:
 
 
 def remember_device(user_id: int, digest: str, now: int) -> Tx[None]:
-    """Record a sign-in from the browser. Delete the least recently used devices above `MOST_DEVICES`."""
+    """Record a sign-in from the browser. Delete the least recently used devices above `MAX_DEVICES`."""
     yield sql(
         "insert into devices (user_id, digest, seen_at) values ($1, $2, $3)"
         " on conflict (user_id, digest) do update set seen_at = excluded.seen_at",

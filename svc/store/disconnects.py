@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from svc.model import Operation, OperationKind
 
 # The operations that the actor carries out in a duty. All others run within their request. While the actor carries out
-# a disconnect, it does not serve other requests, so another kind of operation is waiting for its user or was
-# interrupted.
+# a disconnect, it does not serve other requests, so an operation of any other kind is either waiting for its user or
+# was interrupted.
 _OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
 
 

@@ -19,8 +19,8 @@ _PAGE = (
     " order by created_at, id limit $5"
 )
 _SITES = _PAGE.format(table="sites", state="")
-# Each state is read in order from the index of the lists (`links_by_age`). Sorting all of a user's links for each page
-# would take minutes, because there is no limit on deleted links.
+# Each state is read in order from the index that lists use (`links_by_age`). Sorting all of a user's links for each
+# page would take minutes, because there is no limit on deleted links.
 _OF_STATES = [_PAGE.format(table="links", state=f" and state = '{state}'") for state in get_args(LinkState)]
 _LINKS = (
     f"select * from ({' union all '.join(f'select * from ({each}) one_state' for each in _OF_STATES)}) links_of_all"  # noqa: S608  # SQL of this file

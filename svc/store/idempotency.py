@@ -8,9 +8,9 @@ from svc.errors import Busy, Conflict, ServiceError, Unauthorized
 from svc.store.tx import Tx, from_json, sql, to_json
 from svc.store.users import get_user
 
-# Responses above this size count as large. A user's large responses have a limit on their total size, because the
-# response to a bulk creation of links can have 1.5 MB. The request rate limit bounds the smaller responses. The query
-# and its index repeat this number, because it must be a constant there.
+# Responses above this size count as large. The total size of a user's large responses is limited, because the response
+# to a bulk creation of links can reach 1.5 MB. The request rate limit bounds the total size of smaller responses. The
+# query and its index repeat this number, because it must be a constant there.
 LARGE_BYTES = 4_096
 
 
@@ -18,7 +18,7 @@ LARGE_BYTES = 4_096
 class Claim:
     """The identity of a request: user, method, path and key. A repeat must also have the same `body_digest`.
 
-    A repeat may use another of the user's credentials if it gives access to at least the same accounts.
+    A repeat may use another of the user's credentials if that credential has access to at least the same accounts.
     `edge_accounts`: the ids of the Cloudflare accounts that the credential is limited to; None means no limit.
     """
 
@@ -41,7 +41,7 @@ class StoredResponse:
 
 
 class AlreadyAnswered(Busy):
-    """Another request with the same claim was committed between `recall` and `keep_answer`.
+    """Another request with the same claim was committed between `recall` and `keep_response`.
 
     This request is rolled back, and a retry gets the stored response.
     """
@@ -50,8 +50,8 @@ class AlreadyAnswered(Busy):
 def recall(claim: Claim, now: int) -> Tx[StoredResponse | None]:
     """Return the stored response; None if there is none or it has expired.
 
-    Raises Conflict idempotency_conflict if the key was used with another body (rule G4), or with a credential that has
-    access to accounts to which this credential has no access.
+    Raises Conflict idempotency_conflict if the key was used with another body (rule G4), or with a credential that can
+    access accounts that this credential cannot.
     """
     rows = yield sql(
         "select * from idempotency where user_id = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5",

@@ -80,7 +80,7 @@ def set_link_host_route(
 def record_link_host_route(
     account_id: str, host: str, state: RouteState, route_id: str | None, error: ErrorNote | None
 ) -> Tx[None]:
-    """Store the state in which a health check found the link host's active route, unless the host was replaced."""
+    """Store a health check's result for the link host's active route, unless the host was replaced."""
     yield sql(
         "update link_hosts set state = $3, route_id = $4, error = $5"
         " where account_id = $1 and host = $2 and state = 'active'",

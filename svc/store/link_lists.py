@@ -1,8 +1,8 @@
 """Lists of links: filters, orders and pages, and the clicks in the last week.
 
-In the orders by age and by code, a link's position never changes, so a page continues after the last link of the
-previous page (`after`). Because clicks change, the order by clicks is read as a whole (`ranked_by_clicks`), and its
-pages are read by id.
+If links are sorted by age or code, their positions never change, so a page continues after the last link of the
+previous page (`after`). The number of clicks changes, so if links are sorted by clicks, all ids are read in one query
+(`ranked_by_clicks`), and pages are read by id.
 """
 
 from __future__ import annotations

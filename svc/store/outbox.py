@@ -103,7 +103,7 @@ def post_newest(
 ) -> Tx[None]:
     """Queue an e-mail like `post`. Delete queued e-mails to the same address if their kind is in `instead_of`.
 
-    The links in these older e-mails would not be valid.
+    The links in these older e-mails would no longer be valid.
     """
     yield sql(
         "delete from outbox where address = $1 and kind = any($2) and (kind <> 'sign_up' or user_id is not null)",
@@ -121,8 +121,8 @@ def post_password_changed(user: User, now: int, language: Language | None) -> Tx
 def forget(user_id: int, address: str) -> Tx[None]:
     """Delete the queued e-mails to a user who is being deleted.
 
-    E-mails that were requested for the address, without a user, are also deleted unless another user has the address.
-    An e-mail about the deletion of an earlier user with this address is kept.
+    E-mails to the address that do not belong to a user are also deleted, unless another user has the address. An e-mail
+    about the deletion of an earlier user with this address is kept.
     """
     yield sql("delete from outbox where user_id = $1", user_id)
     yield sql(

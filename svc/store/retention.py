@@ -41,10 +41,10 @@ def delete_devices(before: int) -> Tx[int]:
 
 
 def delete_sign_ups(before: int) -> Tx[int]:
-    """Delete users who never confirmed their address and no longer have a valid link for this.
+    """Delete users who never confirmed their address and no longer have a valid confirmation link.
 
-    Such users cannot have accounts. If one does have accounts nevertheless, that user is skipped, so that the batch
-    does not fail. Users without an address are also skipped, because they are already being deleted.
+    Such users cannot have accounts. If one nevertheless has accounts, that user is skipped, so that the batch does not
+    fail. Users without an address are also skipped, because they are already being deleted.
     """
     return _delete(
         "users",

@@ -106,7 +106,7 @@ def begin(bundle: str, now: int) -> Tx[Rollout]:
 
 
 def poll(bundle: str, away_ms: int, now: int) -> Tx[tuple[Rollout, Progress]]:
-    """Record all outcomes since the last poll, and return the bundle's rollout. If there is none, it begins.
+    """Record all outcomes since the last poll, and return the bundle's rollout. If there is none, begin one.
 
     `away_ms`: if more time than this passes between two polls, the service was down or its clock changed. Workers could
     not report during that time, so a silent worker counts as failed only after two more hours.

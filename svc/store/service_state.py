@@ -62,7 +62,7 @@ def census(bundle: str, behind_before: int) -> Tx[Census]:
 
 
 def ended_since(at: int, most: int) -> Tx[list[Ended]]:
-    """Return the first `most` operations that ended at `at` (epoch ms) or later, in the order in which they ended.
+    """Return the first `most` operations that ended at `at` (epoch ms) or later, in order of that time.
 
     A paused self-check has not ended, although its row has the state `done`.
     """
@@ -77,7 +77,7 @@ def ended_since(at: int, most: int) -> Tx[list[Ended]]:
 
 
 def record_backup(at: int) -> Tx[None]:
-    """Record that a good backup has the store's data as of `at` (epoch ms)."""
+    """Record that a good backup contains the store's data as of `at` (epoch ms)."""
     yield sql("update serving set backed_up_at = $1 where backed_up_at is null or backed_up_at < $1", at)
 
 

@@ -15,7 +15,8 @@ from svc.store.users import user_of
 if TYPE_CHECKING:
     from svc.model import User
 
-# The maximum number of sessions per user. A person needs fewer, and a bot's sign-ins cannot fill the store.
+# The maximum number of sessions per user. A person needs fewer. The limit keeps a bot's sign-ins from filling the
+# store.
 MAX_SESSIONS = 50
 
 # Excludes sessions of users who are being deleted.
@@ -62,7 +63,7 @@ class Session:
 
 
 def add_session(session: Session) -> Tx[None]:
-    """Begin a session. End the user's least recently used sessions above `MOST_SESSIONS`."""
+    """Begin a session. End the user's least recently used sessions above `MAX_SESSIONS`."""
     yield sql(
         "insert into sessions (id, user_id, family_digest, browser, device_digest, created_at, access_digest,"
         " access_expires_at, refresh_digest, refresh_expires_at, salt, issued_at)"

@@ -29,7 +29,7 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snip
 
     If `path` has already been used on this host, the site gets another path. The route for the new path is pending. The
     route for the old path stays. Raises NotFound, Conflict site_not_active. Raises Forbidden limit_reached if the site
-    has `MOST_RETIRING` old paths.
+    has `MAX_RETIRING` old paths.
     """
     site = yield from lock_site(account_id, site_id)
     if len(site.retiring) >= MAX_RETIRING:

@@ -211,7 +211,7 @@ def set_site_route(
 
     If `path` has become an old path, only its route id is stored. If the path has expired or the site was deleted,
     nothing is stored, because the route is already unwanted. If the route is pending, the route ids of old paths are
-    cleared, so that their routes are created again as well.
+    cleared, so that their routes are also recreated.
     """
     error_before, warnings = yield from _error_and_warnings(site_id)
     if warning is not None:
@@ -252,7 +252,7 @@ def record_site_route(
     error: ErrorNote | None,
     warnings: Sequence[ErrorNote] = (),
 ) -> Tx[None]:
-    """Store the state in which a health check found the site's active route.
+    """Store a health check's result for the site's active route.
 
     Does nothing if the route is no longer active, or if the path has changed since `site` was read.
     """

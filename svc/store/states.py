@@ -1,4 +1,4 @@
-"""Changes of an account's state. No other module writes it, so that the user's audit log contains each change."""
+"""Changes of an account's state. No other module writes the state, so each change is in the user's audit log."""
 
 from __future__ import annotations
 

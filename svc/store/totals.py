@@ -5,7 +5,7 @@ stored row unless the stored row is newer. If two rows have the same `as_of`, a 
 rows. Otherwise the larger row counts as newer, because counters only grow. Pushes may therefore arrive in any order and
 any number of times, with the same result (rule W3).
 
-A day that was imported from another product has the `as_of` 0, so a worker's push always replaces it.
+A day that was imported from another product has an `as_of` of 0, so a worker's push always replaces it.
 """
 
 from __future__ import annotations
@@ -68,12 +68,13 @@ def ingest(account_id: str, parts: Sequence[PushedPart], now: int) -> Tx[Ingeste
 
 
 def ingest_all(pushes: Sequence[tuple[str, Sequence[PushedPart]]], now: int) -> Tx[list[Ingested]]:
-    """Store several pushes with no more statements than a single push needs. Each push is an account id and its parts.
+    """Store several pushes with no more statements than a single push needs.
 
-    A part is refused as `invalid` if its hours are outside its day or had not ended at its `as_of`, and as `too_old` if
-    no report could show it. Early parts stay in the worker's queue. Rows of targets that do not belong to the account
-    are skipped, and the targets are listed in the result. The accounts must exist, and the transaction must already
-    have locked them, for example with `accounts.record_pushes`, so that they are not deleted concurrently.
+    A push consists of an account id and its parts. A part is refused as `invalid` if its hours are outside its day or
+    had not ended at its `as_of`. It is refused as `too_old` if no report could show it. Early parts stay in the
+    worker's queue. Rows of targets that do not belong to the account are skipped, and the targets are listed in the
+    result. The accounts must exist, and the transaction must already have locked them, for example with
+    `accounts.record_pushes`, so that they are not deleted concurrently.
     """
     split = [(account_id, *_split(parts, now)) for account_id, parts in pushes]
     named = [_named_targets(good) for _, good, _ in split]

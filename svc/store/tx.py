@@ -14,7 +14,7 @@ rolled back. An exception raised inside a transaction rolls it back and propagat
 transactions. A transaction must not wait for anything outside the store.
 
 If a transaction changes data that an account's actor depends on, it also yields `Changed(edge_account_id)`. The
-listeners (`store/engines/changes.py`) are notified only after the commit, and even if the caller was cancelled.
+listeners (`store/engines/changes.py`) are notified after the commit, even if the caller was cancelled.
 
 A transaction that changes something for a user also yields an `Event`, which is written to the audit log in the same
 transaction (`store/events.py`). If the transaction finds nothing to change, it yields `UNCHANGED`, and its events are
@@ -22,8 +22,8 @@ discarded.
 
 SQL must run on both engines. Parameters are written `$1`, with a cast where the type is not clear. A list is a single
 parameter: `id = any($1)`. Times (epoch ms) and booleans are integers, JSON is text, sums are cast to bigint, and now()
-is not used. If two transactions may conflict, a single statement must decide the outcome (`on conflict do nothing
-returning`, `update … where state = … returning`), because on PostgreSQL a row may change after it was read.
+is not used. On PostgreSQL, a row may change after it was read. If two transactions may conflict, a single statement
+must therefore decide the outcome (`on conflict do nothing returning`, `update … where state = … returning`).
 """
 
 from __future__ import annotations

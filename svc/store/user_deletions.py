@@ -90,9 +90,9 @@ def mark_for_result(disconnect: Tx[FormerAccount]) -> Tx[FormerAccount]:
 
 
 def forget_totals(user_id: int) -> Tx[bool]:
-    """Delete a batch of the totals of sites and links, and those sites and links that have no totals any more.
+    """Delete a batch of sites' and links' totals, and the sites and links that then have no totals.
 
-    Returns True if there may be more.
+    Returns True if more may remain.
     """
     for table in ("sites", "links"):
         rows = yield sql(f"select id from {table} where user_id = $1 limit {_TARGETS}", user_id)  # noqa: S608  # names of this file
@@ -107,12 +107,12 @@ def forget_totals(user_id: int) -> Tx[bool]:
 
 
 def forget_refused_hours(user_id: int) -> Tx[bool]:
-    """Delete a batch of the records of hours with refused points. Returns True if there may be more."""
+    """Delete a batch of the records of hours with refused points. Returns True if more may remain."""
     return (yield from _delete("refused_hours", "account_id, at", _OF_FORMER, user_id)) == BATCH
 
 
 def forget_operations(user_id: int) -> Tx[bool]:
-    """Delete a batch of the operations of disconnected accounts. Returns True if there may be more.
+    """Delete a batch of the operations of disconnected accounts. Returns True if more may remain.
 
     These rows are no longer needed: the disconnect's outcome lists what the operations may have left at Cloudflare.
     """
@@ -120,12 +120,12 @@ def forget_operations(user_id: int) -> Tx[bool]:
 
 
 def forget_events(user_id: int) -> Tx[bool]:
-    """Delete a batch of the user's events. Returns True if there may be more."""
+    """Delete a batch of the user's events. Returns True if more may remain."""
     return (yield from _delete("events", "user_id, number", "user_id = $1", user_id)) == BATCH
 
 
 def forget_responses(user_id: int) -> Tx[bool]:
-    """Delete a batch of the responses stored for Idempotency-Keys. Returns True if there may be more."""
+    """Delete a batch of the responses stored for Idempotency-Keys. Returns True if more may remain."""
     return (yield from _delete("idempotency", "user_id, method, path, key", "user_id = $1", user_id)) == BATCH
 
 

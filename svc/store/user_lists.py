@@ -1,4 +1,4 @@
-"""The code that lists of sites and lists of links share: filters by user and text, and the number of days shown."""
+"""Code shared by the lists of sites and of links: filters by user and text, and the number of days shown."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Conditions:
         self._all.append(condition)
 
     def add_contains(self, texts: Sequence[str], *columns: str) -> None:
-        """Require that one of the columns contains one of the texts, ignoring case. No effect if there are no texts."""
+        """Require that one of the columns contains one of the texts, ignoring case. Without texts, does nothing."""
         if texts:
             patterns = [self.parameter(f"%{_literal(text)}%") for text in texts]
             likes = [f"lower(t.{column}) like lower({each}) escape '\\'" for each in patterns for column in columns]

@@ -201,8 +201,8 @@ def put_confirm_token(
 def confirm_user(digest: str, now: int) -> Tx[User | None]:
     """Use the token of a confirmation e-mail. Returns the user; None if the token is unknown, used or expired.
 
-    The sign-up becomes the address's user, and keeps its password and sessions (see `_confirm`). The address is no
-    longer marked as refused.
+    The sign-up becomes the user with this address, and keeps its password and sessions (see `_confirm`). The address is
+    no longer marked as refused.
     """
     user_id = yield from _use_mail_token("confirm", digest, now)
     return None if user_id is None else (yield from _confirm(user_id))

@@ -21,7 +21,7 @@ def retire_worker_keys(account_id: str, but_digest: str, valid_until: int) -> Tx
 
 
 def account_of_worker_key(key_digest: str, now: int) -> Tx[str | None]:
-    """Return the id of the account to whose worker this key belongs; None if the key is unknown or expired.
+    """Return the id of the account whose worker uses this key; None if the key is unknown or expired.
 
     A worker's previous key stays valid for a day (rule W7).
     """

@@ -3,10 +3,10 @@
  * assets/NAME-HASH.js and .css, licences.txt and manifest.json. HELP is the file that `python -m svc.web.help` writes;
  * its pages become files in help/. Files over 1 KB are also written as .gz and .br. The build is reproducible.
  *
- * In manifest.json, `files` maps URL paths to the type and sizes in bytes of each file. `first` lists the files that a
- * report needs if it is the first page to be opened. `help` describes the documentation. Its `pages` map URL paths to
- * files and types. Its `missing` is the file for unknown paths, and its `files` list the URL paths of the other files
- * that it needs.
+ * In manifest.json, `files` maps the URL path of each file to its type and its sizes in bytes. `first` lists the files
+ * that a report needs if it is the first page to be opened. `help` describes the documentation: `pages` maps URL paths
+ * to files and types, `missing` is the file for unknown paths, and `files` lists the URL paths of the other files that
+ * the documentation needs.
  */
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -31,7 +31,7 @@ const TYPES = {
 };
 
 /**
- * The static imports of an output.
+ * Finds the files that must be loaded together with an output.
  * @param {import("esbuild").Metafile["outputs"]} outputs
  * @param {string} path of an output
  * @returns {string[]} the output and all chunks that it imports statically

@@ -23,7 +23,7 @@ export default [
     languageOptions: { globals: globals.browser, parserOptions: { ecmaFeatures: { jsx: true } } },
     rules: {
       "no-console": "error",
-      // The Content-Security-Policy forbids these functions, or they would parse untrusted text as markup.
+      // Each of these either violates the Content-Security-Policy or could parse untrusted text as markup.
       "no-eval": "error",
       "no-restricted-syntax": [
         "error",

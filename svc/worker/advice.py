@@ -10,7 +10,7 @@ pairs (two-sided, 5 %, corrected for ties) decides whether usage is growing. The
 pairs' slopes (P. K. Sen, Estimates of the regression coefficient based on Kendall's tau, Journal of the American
 Statistical Association 63, 1968). A single peak, missing day or outlier hardly affects the median. The forecast extends
 each weekday's own values at this rate, and requires 14 known days. The trend uses only days after the account was
-connected, from the first day with usage on.
+connected, starting with the first day that has usage.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SOON_DAYS = 7
 _FEWEST_DAYS = 14  # two of each weekday
 _WEEK = 7
 _GROWS = 1.96  # standard deviations of Kendall's score: two-sided, 5 %
-# The maximum width of an estimate's 95 % interval, as a fraction of the limit, so that errors do not change levels.
+# The maximum width of an estimate's 95 % interval, as a fraction of the limit. Beyond it, the level could be wrong.
 _WIDEST_ESTIMATE = 0.1
 _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 
@@ -45,8 +45,8 @@ _LEVELS: tuple[AdviceLevel, ...] = get_args(AdviceLevel)
 class Limit:
     """A limit of a plan.
 
-    `full`: the value at which the limit counts as reached. On the free plan, it is below the limit for a database's
-    size.
+    `full`: the value at which the limit counts as reached. For the size of a database on the free plan, it is lower
+    than the limit.
     """
 
     limit: int

@@ -39,9 +39,10 @@ def rows_of(
 ) -> list[ConfigRow]:
     """Return the rows that update the worker from `after_version` to the given configuration, oldest first.
 
-    The result has only the newest row of each key. If two rows have the same version, as after a restore, the row with
-    a body counts as newer. If a key was removed and then used again, the result also has its removal: if Cloudflare's
-    firewall rejects the new row, the code of a deleted link must not redirect to the old target.
+    The result has only the newest row of each key. If two rows have the same version, which is possible after a
+    restore, the row with a body counts as newer. If a key was removed and then used again, the result also has its
+    removal: if Cloudflare's firewall rejects the new row, the code of a deleted link must not redirect to the old
+    target.
     """
     newest: dict[str, ConfigRow] = {}
     removals: list[ConfigRow] = []

@@ -1,8 +1,8 @@
 """The final counts in a worker's database, read before a disconnect deletes the database. No I/O.
 
-Closed days have `day` rows. Open days have `hour` rows, and events that are not folded yet. This module adds up these
-events by the worker's rules (edge_worker/src/fold.js). The database counts unique visitors, because it has their
-hashes.
+Closed days have `day` rows. Open days have `hour` rows, and events that are not folded yet (not added to these rows).
+This module adds up these events by the worker's rules (edge_worker/src/fold.js). The database counts unique visitors,
+because it has their hashes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from svc.worker.stored_totals import TargetCounts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# A row of events may have 260 kB, and the client accepts responses of up to 16 MB.
+# A row of events can be 260 kB long, and the client accepts responses of up to 16 MB.
 _EVENTS_A_CALL = 32
 # 220 kB of hashes, which is far below D1's limit of 2 MB per parameter.
 _HASHES_A_CALL = 20_000

@@ -288,7 +288,7 @@ def _compared(worker: WorkerDay, target: str, before: Stored | None, after: Stor
 def _first_fault(
     worker: WorkerDay, target: str, before: Stored, after: Stored | None
 ) -> tuple[Fault, Events] | tuple[None, None]:
-    """Return the first step at which the numbers differ, and by how much; (None, None) if they agree.
+    """Return the first step at which the numbers differ, and the difference; (None, None) if they agree.
 
     The steps lead from the worker's ledger to the service's store.
     """

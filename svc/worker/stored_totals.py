@@ -1,8 +1,8 @@
 """The counts of all targets in a worker's database, for a service that has lost pushed totals. No I/O.
 
-`day` rows hold the counts of the most recent days (14 to 35, as the account is configured). `hour` rows exist only for
-open days. The visitors of open days are not counted yet. If a day was deleted before its counts were sent, the counts
-are still in the parts in the `outbox` table.
+`day` rows hold the counts of the most recent days (14 to 35, depending on the account). `hour` rows exist only for
+open days. The visitors of open days are not counted yet. If a day was deleted before its counts were sent, the
+counts are still in the parts in the `outbox` table.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _DAYS = (
     " coalesce(totals ->> '$.visitors', 0) as visitors from day"
     " where day >= cast(?1 as integer) and (target, day) > (?2, cast(?3 as integer)) order by target, day limit 2000"
 )
-# Together, a closed day's final parts contain the complete totals. Each target occurs once. A part can have 2 MB, and
-# the client accepts responses of up to 16 MB, so at most 7 parts are read at a time.
+# Together, a closed day's final parts contain the complete totals. Each target occurs in only one part. A part can be
+# 2 MB long, and the client accepts responses of up to 16 MB, so at most 7 parts are read at a time.
 _PART = "case when json_valid(part) then part else '{}' end"
 _PART_DAY = f"unixepoch({_PART} ->> 'day') / 86400"
 _QUEUED = (
@@ -68,7 +68,7 @@ class TargetCounts:
 
 
 def open_statements(closed_day: int, as_of: int) -> list[Statement]:
-    """Return two statements for the days after `closed_day`: for their hours up to `as_of`, and for their visitors."""
+    """Return two statements for the days after `closed_day`: one for hours up to `as_of`, and one for visitors."""
     return [(_OPEN_HOURS, [str(closed_day), str(as_of)]), (_OPEN_DAYS, [str(closed_day)])]
 
 

@@ -195,7 +195,7 @@ class Service:
 
 @dataclass
 class Place:
-    """Everything that outlives a service, so that a test can run several services one after the other."""
+    """Everything that outlives a service, so that a test can run several services one after another."""
 
     store: Store
     clock: FrozenClock

@@ -208,7 +208,7 @@ async def test_work_is_done_once_a_failing_store_recovers(tmp_path, clock, caplo
 
 
 def silent_since_long_ago(account_id: str) -> Tx[None]:
-    """Make the account silent for so long that it is due to be marked as silent."""
+    """Make the account's last push so old that the account is due to be marked as silent."""
     yield sql("update accounts set heard_at = 1 where id = $1", account_id)
 
 

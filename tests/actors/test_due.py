@@ -1,4 +1,4 @@
-"""Duties that were due before a restart are due after it. Routes are created and removed despite lost responses."""
+"""Duties due before a restart are still due after it. Routes are created and removed despite lost responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts that pages in docs/ repeat from the contract match the contract."""
+"""Check that the facts in docs/ that come from the API contract match the contract."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from svc.store.site_paths import MAX_RETIRING
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [page for page in DOCS.rglob("*.md") if page.name != "plan.md"]  # describes future work
-# `POST /v1/keys {scopes, allow_ips?}`, or the same in an indented block: method, path, and fields of the body.
+# Matches a method, path and body fields, e.g. `POST /v1/keys {scopes, allow_ips?}`, in backticks or indented.
 REQUEST = re.compile(
     r"(?:`|^ {4})(GET|POST|PUT|PATCH|DELETE) (/[^ `?\n]*)(?:\?[^ `\n]*)?(?: \{([^`\n]*)\})?(?:`|$)", re.MULTILINE
 )
@@ -82,7 +82,7 @@ def test_limits_table_matches_the_code() -> None:
 
 
 def table_of(page: str, head: str) -> str:
-    """Return the page's table that has `head` at the beginning of its first line."""
+    """Return the page's first table that starts with `head`."""
     text = (DOCS / page).read_text()
     return text[text.index(f"\n{head}") + 1 :].partition("\n\n")[0]
 

@@ -109,7 +109,7 @@ def test_https_urls_are_accepted(url):
 def test_other_urls_are_refused(url):
     with pytest.raises(Invalid) as refused:
         parse_body(NewLink, json.dumps({"account_id": "acc_a", "url": url}).encode())
-    [issue] = refused.value.details["issues"]  # type: ignore[index,misc]  # they are there
+    [issue] = refused.value.details["issues"]  # type: ignore[index,misc]  # both are set
     assert issue["path"] == "url"
     assert issue["message"].startswith("must ")
 
@@ -273,7 +273,7 @@ def test_stored_url_leads_where_the_pasted_one_would():
 @pytest.mark.rule("S4")
 def test_excluded_path_is_encoded_as_by_a_browser():
     chance = random.Random(7)
-    # No dots, because browsers resolve the segments `.` and `..`, so they do not occur in a page's path.
+    # No dots: browsers resolve the segments `.` and `..`, so a page's path never contains them.
     signs = "aZ09-_~!$&'()*+,;=:@%/|[]^`{}\"<> üß例😀\x80\N{RIGHT-TO-LEFT OVERRIDE}"
     pasted = ["/a" + "".join(chance.choices(signs, k=chance.randint(0, 12))) for _ in range(5_000)]
     kept = [PATH.validate_python(text) for text in pasted]

@@ -1,6 +1,6 @@
 """`make artefacts`: install and test each artefact as documented, and check that builds are reproducible.
 
-These tests need root for root file systems, mounts and containers. `make test` therefore tests only the binary.
+These tests need root to create root file systems, mounts and containers. `make test` therefore tests only the binary.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MAX_GLIBC = (2, 34)
 def second_build(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
     """Build all artefacts, then build them again from a clean checkout while the tests run.
 
-    Yield the folder and the process of the second build. The folder contains its log in the file `output`.
+    Yield the folder and the process of the second build. The build's log is the file `output` in that folder.
     """
     if problem := missing_tools():
         pytest.exit(problem, returncode=1)
@@ -74,9 +74,9 @@ async def emulator() -> AsyncIterator[Emulator]:
 
 @pytest.fixture
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for installations. It is not the test's own folder, which is searched for secrets.
+    """A folder for installations, outside the test's own folder.
 
-    The installed documents contain fake secrets.
+    The test's own folder is searched for secrets, and the installed documents contain fake ones.
     """
     folder = tmp_path_factory.mktemp("installed")
     yield folder
@@ -111,7 +111,7 @@ async def test_binary_runs_on_debian_without_python(tree: Path, emulator: Emulat
     inside = ("sqlite:////home/somebody/svc.db", "/home/somebody/vault.key", "/home/somebody/mail")
     program = in_tree(tree, "1000:1000", "/usr/local/bin/svc", "serve")
     await journey(emulator, Place(program, folder, dict(zip(PLACES, inside, strict=True))))
-    assert not list((tree / "tmp").iterdir())  # the unpacked files are removed, even after the kill
+    assert not list((tree / "tmp").iterdir())  # the unpacked files were removed, although one run was killed
 
 
 def test_unusable_temporary_folder_fails_with_documented_message(tree: Path) -> None:

@@ -102,7 +102,7 @@ async def _view(emulator: Emulator, path: str) -> None:
 
 
 async def _push(emulator: Emulator, customer: Customer) -> None:
-    """Run the worker's cron trigger for each minute of an hour, so that it aggregates and pushes its counts."""
+    """Run the worker's cron trigger for each minute of an hour, so that the worker aggregates and pushes its counts."""
     now = _now_ms()
     for minute in range(60):
         run = await emulator.cron(customer.account_id, "svc-edge", at=now + minute * _MINUTE_MS)

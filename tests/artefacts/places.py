@@ -18,7 +18,7 @@ _TREES = ROOT / "build/trees"
 _TOOLS = ("mmdebstrap", "buildah", "umoci", "runc", "dpkg-deb", "objdump")
 # Packages for the local base images. They replace the public images, so that no registry is needed.
 IMAGES = {"python": ("python3", "python3-venv", "libpython3-stdlib", "libpython3-dev", "binutils"), "system": ()}
-# The settings for the paths of a service that is not installed. Installed artefacts have their own defaults.
+# The path settings of a service that is not installed. Installed artefacts have their own defaults.
 PLACES = ("SVC_STORE_URL", "SVC_VAULT_KEY_FILE", "SVC_MAIL_FOLDER")
 _APT = Path("/etc/apt")
 
@@ -49,7 +49,7 @@ def new_tree(folder: Path) -> Path:
 
 
 def stand_in(name: str) -> str:
-    """Return the name of a local image that replaces a public one. Build it if necessary. `name`: a key of IMAGES."""
+    """Return the name of a local image that replaces a public one, and build it if needed. `name`: a key of IMAGES."""
     image = f"localhost/svc-test-{name}"
     if not run("buildah", "images", "--noheading", "--quiet", "--filter", f"reference={image}"):
         container = run("buildah", "from", "scratch").strip()
@@ -103,7 +103,7 @@ def shell(tree: Path, script: str) -> str:
 
 
 def in_tree(tree: Path, user: str, *serve: str) -> Program:
-    """Return a program that runs the command `serve` in a tree, as one of its users."""
+    """Return a program that runs the command `serve` with `tree` as its root, as one of that tree's users."""
     return Program(lambda environ: ["chroot", f"--userspec={user}", tree, *serve])
 
 

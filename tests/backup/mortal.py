@@ -2,8 +2,8 @@
 
 FOLDER contains the backup `backup.tar` and the folder `old` with a SQLite store and its key. Each run restores the
 backup over a copy of `old`. If URL is given, the copy is in a schema on that PostgreSQL server. A run is killed with
-SIGKILL at one step. A step is right before a system call that changes the disk, or right before or after a message to
-the server. If SEED is given, only the steps around the commit and a random sample of the others are run.
+SIGKILL at one step. A step is the moment right before a system call that changes the disk, or right before or after a
+message to the server. If SEED is given, only the steps around the commit and a random sample of the others are tested.
 The program has a single thread.
 
 Print the results of the runs as JSON:
@@ -14,7 +14,7 @@ Print the results of the runs as JSON:
 - all stores that were moved aside
 - the remaining files
 
-A store is "old" or "new" if all of its rows are old or new, and the existing keys open its tokens.
+A store is "old" or "new" if all of its rows are old or new, and the existing keys can decrypt its tokens.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main(folder: Path, server_url: str | None = None, seed: str | None = None) -
 
 
 class KilledRestores:
-    """Runs of the same restore, each killed at one step."""
+    """Runs of the same restore, each killed at a different step."""
 
     def __init__(self, folder: Path, server_url: str | None) -> None:
         self._backup = folder / "backup.tar"
@@ -124,7 +124,7 @@ class KilledRestores:
 
 
 def _rows(config: Config, *, serving: bool = False) -> str:
-    """Return all rows of a store except values that each start or restore changes. Check that its tokens open."""
+    """Return all rows of a store except values that each start or restore changes. Check that its tokens decrypt."""
 
     async def read() -> Any:
         async with open_store(config.store, serving=serving) as store:

@@ -1,4 +1,4 @@
-"""Functions that fill and read the stores to back up and restore. Call them outside Trio."""
+"""Functions that fill and read the stores that the tests back up and restore. Call them outside Trio."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def config_of(folder: Path, store: StoreConfig | None = None) -> Config:
-    """Return the configuration of a service with its key in `folder`. Without `store`, the store is there as well."""
+    """Return the configuration of a service with its key in `folder`. By default, the store is in `folder` as well."""
     folder.mkdir(exist_ok=True)
     return Config(store=store or sqlite_config(folder), vault=VaultConfig(key_file=folder / "vault.key"))
 
@@ -40,7 +40,7 @@ def done(config: Config, tx: Tx[T]) -> T:
 
 
 def fill(config: Config) -> Rows:
-    """Add a user with rows in every table and tokens that the key opens. Return all rows."""
+    """Add a user with rows in every table and tokens that the key can decrypt. Return all rows."""
     vault = open_vault(config.vault, {})
 
     def filled() -> Tx[None]:

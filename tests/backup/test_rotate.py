@@ -69,7 +69,7 @@ def test_rotation_seals_tokens_with_the_new_key_and_drops_the_old_key(tmp_path):
     assert service.open(box, account_id) == "cfat_x"
     assert service.open(before, account_id) == "cfat_x"
 
-    # A token that was sealed with the old key after the rotation. The second part uses a token with a lost key.
+    # The store now has a token that was sealed with the old key after the rotation.
     done(config, put(account_id, Vault([old]).seal("cfat_y", account_id)))
 
     async def refused() -> None:
@@ -84,6 +84,7 @@ def test_rotation_seals_tokens_with_the_new_key_and_drops_the_old_key(tmp_path):
     assert read_keys(config.vault.key_file) == [new]
     assert open_vault(config.vault, sealed(config)).open(sealed(config)[account_id], account_id) == "cfat_y"
 
+    # The key file no longer contains the key that the token was sealed with.
     write_keys(config.vault.key_file, [old])
     response = svc(tmp_path, "vault", "rotate")
     assert (response.returncode, b"No key decrypts 1 token." in response.stdout) == (0, True), response.stderr

@@ -1,7 +1,7 @@
-"""After a backup under load, random changes and a restore, workers match the store and no daily totals are lost.
+"""After the restore of a backup that was made under load, workers match the store and no daily totals are lost.
 
-The service and its commands run as processes, and the workers run in Cloudflare's runtime. The test counts each visit
-itself, to check the totals.
+Between the backup and the restore, the test makes random changes. The service and its commands run as processes, and
+the workers run in Cloudflare's runtime. The test counts each visit itself, to check the totals.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Shop:
         await self.service.account_in(self.account_id, "ready")
 
     async def visits(self, at, number, *, pushed=False):
-        """Send `number` visits in the hour of `at` (epoch ms), and close that hour. If `pushed` is set, push it."""
+        """Send `number` visits in the hour of `at` (epoch ms), and close that hour. If `pushed`, push its counts."""
         await self.emulator.clock((at - self.real) / 1000)
         await self.emulator.new_isolates()
         for _ in range(number):
@@ -201,7 +201,7 @@ async def test_workers_match_the_store_after_a_restore_and_no_totals_are_lost(tm
             [active] = [one for one in held["versions"] if one["id"] == held["active_version_id"]]
             assert {one["name"]: one.get("text") for one in active["bindings"]}["INSTALL"] == install_id
 
-            # In the store, each target's total for each day equals its visits.
+            # In the store, each target's total for each day equals its number of visits.
             known = {target for (target,) in await store.read(rows("select id from links union select id from sites"))}
             assert shop.site["id"] in known
             counted = 0
@@ -219,7 +219,7 @@ async def test_workers_match_the_store_after_a_restore_and_no_totals_are_lost(tm
                 counted += sum(counts[0] + counts[1] for counts in stored.values())
             assert counted > 40
 
-            # New links reach the worker, even if they use a code that was lost in the restore. Visits are counted.
+            # New links reach the worker, even if they use a code that was lost in the restore. Clicks are counted.
             shop.site = (await service.call("GET", f"/v1/sites/{shop.site['id']}"))["site"]
             found = (await service.call("GET", f"/v1/links?account_id={shop.account_id}&limit=100"))["links"]
             shop.links = {one["code"]: one for one in found}

@@ -516,7 +516,7 @@ def test_interrupted_command_prints_message(tmp_path):
         (tmp_path / "links.csv").open("wb", buffering=0) as pipe,  # blocks until the command opens the file
     ):
         pipe.write(b"url")
-        # Python handles a signal that arrives just before a blocking read only after that read.
+        # If a signal arrives just before a blocking read, Python handles it only after that read.
         trio.run(eventually, partial(is_waiting_for_more, process.pid, pipe))
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)

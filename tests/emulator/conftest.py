@@ -28,7 +28,7 @@ DEFAULTS: dict[str, float | str] = {
 
 @pytest.fixture(scope="session")
 def shared_emulator() -> Iterator[Running]:
-    """A lenient emulator for the tests in this folder. Caches, pages and its random state are never reset."""
+    """A lenient emulator for the tests in this folder. Its caches, pages and random state are never reset."""
     with emulator_process() as running:
         yield running
 

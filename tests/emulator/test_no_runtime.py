@@ -1,4 +1,4 @@
-"""Tests of `--no-runtime`: the platform stores uploads without running them, for a thousand accounts."""
+"""Tests of `--no-runtime`: the emulator stores the scripts of a thousand accounts without running them."""
 
 from __future__ import annotations
 

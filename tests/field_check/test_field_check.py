@@ -1,4 +1,4 @@
-"""Tests that run `svc field-check` against the emulated platform. Some kill it at each step."""
+"""Tests that run `svc field-check` against the emulated platform. Some tests kill the command at each of its steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 ROUTES = "/zones/*/workers/routes"
 DATABASES = "*/d1/database"
-# The number of output lines before the table, with a zone and without using up the day's quota.
+# The number of lines printed before the table if the account has a zone, and the run does not use up the day's quota.
 STEPS = 18
 # The steps at which the process is killed. `make test` uses a random sample.
 KILLED_AT = range(1, STEPS + 1) if EVERYTHING else sorted(random.Random(SEED).sample(range(1, STEPS + 1), 3))
@@ -99,7 +99,7 @@ async def output(process: trio.Process | Fork, count: int | None = None) -> list
 
 
 def rows(lines: list[str]) -> dict[str, tuple[str, str]]:
-    """Parse the table. Return by number the mark, and the answer or the reason why the question was skipped."""
+    """Parse the table. Return (mark, text) by question number. The text is the answer, or why it was skipped."""
     found = {}
     for line, after in itertools.pairwise(lines):
         for number in QUESTIONS:

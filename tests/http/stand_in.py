@@ -1,8 +1,8 @@
 """Test doubles for the tests of the HTTP package. They replace the actors, the edge platform and live reads.
 
 The functions that run in a request's task (`svc/actors/requests`) are real. Tests set the platform's responses about
-zones and the results of live reads. Operations of actors are recorded and applied to the store, but not run. Tests
-with real actors and the emulated platform are in tests/actors and tests/journeys.
+zones and the results of live reads. Actor operations do not run. Instead, each call is recorded, and its effect
+is written to the store. Tests with real actors and the emulated platform are in tests/actors and tests/journeys.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class StandIn:
 
     @cached_property
     def user_deletions(self) -> UserDeletions:
-        """The real user deletions. The only operation of an account that they use is the disconnect."""
+        """The real user deletions. The only account operation that they use is the disconnect."""
         return UserDeletions(self.context, self.nursery, self.account)
 
     @cached_property
@@ -144,7 +144,7 @@ class StandInEdge:
 
 
 class StandInAccess:
-    """An edge account with the test's zones. Each host in them has a proxied DNS record without a real server."""
+    """An edge account with the test's zones. Each host in a zone has a proxied DNS record, but no server."""
 
     def __init__(self, world: StandIn, edge_account_id: str) -> None:
         self._world = world
@@ -256,7 +256,7 @@ class StandInActor:
         return await self._world.store.run(commit(_disconnect(user_id, account_id, self._world.clock())))
 
     async def _in_actor(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run `work` in the actor's task, after all earlier calls. It continues even if the client disconnects."""
+        """Run `work` in the actor's task, after all earlier calls. `work` continues even if the client disconnects."""
         ask = Ask(work)
 
         async def serve() -> None:

@@ -49,7 +49,7 @@ async def test_every_route_has_a_handler(world):
 def schemas_in(schema, made, field=None, seen=()):
     """Yield a schema and all schemas within it, as (field, schema) pairs.
 
-    `field`: the name of the field that has this schema, and True if it is required. None: it is not a field's schema.
+    `field`: the field's name and whether it is required, or None if the schema does not belong directly to a field.
     """
     if isinstance(schema, list):
         for each in schema:

@@ -1,4 +1,4 @@
-"""The metrics address serves one path, and responds quickly whatever the store and other clients do."""
+"""The metrics address serves one path, and responds quickly even if the store or other clients are unresponsive."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # `needs`: a key needs at least one of these scopes (`all`: every scope; `-`: none; `session`: keys are rejected).
 # The other columns have the response to a sign-in session, a key with the scopes, a key with all other scopes, a key
 # limited to another account, another user, and a user with an unconfirmed address. Endpoints that delete the caller or
-# end its session come last.
+# end the caller's session come last.
 TABLE = """
                                            needs          | session key without limited stranger unconfirmed
 GET    /v1/me                              -              | 200     200 200     200     200      200
@@ -97,7 +97,7 @@ class Wanted(NamedTuple):
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """Scopes of which a key needs only one. If empty, the endpoint accepts either any key or no key at all."""
+        """The scopes, any one of which a key needs. If empty, the endpoint accepts either any key or no key."""
         return tuple(scope for scope in get_args(Scope) if scope in self.needs.split(","))
 
 

@@ -38,7 +38,7 @@ class Response:
 
 
 async def request(url: str, method: str, path: str, headers: Mapping[str, str], body: object = None) -> Response:
-    """Send a request, with a JSON body unless `body` is None, and return the response. Raises NoAnswer."""
+    """Send a request, with a JSON body unless `body` is None, and return the response. Raises NoResponse."""
     address = urlsplit(url)
     raw = b"" if body is None else json.dumps(body).encode()
     sent = {"Host": address.netloc, "Connection": "close", "Content-Length": str(len(raw)), **headers}

@@ -40,8 +40,8 @@ def settings_of(emulator: Emulator, store_config: StoreConfig, **more: str) -> d
 def free_port() -> str:
     """Reserve an address for all processes of a test's service, because workers always push to the same address.
 
-    A socket remains bound to the port, without listening, until this process ends. Therefore, the system assigns the
-    port to no other program, and to no other call of this function. The service can still listen on the port, because
+    A socket remains bound to the port, without listening, until this process ends. The system therefore does not assign
+    the port to another program or to another call of this function. The service can still listen on the port, because
     both sockets have SO_REUSEADDR. This socket sets the option only after it is bound, so that it cannot be bound to a
     port that is in use.
     """
@@ -87,8 +87,8 @@ async def service(
 async def begin_yesterday(emulator: Emulator) -> tuple[int, int]:
     """Move the platform's clock to 12:10 on a day that is in the past for the service.
 
-    Therefore, no hour or day ends during a test, and no worker is ahead of the service. Return the platform's time
-    without the offset, and the time that the clock was moved to (both epoch ms).
+    This ensures that no hour or day ends during a test, and that no worker's clock is ahead of the service's. Return
+    the platform's time without the offset, and the time that the clock was moved to (both epoch ms).
     """
     real = await emulator.clock(0)
     noon = (real // DAY_MS - 1) * DAY_MS + DAY_MS // 2
@@ -110,7 +110,7 @@ async def crons(
 ) -> None:
     """Move the platform's clock to `at`, then fire the worker's cron once per minute.
 
-    `real` is the platform's time without the offset (epoch ms). Runs may end in an exception only if `fail` is set.
+    `real` is the platform's time without the offset (epoch ms). Unless `fail` is set, every run must succeed.
     """
     await emulator.clock((at - real) / 1000)
     for minute in range(minutes):
@@ -120,7 +120,7 @@ async def crons(
 
 @pytest.fixture
 async def world(emulator: Emulator, tmp_path: Path) -> World:
-    """A service with SQLite and one user on a lenient platform. Tests restart it repeatedly."""
+    """A service with SQLite and one user on a lenient platform. Tests restart the service repeatedly."""
     folder = tmp_path / "svc"
     settings = {
         "SVC_HTTP_BIND": free_port(),

@@ -43,7 +43,7 @@ class Plan:
     until_moment: int | None = None  # stop after this moment
 
     def most_of_one(self, chance: random.Random) -> int:
-        """Return the maximum number of sites and links for one account. For some accounts, it is two."""
+        """Return the maximum number of sites and links for one account. For some accounts, the maximum is two."""
         return chance.choice((2, self.most // 4, self.most // 2, self.most, self.most))
 
     def rerun_command(self, number: int, moment_number: int) -> str:
@@ -58,7 +58,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Moment:
-    """A time at which visitors arrive, and the failures of pushes before it.
+    """A time at which visitors arrive, and the push failures before that time.
 
     `boundary`: visitors arrive a minute before the end of an hour, and again right after it. `short_budget`: at this
     time, the write budgets of some accounts are nearly used up.
@@ -73,7 +73,7 @@ class Moment:
 
     @property
     def well(self) -> bool:
-        """True if every push arrives, and its response arrives as well."""
+        """True if every push and its response arrive."""
         return not (self.service_away or self.lost_responses or self.lost_requests)
 
     def quiet(self) -> Moment:
@@ -95,7 +95,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Visit:
-    """A visitor's request. `detailed`: the write budget allows the worker to write its details."""
+    """A visitor's request. `detailed`: True if the write budget allows its details."""
 
     line: str
     host: str
@@ -126,7 +126,7 @@ class RandomAccount:
     ran_at: int = 0  # epoch ms: the last time that its crons ran until idle
     since_level: int = 0  # epoch ms: first event that must wait for the end of its day (write budget), or 0
     refused_at: int = 0  # epoch ms: a time at which the worker has already omitted hours of that day
-    incomplete_day: int = -1  # the day whose omission the worker has reported
+    incomplete_day: int = -1  # the day for which the worker has reported omitted hours
     closed: list[tuple[int, int]] = field(default_factory=list)  # (time, hours closed up to)
     as_of_at_least: int = 0  # epoch ms: data has been sent at least up to this time
 
@@ -154,7 +154,7 @@ class RandomAccount:
         if not self.connected or self.chance.random() < 0.3:
             return
         if self.level > 1 and self.level_day != now // DAY_MS:
-            return  # until the next cron, it is unknown if isolates omit details
+            return  # until the next cron, it is unknown whether isolates omit details
         for site in self.alive:
             count, seed = self.chance.choice((0, 0, 1, 2, 3, 5, 9)), self.chance.randrange(2**32)
             for hit in views(count, seed) if site.target.kind == "site" else clicks(count, seed):
@@ -171,7 +171,7 @@ class RandomAccount:
                 yield Visit(line, site.host, body, hit, site.target, self.level < 2)
 
     def waits(self, now: int) -> bool:
-        """Return True if a current event would wait for the end of its day if the write budget were nearly used up.
+        """Return True if events at this time would wait for the end of their day under a nearly used-up write budget.
 
         At any level of the budget, the worker folds the end of the previous day together with all later events so far.
         It counts these events in their hours.

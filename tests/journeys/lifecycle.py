@@ -40,7 +40,7 @@ _SETTLED = ("ready", "no_connection", "connected", "bootstrap_lost", "revoked", 
 
 @dataclass
 class World:
-    """A service with one user and one data folder, which tests restart, and its current account at the platform."""
+    """A service that tests restart, with one user, one data folder, and its current account at the platform."""
 
     emulator: Emulator
     folder: Path
@@ -324,7 +324,7 @@ class Draws:
     """The numbers, counted from 1, of the moments or calls at which a test injects a failure: a sample, or all of them.
 
     The number of moments and calls varies slightly between runs. The test therefore sets `existed` to False if the most
-    recently drawn number did not occur. Then a smaller number is drawn or, in `make test-all`, the iteration ends.
+    recently drawn number did not occur. A smaller number is then drawn or, in `make test-all`, the iteration ends.
     """
 
     def __init__(self, chance: random.Random, usual: int, count: int = 1) -> None:

@@ -47,7 +47,7 @@ class MortalService(Service):
 async def open_mortal_service(
     folder: Path, settings: Mapping[str, str], kill_at: int = 0, *, bundle: Path | None = None
 ) -> AsyncIterator[MortalService]:
-    """Run a service that kills itself at moment number `kill_at`, counted from 1. With 0, it never does.
+    """Run a service that kills itself at moment number `kill_at`, counted from 1. If this is 0, it never does.
 
     `bundle`: the folder of its worker bundle; None means the worker of the package.
     """

@@ -1,4 +1,4 @@
-"""The platform with the worker in its runtime, and the service over HTTP. Tests move the clock that all of them use."""
+"""The platform with the worker in its runtime, and the service over HTTP. Tests move the parts' shared clock."""
 
 from __future__ import annotations
 

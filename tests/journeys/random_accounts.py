@@ -37,7 +37,7 @@ _PUSHED_MS = 61 * MINUTE_MS
 # Time for the crons before a moment, and for user actions. The clock keeps running: on a slow machine, for minutes.
 _BEFORE_MS, _BEFORE_ACTIONS_MS = 9 * MINUTE_MS, 5 * MINUTE_MS
 _CONNECTIONS = 16
-# Accounts mostly wait, because after the first write a worker's configuration is written only every ten seconds.
+# Accounts mostly wait, because after its first write, a worker's configuration is written only every ten seconds.
 _CONCURRENT = 24
 # The emulator restarts all workers for each installation, one after the other.
 _CONCURRENT_INSTALLS = 6
@@ -403,7 +403,7 @@ class RandomAccounts:
         now = self.world.clock()
         sites = [site.target.id for site in account.alive if site.target.kind == "site"]
         if not sites:
-            return  # without a site, no report gives as_of
+            return  # without a site, no report contains as_of
         as_of = (await self._call(account, "GET", f"/v1/sites/{sites[0]}/report"))["report"]["as_of"]
         until = 0 if as_of is None else recount.moment(as_of)
         for kind, number in (("site", "views_7d"), ("link", "clicks_7d")):

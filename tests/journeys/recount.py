@@ -1,4 +1,4 @@
-"""Count the expected report from the visits themselves. The code is slow, simple, and independent of the service's.
+"""Compute the expected report from the visits themselves. The code is slow, simple, and independent of the service.
 
 The code is based only on the specification (2, Report; 4, Reports) and on docs/use/counting.md.
 """
@@ -21,7 +21,7 @@ DIMENSIONS = ("pages", "sources", "countries", "devices", "browsers", "os", "bot
 
 @dataclass(frozen=True)
 class Event:
-    """A view or click with a response at `at` (epoch ms). `detailed`: the write budget allowed its details."""
+    """A view or click with a response at `at` (epoch ms). `detailed`: True if the write budget allowed its details."""
 
     at: int
     hit: Hit
@@ -111,7 +111,7 @@ def report(target: Target, period: str, now: int, until: int | None) -> dict[str
 
 
 def breakdowns(target: Target, period: str, now: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the ten most frequent keys of each dimension in all events up to `now`. Equal counts are sorted by key."""
+    """Return the ten most frequent keys of each dimension in all events up to `now`. Ties are sorted by key."""
     first_day = now // DAY_MS - DAYS[period] + 1
     found: dict[str, list[dict[str, Any]]] = {}
     for dimension in DIMENSIONS:

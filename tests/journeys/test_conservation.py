@@ -138,8 +138,8 @@ async def test_every_event_of_three_days_is_counted_once(emulator, customer, tmp
 
     first, last = (today - 3) * 24, today * 24
     async with open_store(config) as store:
-        # The version is unchanged, so the service did not assume that the worker's database was lost. It would then
-        # have rewritten the whole configuration.
+        # The version is unchanged, so the service did not assume that the worker's database was lost. Otherwise, it
+        # would have rewritten the whole configuration.
         after = accounts.present(await store.read(accounts.account_by_id(account_id)))
         assert (after.config_version, after.restored_as_of) == (before.config_version, None)
         for target in (site["id"], *(link["id"] for link in links)):

@@ -1,4 +1,4 @@
-"""The running service matches its OpenAPI document, and its responses contain nothing else."""
+"""The running service matches its OpenAPI document, and its responses contain only documented data."""
 
 from __future__ import annotations
 

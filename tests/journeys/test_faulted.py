@@ -1,4 +1,4 @@
-"""In each operation, every call to the platform fails once with every possible failure.
+"""In each operation, every call to the platform fails once in every possible way.
 
 After every failure, the account reaches a settled state: nothing exists twice, every valid token is in use or reported,
 and the operation succeeds either automatically or after a retry. `make test` draws some calls of each operation, and
@@ -22,8 +22,8 @@ from tests.journeys.mortal import open_mortal_service
 pytestmark = pytest.mark.timeout(1_800)
 
 _PATIENCE_S = 5
-# Failures per operation in `make test`, where all operations share one platform and one store. Together, they cover
-# all failures.
+# Failures per operation in `make test`, where all operations share one platform and one store. Together, they cover all
+# kinds of failures.
 _CALLS = 2
 _WALKS = [[operation] for operation in OPERATIONS] if EVERYTHING else [OPERATIONS]
 assert _CALLS * len(OPERATIONS) >= len(FAULTS)

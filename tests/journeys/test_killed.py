@@ -1,4 +1,4 @@
-"""In each operation, SIGKILL after every commit, and before and after every call to the platform.
+"""Kill the service in each operation: after every commit, and before and after every call to the platform.
 
 After each kill, the service reaches a settled state at the next start: nothing exists twice at the platform, and the
 operation can be completed. Every valid token is in use or reported to the user. No secret is stored in plain text.

@@ -1,8 +1,8 @@
-"""SIGKILL during the deletion of a user. The platform responds, rejects calls, or is unreachable.
+"""Kill the service while it deletes a user. The platform responds, rejects calls, or is unreachable.
 
-After each kill, the service completes the deletion at the next start. The store then has no data about the user, and a
-response or the e-mail names all remaining resources at the platform. `make test` takes a random sample of the moments,
-and `make test-all` takes all of them.
+After each kill, the service completes the deletion at the next start. The store then contains no data about the user,
+and a response or the e-mail names all remaining resources at the platform. `make test` takes a random sample of the
+moments, and `make test-all` takes all of them.
 """
 
 from __future__ import annotations

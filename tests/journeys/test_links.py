@@ -1,4 +1,4 @@
-"""Two links use the same code in turn: it is clicked, changed, deleted and reused, in the real runtime."""
+"""Two links use the same code in turn, in the real runtime: clicks, a change, deletions, and reuse of the code."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ async def test_writes_are_made_once_if_the_service_is_killed(
 async def test_writes_that_end_their_credentials_are_made_once(
     emulator: Emulator, store_config: StoreConfig, tmp_path: Path, kind: Kind, killed: bool
 ) -> None:
-    """Concurrent requests get one response. Later requests are unauthorized, even with the same key.
+    """Concurrent requests that succeed get the same response. Later requests are unauthorized, even with the same key.
 
     If the process dies after the write, the response is lost for all clients.
     """

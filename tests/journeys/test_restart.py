@@ -64,7 +64,7 @@ class Worker:
 
 @dataclass
 class Writer:
-    """A client that creates one link after the other."""
+    """A client that creates one link after another."""
 
     key: str
     account_id: str

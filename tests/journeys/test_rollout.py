@@ -30,7 +30,7 @@ DAY_S = 86_400
 
 
 class Crons:
-    """The platform's clock and crons. The clock starts yesterday, so that no worker is ahead of the service."""
+    """The platform's clock and crons. The clock starts yesterday, so that it is never ahead of the service's clock."""
 
     def __init__(self, emulator: Emulator, customers: list[Customer]) -> None:
         self.emulator, self.customers = emulator, customers
@@ -70,7 +70,7 @@ async def connected(service: Service, customer: Customer) -> None:
 
 
 def state_of(bundle: str) -> Tx[tuple[Rollout | None, Progress, list[str]]]:
-    """Return a bundle's rollout, the progress, and the bundle of each account."""
+    """Return a bundle's rollout, its progress, and the bundle of each account."""
     found = yield from rollouts.current(bundle)
     accounts = yield sql("select edge_bundle from accounts")
     return found, (yield from rollouts.progress()), [row["edge_bundle"] for row in accounts]

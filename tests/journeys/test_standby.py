@@ -1,4 +1,4 @@
-"""A standby service waits while another service uses the store, and takes over when that service ends or dies."""
+"""A standby service waits while another service is using the store, and takes over when that service ends or dies."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ async def test_one_of_two_standbys_takes_over_and_the_other_keeps_waiting(emulat
 async def test_frozen_service_writes_nothing_when_it_resumes_and_ends(emulator, server, tmp_path):
     """Simulate a suspended or isolated machine.
 
-    PostgreSQL has ended its sessions, and another service uses the store.
+    PostgreSQL has ended its sessions, and another service is using the store.
     """
     with postgres_config(server.url) as config:
         settings = shared(tmp_path, emulator, config)

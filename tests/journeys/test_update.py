@@ -35,7 +35,7 @@ AGENT = {"user-agent": DESKTOP_CHROME.user_agent}
 
 
 async def updated(service: Service, account_id: str) -> Any:
-    """Return the account once only the new worker's first push is missing. The account must always be ready."""
+    """Return the account once only the new worker's first push is missing. The account must be ready throughout."""
     account = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
     assert account["state"] == "ready", account
     operation = account["operation"]
@@ -43,7 +43,7 @@ async def updated(service: Service, account_id: str) -> Any:
 
 
 class Traffic:
-    """Views of a site and clicks on a link, in turn. `sent`: the number of pairs that got their responses."""
+    """Views of a site and clicks on a link, in turn. `sent`: the number of pairs that got both responses."""
 
     def __init__(self, emulator: Emulator, path: str, code: str) -> None:
         self.emulator, self.path, self.code = emulator, path, code
@@ -194,7 +194,7 @@ async def test_failure_of_any_call_of_an_update_leaves_the_account_unchanged(
 
 
 async def in_place(world: World, service: Service) -> Any:
-    """Return the account once the new worker is installed. The account must always be ready."""
+    """Return the account once the new worker is installed. The account must be ready throughout."""
     account = await world.account(service)
     assert account is not None
     assert account["state"] == "ready", account

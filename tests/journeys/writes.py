@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 PASSWORD, NEW_PASSWORD = "a long password", "another long one"  # the passwords of the user in these tests
 EXPLAINED = {"country": "DE", "user_agent": "curl/8", "query": "q"}
-# These are counted only in runs without a kill. After a crash, an operation may have been started twice. Then the first
-# start leaves only a row, or a token that must be revoked; `test_killed` checks this.
+# These are counted only in runs without a kill. After a crash, an operation may have been started twice. The first
+# start then leaves only a row, or a token that must be revoked; `test_killed` checks this.
 ONLY_UNDISTURBED = ("operations", "tokens made", "working tokens", "bootstrap tokens", "uploads")
 
 
@@ -61,7 +61,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of write. `body` returns the request body. `made` says where the response has an id for later writes."""
+    """One kind of write. `body` returns the request body. `made` locates an id in the response for later writes."""
 
     endpoint: Endpoint[Any, Any]
     effect: dict[str, int]

@@ -40,7 +40,8 @@ FACTS = {
 ENGLISH = re.compile(
     r"\b(the|your|you|this|is|and|of|or|with|to|it|expires|email|account|needs|had|its)\b", re.IGNORECASE
 )
-# Quoted names from the Cloudflare dashboard, URLs, paths, e-mail addresses, and quotes of Cloudflare's words.
+# The parts of a German text that may be in English: quoted names and messages from Cloudflare, URLs, API paths and
+# e-mail addresses.
 NOT_TEXT = re.compile(r"„[^“]*“|https?://\S+|/v1/\S+|\b\S+@\S+\b")
 
 
@@ -93,7 +94,7 @@ def test_german_emails_have_no_english_text():
 
 
 def templates(found: Any, above: str) -> Iterator[tuple[str, str]]:
-    """Yield all templates in the words of a language as pairs (key, template)."""
+    """Yield all templates in a language's texts as (key, template) pairs."""
     if isinstance(found, str):
         yield above, found
     elif isinstance(found, dict):

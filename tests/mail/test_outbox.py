@@ -141,7 +141,7 @@ async def test_no_email_is_lost_or_repeated_after_server_outage_and_restart(stor
         assert tries(metrics) == {}
     async with open_store(store_config) as store:
         async with sending(store, clock, server) as box:
-            for _ in range(6):  # after each attempt, no e-mail is tried until the clock advances
+            for _ in range(6):  # after each attempt, no e-mail is retried until the clock advances
                 clock.advance_s(300)
                 await box.settled()
             assert len(await store.read(rows())) == EMAILS

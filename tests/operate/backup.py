@@ -33,7 +33,7 @@ async def create(place: Place, block: Block) -> None:
 
 
 async def verify(place: Place, block: Block) -> None:
-    """Check that the compressed stream contains a complete backup, like the file."""
+    """Check that the compressed stream, like the file, contains a complete backup."""
     assert "its key decrypts 1 of 1 tokens. It is complete." in await place.run(block)
 
 
@@ -46,7 +46,7 @@ async def restore(place: Place, block: Block) -> None:
 
 
 async def check(place: Place, block: Block) -> None:
-    """Check that `svc check` reports no failure. The restored store has no record of the backup."""
+    """Check that `svc check` reports no failure, although the restored store has no record of the backup."""
     said = await place.run(block)
     assert "FAIL" not in said
     assert "decrypts 1 token" in said

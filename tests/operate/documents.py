@@ -51,7 +51,7 @@ Step = Callable[["Place", Block], Awaitable[None]]
 
 @dataclass(frozen=True)
 class NotHere:
-    """A step for a block that its document's test does not run. `test`: the id of the test that runs it, if any."""
+    """A step for a block that this document's test does not run. `test`: the id of the test that does, if any."""
 
     why: str
     test: str | None = None
@@ -141,7 +141,7 @@ class Place:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The environment of all blocks. It has this `svc` on the path, and only this place's settings."""
+        """The environment of all blocks. It has the `svc` under test on the path, and only this place's settings."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
         path = f"{self.folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         return {**kept, "PATH": path, "HOME": str(self.folder), **self.settings}

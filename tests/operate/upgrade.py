@@ -23,7 +23,7 @@ async def check(place: Place, block: Block) -> None:
 
 
 async def status(place: Place, block: Block) -> None:
-    """Check the output without a rollout. tests/commands/test_commands.py and tests/journeys test rollouts."""
+    """Check the output when there is no rollout. tests/commands/test_commands.py and tests/journeys test rollouts."""
     async with open_store(StoreConfig(url=SecretStr(f"sqlite:///{place.folder / 'var/svc.db'}"))):
         pass
     assert "no rollout has started" in await place.run(block)

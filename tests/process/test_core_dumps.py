@@ -1,4 +1,4 @@
-"""A crash of the service leaves no core dump. It would contain the vault key and tokens."""
+"""A crash of the service leaves no core dump, because a dump would contain the vault key and tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API keys are random words with a checksum, which others can verify as docs/use/keys.md describes."""
+"""API keys are random and end with a checksum. Other programs can verify it as docs/use/keys.md describes."""
 
 from __future__ import annotations
 

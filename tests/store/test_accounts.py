@@ -122,7 +122,7 @@ async def test_missing_parts_before_a_push_reveal_lost_commits(store):
     part = PushedPart(8, day_of(START_MS) - 1, day_of(START_MS) * DAY_MS, True, (), (), ())
     await store.run(totals.ingest(first_id, [part], START_MS))
     assert await asked_after_push(first_id, 10, 12) == part.as_of
-    assert await asked_after_push(first_id, 20, 20) == part.as_of  # unchanged until the data was read back
+    assert await asked_after_push(first_id, 20, 20) == part.as_of  # unchanged until the data has been read back
     await read_back(first_id)
     assert await asked_after_push(first_id, 21, 21) is None
     assert await asked_after_push(second_id, 2, 2) == 0  # part 1 is missing

@@ -30,7 +30,7 @@ async def user_id(store, account_id):
 
 
 async def add(store, user_id, account_id, *codes, url="https://shop.example.com/", at=START_MS):
-    """Add one link after the other. Return their ids."""
+    """Add one link after another. Return their ids."""
     made = []
     for code in codes:
         link = replace(new_link(user_id, account_id, code, at), url=url)

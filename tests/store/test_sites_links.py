@@ -349,7 +349,7 @@ async def test_route_of_a_path_rotated_in_the_meantime_belongs_to_the_old_path(s
     assert (site.state, site.route_id, site.retiring[0].route_id) == ("route_pending", None, "r1")
     await store.run(sites.set_site_route(site_id, "/new", "zone", "active", "r2", None))
     assert await store.read(sites.unrouted_sites(account_id)) == []
-    # The zone was removed, with the routes of both paths.
+    # The zone was removed, along with the routes of both paths.
     await store.run(sites.set_site_route(site_id, "/new", "zone", "route_pending", "r2", None))
     [site] = await store.read(sites.unrouted_sites(account_id))
     assert site.retiring[0].route_id is None

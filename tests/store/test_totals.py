@@ -157,7 +157,7 @@ async def test_final_part_wins_and_late_hours_still_count(store):
 
 
 async def test_newer_part_may_have_lower_counts(store):
-    """After a worker's database was recreated, its new, lower counts are correct."""
+    """After a worker's database has been recreated, its lower counts are correct."""
     account_id = await store.run(an_account())
     site = await store.run(a_site(account_id))
     await store.run(ingest(account_id, [part(1, hours=2, counts={site: Counts(50)})], START_MS))

@@ -320,6 +320,6 @@ def rows_of(targets: list[str], number: int) -> Tx[None]:
 def size() -> Tx[int]:
     total = 0
     for table in ("hours", "days", "sites", "links"):
-        rows = yield sql(f"select count(*) as n from {table}")  # names of this file
+        rows = yield sql(f"select count(*) as n from {table}")  # table names from this file
         total += int(rows[0]["n"])
     return total

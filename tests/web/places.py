@@ -54,7 +54,7 @@ _CARRIED = 'import chromium from "@sparticuz/chromium"; console.log(await chromi
 _UNLIMITED = {
     **{f"SVC_LIMITS_{name}_PER_MINUTE": "1000000" for name in ("SIGN_INS", "REFRESHES", "REQUESTS", "REPORT_READS")},
     "SVC_TIMING_REPORT_CACHE_S": "0.001",
-    # The time for which a rejected token is retried because it may be new. It is shorter than usual.
+    # The time for which a rejected token is retried, because it may be new. Shorter than the default.
     "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
     "SVC_METRICS_BIND": "127.0.0.1:0",
 }
@@ -236,7 +236,7 @@ class World:
                 assert response.status == 204, response
             await platform.settled()
             await platform.clock(0)
-            # The next push is due within an hour of the previous one, which may have been in this hour.
+            # The worker may already have pushed during this hour. Its next push is then due within an hour.
             for hour in (1, 2, 3):
                 crons = [(customer.account_id, hour_at + hour * _HOUR_MS + minute * 60_000) for minute in range(60)]
                 await platform.crons(crons, "svc-edge")
@@ -356,7 +356,7 @@ async def _be_visited(service: Service, platform: Emulator, account_id: str, sit
 async def push(service: Service, platform: Emulator, account_id: str, site_id: str, hour_at: int) -> None:
     """Let the worker push the hour that begins at `hour_at`.
 
-    The next push is due within an hour of the previous one, which may have been in this hour.
+    The worker may already have pushed during this hour. Its next push is then due within an hour.
 
     Raises AssertionError if the site has no view after three hours of crons.
     """

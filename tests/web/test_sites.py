@@ -121,7 +121,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     visit.open("a site without a view", tab.url)
     assert visit.found == []
 
-    # A view of an excluded page is not the first view; a counted one is. Without views, the page shows advice.
+    # A view of an excluded page does not count as the first view. Until a view is counted, the page shows advice.
     head = f"<!doctype html><title>Shop</title>{site['snippet']['inline']}"
     browse(browser, furnished, head, "/admin/users")
     tab.clock.set_fixed_time(datetime.now(tz=UTC) + timedelta(minutes=6))

@@ -1,4 +1,4 @@
-"""Tests of the counts of a target in the worker's database: folded days and hours, and unfolded events."""
+"""Tests of a target's counts in the worker's database, from folded day and hour rows and from unfolded events."""
 
 from __future__ import annotations
 

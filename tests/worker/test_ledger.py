@@ -143,7 +143,7 @@ def test_statements_run_on_tables_with_invalid_json():
 
 
 def worker_day(**more: Any) -> WorkerDay:
-    """Return a closed day without differences, after applying the changes in `more`."""
+    """Return a closed day that has no differences apart from the changes in `more`."""
     whole = {"accepted": Events(5, 1), "folded": Events(5, 1), "pushed": Events(5, 1)}
     events = {name: {TARGET: value} for name, value in {**whole, **more}.items() if isinstance(value, Events)}
     rest = {name: value for name, value in more.items() if not isinstance(value, Events)}
@@ -167,7 +167,7 @@ def test_day_with_deleted_totals_is_compared_without_them():
         [line] = compare(found, {TARGET: MATCHING}, {TARGET: MATCHING})
         assert line.counted == counted
         assert (line.agrees, line.fault) == ((True, None) if counted is None else (False, "counting"))
-    # Instead, sent and stored events are compared with accepted events.
+    # The counted events of this day were deleted, so sent and stored events are compared with accepted events.
     deleted = worker_day(folded=Events(), has_totals=False)
     for worker, stored, fault in (
         (deleted, MATCHING, None),

@@ -1,7 +1,7 @@
 """The contract fuzzer's callers: one for each kind of credential, with the responses that the table expects for it.
 
-schemathesis's process uses them, one case at a time. If a request ends its own credential, the credential is replaced.
-Resources that every case needs (the account, its site and link, the keys) are never deleted.
+The schemathesis process uses them, one case at a time. If a request revokes its own credential, the credential is
+replaced. Resources that every case needs (the account, its site and link, the keys) are never deleted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OWN = {"POST /edge/push": "worker", "POST /auth/refresh": "cookie", "POST /auth
 
 # Errors that depend only on the credential. They are detected before any other check.
 _CREDENTIAL_ERRORS: frozenset[Code] = frozenset({"unauthorized", "session_required", "scope_required"})
-# Errors in the request itself. They are detected before the lookup of its object.
+# Errors in the request itself. They are detected before the requested object is looked up.
 _REQUEST_ERRORS: frozenset[Code] = frozenset({"invalid_request", "payload_too_large", "idempotency_conflict"})
 
 # Endpoints that can end the caller's session.
@@ -52,7 +52,7 @@ def kinds_of(endpoint: str) -> tuple[str, ...]:
 
 
 def refusal_of(kind: str, endpoint: str) -> Code | None:
-    """Return the error code that the table expects, or None, if this kind of caller requests the user's resources.
+    """Return the error code that the table expects if this kind of caller requests the user's resources, else None.
 
     `endpoint`: method and path, such as "GET /v1/me".
     """

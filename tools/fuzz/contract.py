@@ -1,9 +1,9 @@
 """Fuzz every operation in the OpenAPI document over HTTP with schemathesis.
 
 All of schemathesis's checks and phases run, with every kind of credential. `python -m tools.fuzz.contract --cases 2000`
-runs until each operation has had this number of cases, and prints the numbers of cases by credential. A short run is
-part of the tests. The service is real, and its accounts are connected on the emulated platform. The users are in
-`callers`, and the additional settings for schemathesis are in `schemathesis_hooks`.
+runs until each operation has had this number of cases, and prints the number of cases for each kind of credential. A
+short run is part of the tests. The service is real, and its accounts are connected on the emulated platform. The users
+are in `callers`, and the additional settings for schemathesis are in `schemathesis_hooks`.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SVC_TIMING_SESSION_S": "1000000",
     "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
 }  # fmt: skip
-# Requests that match the schema can correctly get errors: 422 for an unknown bootstrap token or a host that is in no
-# zone, and 400 for an unknown token from an email, an invalid cursor or a future day. Requests that do not match may be
-# too large. Invalid parts of a push are rejected individually. Deleted sites and links can still be read.
+# Requests that match the schema can correctly get errors: 422 for an unknown bootstrap token or a host outside every
+# zone, and 400 for an unknown e-mail token, an invalid cursor or a future day. Invalid parts of a push are rejected
+# individually. Deleted sites and links can still be read.
 _CONFIG = """
 [generation]
 database = "none"
@@ -234,7 +234,7 @@ async def main(wanted: int, seed: int, concurrency: int) -> None:
     """Run until every operation has had `wanted` cases.
 
     There are `concurrency` runs at a time, each with the next seed and a new service. Raises SystemExit if a run found
-    a problem, or if an operation had fewer cases or never succeeded.
+    a problem, or if an operation had too few cases or never succeeded.
     """
     cases: Cases = {}
     findings: list[int] = []

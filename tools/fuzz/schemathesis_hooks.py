@@ -102,7 +102,7 @@ def with_caller(case: Any, kind: str, more: dict[str, str]) -> Any:
 
 @schemathesis.hook
 def map_case(context: Any, case: Any) -> Any:
-    """Assign callers in turn to cases that were not drawn, and replace most ids with ids of existing resources."""
+    """Assign callers in turn to cases that have none, and replace most ids with ids of existing resources."""
     if AS not in (case.headers or {}):
         with_caller(case, next(IN_TURN), {})
     if case.operation.label == "POST /edge/push":
@@ -116,7 +116,7 @@ def map_case(context: Any, case: Any) -> Any:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Insert values that are not known earlier: the credential, and resources for this request only."""
+    """Insert values that were not known before: the credential, and resources that only this request uses."""
     if AS not in (case.headers or {}):  # the document's own examples
         with_caller(case, next(IN_TURN), {})
     kind, label = case.headers[AS], case.operation.label
@@ -153,7 +153,7 @@ def after_call(context: Any, case: Any, response: Any) -> None:
 
 @schemathesis.check
 def matches_permission_table(ctx: Any, response: Any, case: Any) -> None:
-    """Check that callers get exactly the errors of tests/http/who_may.py, depending on their permissions."""
+    """Check that callers get exactly the errors that tests/http/who_may.py specifies for their permissions."""
     sent, kind, status = response.request, case.headers[AS], response.status_code
     if sent.method == case.operation.method.upper():
         CASES[case.operation.label][kind][status] += 1

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _CONCURRENT = 20
 _CHECK_EVERY = 200
-# A client reads only for a short time, because most of its requests get no response. On a busy machine, this time is a
-# multiple of the duration of the simplest request.
+# A client reads only for a short time, because most of its requests get no response. On a busy machine, the time is
+# extended to a multiple of the time that the simplest request takes.
 _READ_S = 0.02
 _SLOWER = 3
 _JSON = b'{"email": "a@example.com", "password": "12345678"}'
@@ -189,7 +189,7 @@ async def _response_s(port: int, when: str) -> float:
 
 
 async def main(seconds: float, seed: int) -> None:
-    """Start the service, fuzz it, and print the numbers of its responses."""
+    """Start the service, fuzz it, and print the number of each kind of response."""
     with tempfile.TemporaryDirectory(prefix="svc-fuzz-") as folder:
         async with open_service(Path(folder), {}) as service:
             sys.stdout.write(f"seed {seed}, {service.url}\n")

@@ -68,7 +68,7 @@ def _d1(day: str, usage: Usage, account: Account) -> list[Row]:
     }
     if not any(sums.values()):
         return []
-    # The limit is per account, so the count is too. It is shown under the account's first database.
+    # The limit applies to the whole account, so there is one count. It is shown under the account's first database.
     return [{"dimensions": {"date": day, "databaseId": _databases(account)[0]}, "sum": sums}]
 
 
@@ -103,7 +103,7 @@ MAX_ROWS = 10_000
 
 
 def _check_range(account: Account, condition: dict[str, Any], dataset: Dataset) -> None:
-    """Check that the dataset can be queried for these days. The messages are the platform's (field reports)."""
+    """Check that the dataset can be queried for these days. The messages are the platform's (source: user reports)."""
     first = next((_moment(value) for key, value in condition.items() if key.endswith(("_geq", "_gt"))), None)
     last = next((_moment(value) for key, value in condition.items() if key.endswith(("_leq", "_lt"))), None)
     now = platform().now()
@@ -300,7 +300,7 @@ async def graphql() -> Response:
 
 
 async def measure_storage(account: Account) -> None:
-    """Store the databases' current sizes for today."""
+    """Record the current size of each database in today's usage."""
     runtime = platform().runtime
     sizes = {uuid: (await runtime.database_stats(uuid))["file_size"] for uuid in list(account.databases)}
     account.day(runtime.today()).measured_sizes |= sizes

@@ -142,7 +142,7 @@ class _Reader:
 
 
 def _check_variable(name: str, type_: str, value: Any) -> None:
-    """Check that a variable is present and of its type, as the platform does before it runs a query."""
+    """Check that a variable is present and has its declared type, as the platform does before it runs a query."""
     if value is None:
         if type_.endswith("!"):
             raise QueryError(f"variable ${name} of required type {type_} was not provided", "validation")

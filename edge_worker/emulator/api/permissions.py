@@ -122,7 +122,7 @@ def holds_all_zones(token: Token, name: str, account_id: str) -> bool:
 
 
 def zone_ids(resources: dict[str, Any]) -> list[str | None]:
-    """Return the zones named by a policy's resources; None for the account itself and for all of its zones."""
+    """Return the ids of the zones in a policy's resources. None means the account itself or all of its zones."""
     names = [name.removeprefix(f"{ZONE}.") for name, _ in _flat(resources) if name.startswith(f"{ZONE}.")]
     return [None if name == "*" else name for name in names] or [None]
 

@@ -130,8 +130,8 @@ async def schedules(account: Account, name: str) -> Response:
 async def replace_schedules(account: Account, name: str) -> Response:
     """Replace all crons of the script. The limit applies to the whole account (platform docs: error 10072).
 
-    An account above its limit (after a downgrade, or because its crons are older than the limit) cannot even
-    remove some of its crons: workers-sdk #15194.
+    If an account exceeds its limit (after a downgrade, or because its crons are older than the limit), the platform
+    rejects even a list that removes some of its crons: workers-sdk #15194.
     """
     check_subdomain(account)
     script, body = script_of(account, name), await body_json()

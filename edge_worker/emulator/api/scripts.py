@@ -121,7 +121,7 @@ def full_version(version: Version) -> dict[str, Any]:
 
 
 def new_script(account: Account, name: str) -> Script:
-    """Create a script without versions, which is not yet part of the account. Raises ApiError."""
+    """Return a new script that has no versions and is not yet part of the account. Raises ApiError."""
     check_name(name)
     if len(account.scripts) >= account.limits.scripts:
         raise invalid("You have reached the limit of Workers of your account", 10037)

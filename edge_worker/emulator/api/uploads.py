@@ -52,7 +52,7 @@ def shown_binding(binding: dict[str, Any]) -> dict[str, Any]:
 
 
 async def read_form(part: str) -> tuple[dict[str, Any], list[Module]]:
-    """Read the form's JSON part and its modules, keyed by FILE name, because clients name the parts freely."""
+    """Read the form's JSON part and its modules. A module's name is its FILE name: part names vary between clients."""
     form, files = await request.form, await request.files
     text: str | bytes | None = form.get(part)
     modules = []
@@ -110,7 +110,8 @@ def _bindings(account: Account, metadata: dict[str, Any], before: Version | None
     names = {binding["name"] for binding in bindings}
     if len(names) < len(bindings):
         raise invalid("a binding name is used twice", 10053)
-    # An upload keeps secrets that it does not name (wrangler's plain deploy relies on this); other kinds on request.
+    # An upload keeps secrets that it does not name (wrangler's plain deploy relies on this). It keeps bindings of other
+    # kinds only on request.
     kept_kinds = {SECRET, *(metadata.get("keep_bindings") or [])}
     if before is not None:
         bindings += [b for b in before.bindings if b["type"] in kept_kinds and b["name"] not in names]

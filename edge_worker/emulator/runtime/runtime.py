@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["CronEvent", "Runtime", "StartFailed", "open_runtime"]
 
 GRACE_S = 30
-# When the old process shuts down, it may have accepted connections that it has not read yet. It waits for them this
-# long.
+# The old process may have accepted connections whose requests it has not read yet. It waits this long for such requests
+# before it shuts down.
 HOLD_MS = 100
 
 
@@ -116,8 +116,8 @@ class Runtime:
         """Run the deployed scripts, except `without` (account id, name). `instead` replaces its predecessor.
 
         Once all scripts have started, `commit` is called with the handlers of `instead` and changes the world. If a
-        script does not start, raises StartFailed with the runtime's output, and nothing changes. If scripts are not
-        executed, their handlers are unknown.
+        script does not start, raises StartFailed with the runtime's output, and nothing changes. If the emulator does
+        not execute scripts, `commit` gets an empty list.
         """
         if not self.runs_scripts:
             if commit is not None:
@@ -139,8 +139,8 @@ class Runtime:
             if old is not None:
                 self._retiring.append(old)
                 self._nursery.start_soon(self._retire, old)
-                # Both listen on the edge's socket. Respond to an upload only once the old process accepts no more
-                # requests.
+                # Both processes listen on the edge's socket. Respond to an upload only once the old process accepts no
+                # more requests.
                 await old.draining.wait()
 
     async def new_isolates(self, place: str | None) -> None:
@@ -324,7 +324,7 @@ class Runtime:
             await self._collect_counts(self._current, "/settled")
 
     async def crons(self, events: Sequence[CronEvent]) -> list[dict[str, Any]]:
-        """Fire scheduled() for all events concurrently; return {outcome, error, d1_queries, waited_ms} of each."""
+        """Fire scheduled() for all events concurrently; return {outcome, error, d1_queries, waited_ms} for each."""
         assert self._current is not None
         fired = [
             {
@@ -377,7 +377,7 @@ class Runtime:
     async def _wait_until_known(self, database: str) -> None:
         """Wait until the processes know the database, which the API lists as soon as it is created."""
         if database not in self._known:
-            async with self._lock:  # the database's update has the lock, or is queued for it before us
+            async with self._lock:  # the update that adds the database holds the lock or is ahead of us in its queue
                 pass
 
     async def destroy_database(self, database: str) -> None:

@@ -48,8 +48,8 @@ def listening_socket(port: int = 0) -> socket.socket:
     listener = socket.create_server(("127.0.0.1", port), backlog=1024)
     listener.setblocking(False)
     if sys.platform == "linux":
-        # A connection is accepted only with its request, so that a terminated process holds no connection without a
-        # request.
+        # The kernel hands over a connection only once its request has arrived. A process that is shutting down
+        # therefore holds no connection without a request.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
     return listener
 
@@ -87,13 +87,13 @@ class Workerd:
         read_end, write_end = os.pipe()
         arguments = [str(binary()), "serve", "--experimental", f"--control-fd={write_end}"]
         arguments += [f"--socket-fd={name}={listener.fileno()}" for name, listener in sockets.items()]
-        # Start it from this thread, not one of trio's, because the child's death signal is bound to the thread that
-        # created it.
+        # Start workerd from this thread, not from one of Trio's worker threads, because Linux sends the child's death
+        # signal when the thread that created the child ends.
         process = subprocess.Popen(  # noqa: S603, ASYNC220 (a fixed binary; it takes a millisecond)
             [*arguments, str(config)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             pass_fds=[write_end, *(listener.fileno() for listener in sockets.values())],
-            start_new_session=True,  # only we receive a Ctrl-C, and then end the child in order
+            start_new_session=True,  # only we receive a Ctrl-C; we then shut the child down cleanly
             preexec_fn=_end_with_parent(),
         )  # fmt: skip
         os.close(write_end)
@@ -154,7 +154,7 @@ class Workerd:
         return self._process.pid
 
     def terminate(self) -> None:
-        """Ask workerd to accept no more connections and to end once it has answered the open requests."""
+        """Ask workerd to accept no more connections and to exit once it has responded to the open requests."""
         self._terminated = True
         self._process.terminate()
 

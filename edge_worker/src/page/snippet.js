@@ -1,9 +1,9 @@
 /*
- * The snippet for web pages. It counts a page view when a page is shown; a prerendered page counts only then. It counts
- * another view for each new path in a single-page application, and for each return from the back/forward cache. The
- * body has four lines: the path, the referrer, utm_source or ref with its name, and "true" if a program controls the
- * browser. Without a page load since the previous view, that view's path is the referrer. The snippet stores nothing.
- * __PATH__ is the site's path.
+ * The snippet for web pages. It counts a page view when a page is shown; a prerendered page is not counted until then.
+ * It counts another view for each new path in a single-page application, and for each return from the back/forward
+ * cache. The body has four lines: the path, the referrer, utm_source or ref with its name, and "true" if a program
+ * controls the browser. If no page was loaded since the previous view, the path of that view is the referrer. The
+ * snippet stores nothing. __PATH__ is the site's path.
  */
 {
   let /** @type {string | undefined} */ shown,
@@ -12,7 +12,7 @@
     doc = document,
     loc = location,
     show = () =>
-      // A form with this name hides the property. The plus turns the form into NaN.
+      // If the page has a form with this name, the property is that form. The plus then returns NaN.
       // @ts-expect-error -- unary plus on a boolean saves bytes.
       +doc.prerendering ||
       shown == (path = loc.pathname) ||
@@ -23,7 +23,7 @@
         // @ts-expect-error -- sendBeacon takes two arguments; the third records the path of the view.
         (shown = path),
       );
-  // Run only once, even if the snippet is included twice, or if a page that replaces its body runs it again.
+  // Run only once, even if the snippet is included twice, or runs again because the page has replaced its body.
   if (!doc.$v) {
     show();
     // One listener covers pushState, replaceState and history navigation. Browsers before 2026 lack it, so poll there.

@@ -31,7 +31,8 @@ STATE_AFTER: dict[str, AccountState] = {
     "name_taken": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
-# Refusals that suggest further problems. So does the status 404, because it means that something does not exist.
+# Refusals that suggest that there are other problems. The status 404 also does, because it means that something is
+# missing.
 _SUGGESTS_MORE = ("permission_error", "token_refused", "resource_drift", "cloudflare_error")
 _NOT_FOUND = 404
 _SILENT = ServiceError("worker_silent")

@@ -1,4 +1,4 @@
-"""Expiry of the working token: a warning several days before, then the state `revoked`."""
+"""Expiry of the working token: a warning several days in advance, then the state `revoked`."""
 
 from __future__ import annotations
 

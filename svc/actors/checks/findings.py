@@ -33,7 +33,7 @@ class Finding:
     """A difference between the expected and the actual state. `svc.finding` describes it by `kind` and `facts`.
 
     `code`: the error code whose remedy applies. `repair`: the automatic repair; None if a person has to repair the
-    difference. `details`: details of Cloudflare's refusal. `variant`: which form of the description to use. `free`: the
+    difference. `details`: details of Cloudflare's refusal. `variant`: the form of the description to use. `free`: the
     description of a finding of kind `other`, which has no template. `refusal`: the reason why Cloudflare refused the
     repair.
     """

@@ -1,6 +1,6 @@
 """The health check of a whole account: compare Cloudflare with the store, and repair what can be repaired safely.
 
-A duty checks an account at the times that `schedule` gives, and soon after a refusal that suggests further problems.
+A duty checks an account at the times that `schedule` sets, and soon after a refusal that suggests further problems.
 Users can also request a check, which returns its findings.
 """
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # During an incident, Cloudflare may refuse valid tokens for minutes or hours. A token therefore counts as `revoked`
-# only after this many refused checks in a row, over at least this time.
+# only if it fails this many checks in a row, over at least this time.
 _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
-# thorough: also check what rarely changes. asked: also run checks that read many rows of the account's database.
+# thorough: include parts that rarely change. asked: include checks that read many rows of the account's database.
 Depth = Literal["usual", "thorough", "asked"]
-# One in this many checks by the duty is thorough, because all accounts share the limit on concurrent calls.
+# Only one in this many of the duty's checks is thorough, because all accounts share the limit on concurrent calls.
 _THOROUGH_ONE_IN = 6
 _TOKEN_CODES = frozenset(
     {"revoked", "token_refused", "permission_error", "credentials_missing", "credentials_unreadable"}
@@ -61,7 +61,7 @@ _MOST_SEVERE_FIRST = (
 
 @dataclass(frozen=True)
 class Checked:
-    """A finding of a requested check. `mended`: this check repaired the problem, and a second check confirmed this."""
+    """A finding of a requested check. `mended`: this check repaired the problem, as a second check confirmed."""
 
     finding: Finding
     repaired: bool
@@ -97,7 +97,7 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
         if any(one.is_repairable for one in found):  # the duties for routes and configuration complete the repairs now
             timers.routes_at = timers.sync_at = 0
             next_at = trio.current_time()
-        elif found:  # routes may have to be created again later
+        elif found:  # routes may have to be recreated later
             timers.routes_at = min(timers.routes_at, trio.current_time() + timing.route_retry_s)
             next_at = timers.routes_at
         current = await context.store.read(accounts.account_by_id(account.id))
@@ -113,7 +113,7 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
 async def repeat_install_when_due(context: Context, account: Account, timers: Timers) -> float:
     """Repeat an install that failed because Cloudflare refused the working token, once Cloudflare accepts the token.
 
-    If the token is refused for long enough, the error becomes `revoked`, and only a person can continue.
+    If the token is refused for long enough, the error becomes `revoked`, and a person has to intervene.
     """
     if account.state != "connected" or account.error is None or account.error.code != "token_refused":
         return math.inf
@@ -152,9 +152,9 @@ def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Che
 
 
 async def check_now(context: Context, account: Account, timers: Timers) -> list[Checked]:
-    """Check the account in any state, repair it, and check it again after repairs. Return the findings.
+    """Check the account in any state and repair it. After repairs, check it again. Return the findings.
 
-    As after a check by the duty, the account shows the findings. Raises EdgeUnavailable.
+    The account then shows the findings, as it does after a check by the duty. Raises EdgeUnavailable.
     """
     found = await _local_findings(context, account)
     if found:
@@ -225,12 +225,12 @@ async def state_with_new_token(context: Context, account: Account) -> tuple[Acco
 
 
 def _is_changing(operation: Operation | None) -> bool:
-    """Return True if an operation is changing things at Cloudflare. During its self-check, an operation only waits."""
+    """Return True if an operation is changing resources at Cloudflare. During its self-check, it only waits."""
     return operation is not None and operation.step != operation_rows.SELFCHECK
 
 
 async def _local_findings(context: Context, account: Account) -> list[Finding]:
-    """Return problems that are known from the store. If there are any, calls to Cloudflare would be useless."""
+    """Return problems that are known from the store. If there are any, calls to Cloudflare would be pointless."""
     running = await context.store.read(operation_rows.running(account.id))
     if running is not None and _is_changing(running):
         facts = {"operation": running.kind, "step": running.step}
@@ -387,7 +387,7 @@ def _most_severe(found: Sequence[Finding]) -> Finding | None:
 
 
 async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) -> ErrorNote:
-    """Return the error, or `revoked` if several checks over a long enough time refused the token."""
+    """Return the error, or `revoked` if the token has failed several checks over a long enough time."""
     if note.code != "token_refused":
         return note
     refused_at, checks = await context.store.run(accounts.token_refused(account.id, context.clock()))

@@ -1,4 +1,4 @@
-"""Checks of the routes and DNS records of an account's hosts. Without them, nothing is counted or redirected.
+"""Checks of the routes and DNS records of an account's hosts. A host without them is not counted or redirected.
 
 Each zone is read only once, with its routes and records, regardless of how many sites it has.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Routed:
-    """A host that has a route according to the store. `record` stores the state in which the check found the route."""
+    """A host that, according to the store, has a route. `record` stores the state of the route that was found."""
 
     host: str
     zone_id: str
@@ -47,7 +47,7 @@ class _Routed:
 
 @dataclass(frozen=True)
 class _Retiring:
-    """A site's old path that still needs its route. `make` returns the repair that creates the route again."""
+    """A site's old path that still needs its route. `make` returns the repair that recreates the route."""
 
     host: str
     zone_id: str
@@ -88,7 +88,7 @@ async def check_zones_are_seen(context: Context, access: Access, account: Accoun
 
 
 async def _has_routes(access: Access, zone_id: str) -> bool:
-    """Return True if the zone's routes can be listed, which fails for a zone that has left the account."""
+    """Return True if the zone's routes can be listed, which is impossible if the zone has left the account."""
     try:
         await edge_routes.list_routes(access, zone_id)
     except EdgeError:
@@ -235,7 +235,7 @@ async def _check_zone(
 async def _without_zone(
     context: Context, access: Access, zone_id: str, made: Sequence[_Routed], error: EdgeError, permission: str
 ) -> list[Finding]:
-    """Return the findings for a zone if its routes cannot be listed, for example because it has left the account."""
+    """Return the findings for a zone whose routes cannot be listed, for example because it has left the account."""
     if not made:
         return [findings.refused("routes", TO_WORKER, error, permission)]
     try:

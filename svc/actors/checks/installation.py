@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def script(context: Context, access: Access, account: Account) -> tuple[list[Finding], UploadStatus | None]:
-    """Check the script. Return findings and its upload status, which is None if the service's script is missing.
+    """Check the script. Return the findings, and the upload status (None if the service's script is missing).
 
     Raises EdgeRefused, EdgeUnavailable.
     """
@@ -44,7 +44,7 @@ async def script(context: Context, access: Access, account: Account) -> tuple[li
 
 
 def unknown_upload(context: Context, account: Account) -> Finding:
-    """Return the finding for a worker that the service uploaded, but whose upload the store has lost."""
+    """Return the finding for a worker that the service uploaded, if the store has lost the record of the upload."""
     return Finding("script_not_known", "resource_drift", repair=partial(_install, context, account))
 
 
@@ -80,9 +80,9 @@ async def script_settings(context: Context, access: Access, account: Account, *,
 
 
 async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str, SeenBinding]) -> list[str]:
-    """Return the names of bindings that differ from the last upload. A secret is only checked for its existence.
+    """Return the names of bindings that differ from the last upload. For a secret, only its existence is checked.
 
-    The value of PUSH_URL is not compared. The operator may change the URL, but the worker keeps the previous one.
+    The value of PUSH_URL is not compared: after the operator changes the URL, the worker keeps the previous one.
     """
     if account.install_id is None or not seen:
         return []

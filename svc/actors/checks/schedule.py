@@ -50,7 +50,7 @@ def wait_s(account: Account, timing: TimingConfig, now: int) -> float:
 
 
 def first_wait_s(due: Due, timing: TimingConfig, now: int) -> float:
-    """Return the time from the service's start to the first health check, in seconds. Overdue checks are spread."""
+    """Return the time from the service's start to the first health check, in seconds. Spreads overdue checks."""
     if due.well_at is not None and is_confirmed_by_pushes(due, now):
         slot_at = _next_slot(due.edge_account_id, timing.health_well_every_s * 1000, due.well_at)
         if slot_at > now:
@@ -59,7 +59,7 @@ def first_wait_s(due: Due, timing: TimingConfig, now: int) -> float:
 
 
 def first_advice_s(due: Due, timing: TimingConfig, now: int) -> float:
-    """Return the time from the service's start until advice may be due, in seconds. Overdue advice is spread."""
+    """Return the time from the service's start until advice may be due, in seconds. Spreads overdue advice."""
     return max(spread(due.edge_account_id) * timing.health_every_s, ((due.advice_at or 0) - now) / 1000)
 
 

@@ -1,7 +1,7 @@
 """Checks of the worker's database: are its tables complete, is its configuration current, does the worker report?
 
 If something outside the service emptied the database or restored it to an earlier state, the service repairs it: the
-schema's statements create the tables, and a sync writes the configuration. Counts that were not yet pushed are lost.
+schema's statements create the tables, and a sync writes the configuration. Counts that had not been pushed are lost.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 # A worker pushes once an hour, even if there are no counts, and stores the time of its next push.
 STOPPED_MS = 2 * HOUR_MS
-# Counting reads all rows of the configuration. This is the part that counting may use of the five million rows that an
-# account on the free plan can read per day.
+# Each count reads all rows of the configuration. Unless the minimum number of counts needs more, counting may read this
+# many rows per day. An account on the free plan can read five million rows per day.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 
@@ -67,7 +67,7 @@ async def check_database(
 ) -> list[Finding]:
     """Check the account's database and the worker's reports.
 
-    `newer`: the script is known to be an upload of which the store has no record. `count`: count the configuration's
+    `newer`: the script is known to be an upload that the store has no record of. `count`: count the configuration's
     rows even if this is not due. Raises EdgeRefused, EdgeUnavailable.
     """
     if account.database_id is None:
@@ -192,7 +192,7 @@ async def _refill(context: Context, access: Access, account: Account) -> None:
     all_links = [one for one in await context.store.read(links.changed_links(account.id, 0)) if not one.config_error]
     refused = await context.store.read(syncs.synced_rows(account.id))
     if refused is None:
-        return  # a sync is still due; the next health check covers what is missing after it
+        return  # a sync is still due; the next health check finds rows that are still missing after it
     rows = await trio.to_thread.run_sync(
         config_rows.rows_of, all_sites, all_links, account.link_host, account.days_kept, 0
     )

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The recorded operations that `begin` can start. Rows of other kinds belong to other modules or to another version of
-# the service.
+# The recorded operations that `begin` can start. Other modules or another version of the service handle rows of other
+# kinds.
 WORK: Mapping[OperationKind, Work] = {"install": install.WORK, "update": update.WORK}
 
 
@@ -43,7 +43,7 @@ async def begin(context: Context, kind: OperationKind, account_id: str, commit: 
     context.check_push_url()
     account = await context.store.read(accounts.account_by_id(account_id))
     if account is not None and (account.edge_schema or 0) > context.bundle.schema:
-        # Checked before the operation begins, so that the account does not change.
+        # Check this before the operation begins, so that a refusal leaves the account unchanged.
         raise Conflict("schema_newer", details={"schema": account.edge_schema, "known": context.bundle.schema})
     return await context.store.run(commit(work.begin(account_id, new_id("op"), context.clock())))
 

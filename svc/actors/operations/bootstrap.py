@@ -97,7 +97,7 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
 
 @contextmanager
 def explain_still_valid() -> Iterator[None]:
-    """Add to each final refusal in the block that the bootstrap token is still valid, and how to delete it."""
+    """Add details to each final refusal in the block: that the bootstrap token is still valid, and how to delete it."""
     try:
         yield
     except ServiceError as refusal:
@@ -156,7 +156,7 @@ async def mint(
 ) -> tuple[Operation, NewToken]:
     """Create a working token with exactly the required permissions. Return the token and the operation that names it.
 
-    The new token is tested, although some of Cloudflare's servers may not know it yet. The install tests it again.
+    Some of Cloudflare's servers may not know the new token when it is tested here. The install tests it again.
 
     Raises ServiceError bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed,
     orphan_not_deleted; EdgeUnavailable. If the token was created before the refusal, the error has `had_effect` set.
@@ -217,7 +217,7 @@ async def probe(working: Access) -> None:
     await workers.get_script(working, SCRIPT_NAME)
     await d1.find(working, DATABASE_NAME)
     found, _ = await zones.list_zones(working, limit=1)
-    if found:  # zone permissions can only be tried with a zone
+    if found:  # zone permissions can only be tested with a zone
         await routes.list_routes(working, found[0].id)
 
 
@@ -247,7 +247,7 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
 async def clean_up(
     context: Context, bootstrap: Access, account: Account, refusal: ServiceError, within_s: float = math.inf
 ) -> Sequence[Operation]:
-    """Delete the tokens that a refused operation and earlier operations created, within `within_s` seconds.
+    """Delete, within `within_s` seconds, the tokens that a refused operation and earlier operations created.
 
     Returns the operations whose tokens may still be valid. Raises StoreUnavailable.
     """
@@ -265,8 +265,8 @@ async def clean_up(
 async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> None:
     """Make the last calls with the bootstrap token: delete the replaced token, late tokens, and the bootstrap token.
 
-    A late token is one that an earlier, lost attempt created. If a deletion fails, the warning that was stored together
-    with the working token stays.
+    A late token is one that an earlier, lost attempt created. If a deletion fails, the warning that was stored with the
+    working token remains.
     """
     try:
         await delete_lost(context, bootstrap.access, account)

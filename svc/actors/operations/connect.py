@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The 5xx errors that end a connect. After any other 5xx error, the account stays `pending`, and a repeat of the same
-# request continues.
+# The 5xx errors that end a connect. After any other 5xx error, the account stays `pending`, and repeating the same
+# request continues the connect.
 _FINAL: frozenset[Code] = frozenset({"permission_catalog", "token_rights_mismatch", "token_check_failed"})
 # How long a pending connect waits for its user before it becomes `bootstrap_lost`.
 _PENDING_MS = 3_600_000
@@ -51,8 +51,8 @@ async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
 
     A connect is checked three times: in the caller's task, before seconds are spent on the bootstrap token; when the
     actor serves the request, because another connect may have finished since then; and finally in the transaction of
-    `begin_connect`. The caller's task does not report a False result to the user, so that only a user who has a valid
-    token for the account learns that it is taken.
+    `begin_connect`. The caller's task does not report a False result to the user. Only a user who has a valid token for
+    the account learns that it is taken.
 
     Raises Conflict already_connected; Forbidden limit_reached; ServiceError not_configured, service_full.
     """
@@ -78,7 +78,7 @@ async def connect(
 
     Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
     service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch,
-    token_check_failed. After ServiceError orphan_not_deleted and EdgeUnavailable, the account stays `pending`, and the
+    token_check_failed. After ServiceError orphan_not_deleted or EdgeUnavailable, the account stays `pending`, and the
     caller can retry. If tokens may still be valid, the error's `details.revoke_tokens` names them.
     """
     if not await check(context, edge_account_id, user_id):
@@ -137,7 +137,7 @@ async def _working_token(
     try:
         return await bootstrap.mint(context, access, account, operation)
     except (EdgeUnavailable, StoreUnavailable):
-        raise  # not a refusal: a repeat of the request can continue
+        raise  # not a refusal: repeating the request continues the connect
     except ServiceError as refusal:
         if refusal.status >= _SERVER_ERROR and refusal.code not in _FINAL:
             raise await _leave_pending(context, account, refusal) from None
@@ -160,7 +160,7 @@ async def _leave_pending(context: Context, account: Account, refusal: ServiceErr
 
 
 async def _give_up(context: Context, access: Access, account: Account, refusal: ServiceError) -> ServiceError:
-    """End a refused connect. Delete its account, unless a token that may still be valid has to be shown there.
+    """End a refused connect. Delete its account, unless the account has to show a token that may still be valid.
 
     Returns the refusal with the names of tokens that may still be valid.
     """

@@ -49,8 +49,8 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-# How long an isolate of the worker collects events before it writes them, for each level of its write budget
-# (edge_worker/src/budget.js), and how long the write takes.
+# The time for which an isolate of the worker collects events before it writes them, by the level of its write budget
+# (edge_worker/src/budget.js), and the time that the write takes.
 GATHERED_S = (1.5, 5.0, 12.0, 20.0)
 _WRITE_S = 0.5
 _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
@@ -128,7 +128,7 @@ class _Resource:
 
     @property
     def remaining(self) -> RemainingResource | None:
-        """The resource as it is reported if it remains; None if it is gone."""
+        """The resource as the result reports it; None if it is gone."""
         return (
             None
             if self.left is None
@@ -153,9 +153,9 @@ class _Removal:
     context: Context
     account: Account
     operation: Operation
-    keeps_counts: bool  # False while the user is being deleted, because the counts are deleted as well
+    keeps_counts: bool  # False while the user is being deleted, because the counts are also deleted
     revoke_token: str | None = None
-    counts_kept: bool = False  # the last counts of a deleted worker are stored
+    counts_kept: bool = False  # True once the last counts of a deleted worker are stored
     routes: list[_MadeRoute] = field(default_factory=list)
     script: _Resource = field(default_factory=lambda: _Resource("worker", {"worker": SCRIPT_NAME}, None))
     database: _Resource = field(default_factory=lambda: _Resource("database", {"database": DATABASE_NAME}, None))
@@ -164,7 +164,7 @@ class _Removal:
 
     @property
     def resources(self) -> Sequence[_Resource]:
-        """All resources, in the order in which they are reported."""
+        """All resources, in the order of the report."""
         return (*self.routes, self.script, self.database, *self.others)
 
     async def list_resources(self) -> None:
@@ -227,7 +227,7 @@ class _Removal:
         try:
             status = await tokens.verify(access)
         except EdgeRefused as error:
-            # Valid tokens are sometimes refused. Only a token that was refused for an hour is considered invalid.
+            # Cloudflare sometimes refuses valid tokens. A token counts as invalid only after an hour of refusals.
             if error.code == "token_refused" and account.state == "revoked":
                 self.revoke_token = None
             raise
@@ -302,7 +302,7 @@ class _Removal:
             self.script.left = _reason(error)
 
     async def _buffer_wait_s(self, access: Access) -> float:
-        """Return the seconds for which an isolate may hold events after the last request.
+        """Return the time, in seconds, for which an isolate may hold events after the last request.
 
         If the script is deleted earlier, these events are lost.
         """
@@ -361,7 +361,7 @@ class _Removal:
         except EdgeUnavailable as error:
             return _reason(error)
         except (ValueError, KeyError, TypeError) as error:
-            # Another program changed or emptied the database, so it has no counts of the worker to keep.
+            # Another program changed or emptied the database, so it has no counts from the worker to keep.
             log.warning("last totals not read", extra={"account": self.account.id, "why": type(error).__name__})
         return None
 

@@ -40,8 +40,8 @@ log = logging.getLogger(__name__)
 _PREVIOUS_KEY_MS = DAY_MS
 # The number of attempts to register a random name on workers.dev.
 _SUBDOMAIN_TRIES = 3
-# A database with the worker's name is the service's own if it did not exist before and was created at about the time
-# when the service requested it. The clocks may differ by this much.
+# A database with the worker's name is the service's own if none existed before and it was created at about the time of
+# the service's request. The clocks may differ by this much.
 _CLOCK_SKEW_MS = 300_000
 
 
@@ -146,7 +146,7 @@ async def _find_or_create_database(context: Context, access: Access, account: Ac
 def may_be_ours(account: Account, existing: Database) -> bool:
     """Return True if a database with the service's name is the one that the service requested.
 
-    This is decided by its creation time, because the response with the database's id was lost.
+    The creation time decides this, because the response with the database's id was lost.
     """
     sought_at = account.database_sought_at
     return sought_at is not None and sought_at - _CLOCK_SKEW_MS <= existing.created_at <= sought_at + LATE_MS
@@ -182,7 +182,7 @@ async def check_script(context: Context, access: Access, account: Account) -> Sc
 
 
 def push_second(edge_account_id: str) -> int:
-    """Return the second of the hour at which an account's worker pushes. These times are spread over all accounts.
+    """Return the second of the hour at which an account's worker pushes. The accounts' times are spread over the hour.
 
     Pushes start at minute 3, after the worker has written the previous hour's last events and added them to its totals.
     They end at minute 52, so that a failed push can be retried within the hour. The cron run starts at the beginning of

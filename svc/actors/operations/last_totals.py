@@ -45,7 +45,7 @@ async def keep_last_totals(context: Context, access: Access, account_id: str, da
     """
     pushed_as_of = await context.store.read(totals.pushed_as_of(account_id))
     now = context.clock()
-    # If the newest push ended exactly at midnight, the day before it may still lack its final part.
+    # If the newest push ended exactly at midnight, the preceding day may still lack its final part.
     first_day = day_of(now) - totals.OLDEST_DAYS if pushed_as_of is None else day_of(pushed_as_of - 1)
     for _ in range(_TRIES):
         before = await _state(access, database_id)
@@ -64,7 +64,7 @@ async def _state(access: Access, database_id: str) -> Sequence[Row]:
 
 
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
-    """Return the days from `first_day` that the worker has closed, and the counts of open days.
+    """Return the days since `first_day` that the worker has closed, and the counts of open days.
 
     If the worker has already deleted a closed day, the day is returned only if it is still queued for a push. The store
     already has all other deleted days.

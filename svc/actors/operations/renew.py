@@ -54,7 +54,7 @@ async def check(context: Context, account_id: str, bootstrap_token: SecretStr) -
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     operation = await context.store.read(operations.running(account_id))
-    if operation is None or operation.kind != "renew":  # a second renewal waits behind the first
+    if operation is None or operation.kind != "renew":  # a second renewal waits for the first
         await context.store.run(renewals.may_renew(account_id))
     return await bootstrap.check(context, account.edge_account_id, account.user_id, bootstrap_token)
 
@@ -133,7 +133,7 @@ async def _end_interrupted(context: Context, account_id: str) -> None:
 async def _give_up(context: Context, access: Access, account: Account, cause: ServiceError) -> ServiceError:
     """End a renewal that cannot continue, and delete what it created. Return the error to raise.
 
-    If tokens may still be valid, the error names them. After a transient failure, its code is then `renew_lost`.
+    If tokens may still be valid, the error names them, and after a transient failure its code is `renew_lost`.
     """
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind != "renew":

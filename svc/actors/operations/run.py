@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After this many transient failures (about four minutes of waits), the operation fails and the user sees the failure.
+# After this many transient failures (about four minutes of waiting), the operation fails and the user sees the failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
 # A token that exceeds 1,200 calls in five minutes is blocked for five minutes (Cloudflare's documentation, "Limits").
@@ -54,9 +54,9 @@ Step = Callable[[Job], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Work:
-    """The parts of one kind of operation. All except `steps` are transactions that get the time (epoch ms).
+    """The parts of one kind of operation. All except `steps` are transactions that receive the current time (epoch ms).
 
-    `begin` gets the ids of the account and of the new operation. The names of `steps` are shown to the user. `done`
+    `begin` receives the ids of the account and of the new operation. The names of `steps` are shown to the user. `done`
     follows the last step. It finishes the operation or starts its self-check. `unconfirmed` ends a self-check if the
     worker does not push in time; None means that operations of this kind have no self-check.
     """
@@ -69,7 +69,7 @@ class Work:
 
 
 async def resume(context: Context, work: Work, operation: Operation, timers: Timers) -> float:
-    """Continue a running operation if it is due. Return when to call this function again (monotonic seconds)."""
+    """Continue a running operation if it is due. Return the time of the next call (monotonic seconds)."""
     if operation.step == operations.SELFCHECK and work.unconfirmed is not None:
         return await _watch_selfcheck(context, operation, work.unconfirmed)
     if trio.current_time() < timers.operation_at:
@@ -80,7 +80,7 @@ async def resume(context: Context, work: Work, operation: Operation, timers: Tim
             await _attempt(context, work, operation)
     except StoreUnavailable:
         raise  # not a failure of the operation
-    except DailyLimit as error:  # writes are refused until midnight UTC, and the user should not wait until then
+    except DailyLimit as error:  # writes are refused until midnight UTC, which is too long to wait
         failure = ErrorNote("cloudflare_error", error.message, {**(error.details or {}), **_TRANSIENT})
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if operation.attempts + 1 < ATTEMPTS:

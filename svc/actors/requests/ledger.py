@@ -47,7 +47,7 @@ class WorkerSide:
 async def read(
     context: Context, live: LiveReads, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]
 ) -> WorkerSide:
-    """Return what the worker and Cloudflare counted on a day (day number). `stored`: the service's own numbers."""
+    """Return the worker's and Cloudflare's numbers for a day (day number). `stored`: the service's own numbers."""
     if day_of(context.clock()) - day > KEPT_DAYS:
         return WorkerSide(None, "not_kept")
     # The key includes the stored numbers, so that a cached result is never compared with newer stored numbers.

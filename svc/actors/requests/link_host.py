@@ -37,7 +37,7 @@ async def put(context: Context, account_id: str, wish: LinkHostRequest, commit: 
 def _check_certificate(zone: Zone, wish: LinkHostRequest) -> None:
     """Raise Conflict link_host_without_certificate if no certificate covers the host.
 
-    Browsers would then reject every link.
+    Without a certificate, browsers would reject every link.
     """
     if not zone.has_certificate(wish.host) and not wish.has_certificate:
         raise Conflict(

@@ -1,7 +1,7 @@
 """Reads from a worker's database for a request that is waiting. One call reads the newest data; the result is cached.
 
-Identical reads at the same time share one call. The call runs in a separate task, so it continues for the other clients
-if one client disconnects. Each caller waits for at most `report_read_s`.
+Concurrent identical reads share one call. The call runs in a separate task, so it continues for the other clients if
+one client disconnects. Each caller waits for at most `report_read_s`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Found = Sequence[Sequence[Row]]
 # (account id, database id, key of the read)
 _Key = tuple[str, str, Hashable]
 
-# A page that is waiting for a site's first view polls often and expects a new result soon. Simultaneous polls share one
+# A page that is waiting for a site's first view polls often and expects a new result soon. Concurrent polls share one
 # read.
 _FIRST_VIEW_KEPT_S = 10
 

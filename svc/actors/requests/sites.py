@@ -54,7 +54,9 @@ async def add(
 
 
 async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
-    """Give a site a new path. A duty creates its route afterwards. The old path counts views for `retiring_days` more.
+    """Give a site a new path. A duty creates its route afterwards.
+
+    The old path counts views for another `retiring_days`.
 
     Raises NotFound, Conflict site_not_active. Raises Forbidden limit_reached if the site has too many old paths.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from svc.edge.zones import HostRecords, Zone
     from svc.model import Account
 
-# The limit in the specification. A longer list is truncated and marked as such.
+# The limit in the specification. A longer list is truncated, and the response says so.
 _ZONES_LISTED = 1_000
 
 _NOT_FOUND = 404

@@ -51,7 +51,7 @@ async def advise_when_due(context: Context, account: Account, timers: Timers) ->
     due_at = account.advice_due_at
     if due_at is None:
         due_at = time_of_day_after(account.edge_account_id, account.created_at)  # when the first day is complete
-    # If the due time is this far ahead, the clock was wrong when it was stored. Waiting for it could take forever.
+    # If the due time is this far ahead, the clock was wrong when the time was stored. Waiting for it could take years.
     if now >= due_at or due_at - now > 2 * DAY_MS:
         advice = await _UsageReader(context, account, now).advice()
         due_at = now + _RETRY_MS if advice.unavailable else time_of_day_after(account.edge_account_id, now)

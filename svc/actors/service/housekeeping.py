@@ -38,8 +38,8 @@ _STORE_WAIT_S = 30.0
 class Chore:
     """A task that deletes expired rows when the service starts, and then every `every_s` seconds.
 
-    A row expires when its time is more than `kept_days` ago. `delete` gets this limit as a time (epoch ms), deletes one
-    batch and returns the batch's size.
+    A row expires when its time is more than `kept_days` ago. `delete` receives this limit as a time (epoch ms), deletes
+    one batch and returns the batch's size.
     """
 
     delete: Callable[[int], Tx[int]]

@@ -115,7 +115,7 @@ def _limit_facts(metric: Metric, advice: Advice) -> JsonObject:
 
 
 async def notify_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Notify the account's user of new problems, and when all problems are resolved."""
+    """Notify the account's user of new problems, and again when all problems are resolved."""
     del timers
     before = _seen(account.notified)
     problems = problems_of(account)

@@ -3,9 +3,10 @@
     canary accounts ──► push for [worker] canary_wait_s ──► all other accounts, spread over [worker] spread_s
 
 The rollout halts when too many updates fail. An update fails if Cloudflare refuses it, or if the new worker does not
-push in time or stops pushing. After halting, the service logs one ERROR. The command `svc rollout resume` continues the
-rollout, and a newer bundle starts a new one. All state is in the store, so a rollout continues after a restart, and the
-next poll picks up an operator's commands. The updates themselves are operations of the accounts' actors.
+push in time or stops pushing. When a rollout halts, the service logs this once at level ERROR. The command `svc rollout
+resume` continues the rollout, and a newer bundle starts a new one. All state is in the store, so a rollout continues
+after a restart, and the next poll picks up an operator's commands. The updates themselves are operations of the
+accounts' actors.
 """
 
 from __future__ import annotations
@@ -42,15 +43,14 @@ _UNCONFIRMED = 4
 _RETRY_MS = 6 * HOUR_MS
 # The number of periods between two polls when there is nothing to update.
 _IDLE_PERIODS = 20
-# If the last poll is older than this time and also older than this number of periods, the service was down and received
-# no pushes.
+# If the last poll is older than both this time and this number of periods, the service was down and received no pushes.
 _AWAY_MS = 600_000
 _AWAY_PERIODS = 2 * _IDLE_PERIODS
 _STORE_WAIT_S = 30.0
 
 
 async def run_rollout(context: Context) -> None:
-    """Bring the service's worker to all accounts. Runs until cancelled; errors are logged."""
+    """Roll out the service's worker to all accounts. Runs until cancelled; errors are logged."""
     if not context.config.worker.auto_update:
         return
     every_s = wait_s = context.config.timing.rollout_every_s
@@ -111,7 +111,8 @@ async def advance(context: Context) -> int:
 def is_failing(recent: Sequence[UpdateOutcome], under_way: int) -> bool:
     """Return True if too many of the newest updates failed.
 
-    This is the case after `_MOST_FAILED` failures, or if more than half have failed once all updates have ended.
+    This is the case after `_MAX_FAILED` failures. It is also the case if all updates have ended and more than half of
+    them failed.
     """
     failed = recent.count("failed")
     return failed >= _MAX_FAILED or (not under_way and 2 * failed > len(recent))

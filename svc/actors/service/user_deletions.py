@@ -69,7 +69,7 @@ class _Deletion:
             self.ended.set()
 
     async def wait(self) -> DeletionResult:
-        """Wait for the deletion's end and return its result. Raises the error that ended the deletion."""
+        """Wait for the deletion to end and return its result. Raises the error that ended the deletion."""
         await self.ended.wait()
         if isinstance(self.result, ServiceError):
             raise self.result.with_traceback(None)  # the traceback would grow with each caller

@@ -41,7 +41,8 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 600.0
 _AFTER_MIDNIGHT_S = 60.0
-# The rate limit, because a sync makes at least two calls. After a burst of this many syncs, there is one per interval.
+# Limits the rate of syncs, because each one makes at least two calls. After a burst of this many syncs, one per
+# interval is allowed.
 _BURST = 8
 _EVERY_S = 10.0
 
@@ -131,7 +132,7 @@ async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow]
             return refused
     if last:
         written += await _write(access, database_id, last, refused)
-    if refused and written == 0 and len(rows) > 1:  # the firewall refused every row, so their content is not the cause
+    if refused and written == 0 and len(rows) > 1:  # every row was refused, so the cause is not their content
         raise EdgeRefused("edge_firewall", CATALOGUE["edge_firewall"].message)
     await d1.query(access, database_id, [raise_statement])
     return refused

@@ -67,7 +67,7 @@ async def end_old_paths(context: Context, account: Account, timers: Timers) -> f
 
 
 def _pending_work(account_id: str) -> Tx[tuple[list[ObsoleteRoute], list[Site], LinkHost | None]]:
-    """Return the routes to remove, and the sites and the link host whose routes have to be created.
+    """Return the routes to remove, and the sites and the link host that need a route.
 
     One transaction reads all three, so that no route is created for a link host that has been replaced. A route that
     becomes unwanted later is removed by the duty's next run.
@@ -165,7 +165,7 @@ async def _create_path_route(access: Access, site: Site, path: str) -> _RouteRes
 
 
 async def recreate_route(access: Access, site: Site, path: str) -> None:
-    """Create a route that was deleted again, for one of the site's paths.
+    """Recreate a deleted route for one of the site's paths.
 
     Raises EdgeRefused route_conflict, zone_not_active; EdgeUnavailable.
     """

@@ -32,7 +32,7 @@ _ADDS_COLUMN = re.compile(r"alter table (\w+) add column (\w+)")
 
 
 async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> None:
-    """Apply those of the bundle's migrations that the database lacks.
+    """Apply the bundle's migrations that the database lacks.
 
     Raises EdgeRefused, EdgeUnavailable. Raises Conflict schema_newer if the database has the schema of a newer bundle.
     """

@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 _EMAILS_AN_HOUR = 5
 # A /24 or a /48 may contain several customers, but rarely more than this many sign in within the same minute.
 _NETWORKS_AROUND = 5
-# For this long, the previous refresh token still gets the newest pair, because several tabs may refresh at the same
+# The previous refresh token still gets the newest pair for this long, because several tabs may refresh at the same
 # time, or a client may retry after a lost response. A later use means that the token was stolen or copied.
 _SAME_PAIR_S = 30
 # The minimum age of a pair before it is replaced. Until then, the same pair is returned without a cookie. A response
@@ -234,7 +234,7 @@ class Auth:
         return Ok()
 
     async def reset(self, form: Form[api.Reset]) -> Response:
-        """Set a new password, end all sessions of the user, and add this browser to the browsers known for the user."""
+        """Set a new password, end all of the user's sessions, and add this browser to the user's known browsers."""
         password_hash = await self._passwords.hash(form.body.password)
         token, device = digest(form.body.token.get_secret_value()), new_secret("svd_")
         chosen = form.body.password.get_secret_value()

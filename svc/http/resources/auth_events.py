@@ -1,4 +1,4 @@
-"""The activity log's events for /auth. The requests of /auth have no `Write`, which records other requests' events."""
+"""Activity log events of /auth. Other requests record their events through `Write`, which /auth does not use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class AuthEvents:
         client: IpAddress | None,
         whose: Callable[[T], Iterable[tuple[int, str | None]]],
     ) -> Tx[T]:
-        """Return `tx` with its events. `whose` returns the (user id, target) pairs to record for the value of `tx`."""
+        """Return a transaction that runs `tx` and records its events.
+
+        `whose`: returns the (user id, target) pairs to record for the value of `tx`.
+        """
         now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[T]:
@@ -45,7 +48,7 @@ class AuthEvents:
         return with_event()
 
     def wrong_password(self, user: User | None, via: str, client: IpAddress | None, outcome: Code) -> Tx[None]:
-        """Record a wrong password for this user. If the user is None (unknown), make a write of the same cost."""
+        """Record a wrong password for this user. If the user is unknown (None), do a write of the same cost."""
         now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[None]:

@@ -38,7 +38,7 @@ PER_HOUR = 10  # exports per user
 _CHUNK_BYTES = 65_536
 _ROWS = 2_000  # rows of totals per transaction, which take 20 ms of a reader's thread
 _GROUP = 20  # targets per statement, because PostgreSQL sorts all their rows for each page
-# With this many sites and links, the totals of a century may exceed 2 GB, which needs the ZIP64 format.
+# With this many sites and links, a century of totals may exceed 2 GB, which requires the ZIP64 format.
 _LARGE_FROM = 150
 _ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
 

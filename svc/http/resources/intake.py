@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from svc.worker.pushed import PushedPart
 
 # The maximum size of a group. It is large enough to share the cost of a transaction, but small enough that other
-# writers wait only about 50 ms. A push with more than `MOST_ROWS` rows is written alone.
+# writers wait only about 50 ms. A push with more than `MAX_ROWS` rows is written alone.
 MAX_PUSHES = 32
 MAX_ROWS = 5_000
 

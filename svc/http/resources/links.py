@@ -90,7 +90,7 @@ class Links:
         return page, (ranking.name, end) if end < len(ranking) else None
 
     async def _ranking(self, which: LinkFilter, today: int) -> Ranking:
-        """Return the current ranking by clicks. It is read only if no cached ranking is up to date."""
+        """Return the current ranking by clicks. The store ranks the links only if no cached ranking is up to date."""
         as_of = await self._context.store.read(_depends_on(which, today))
         kept = self._rankings.current(which, as_of)
         if kept is not None:

@@ -93,7 +93,7 @@ class PasswordCheck:
         return await self._in_thread(hash_password, password.get_secret_value())
 
     async def digest(self, body: bytes, name: str) -> str:
-        """Return a digest of a body that contains a password, as hard to brute-force as the password hash.
+        """Return a digest of a body that contains a password. It is as hard to brute-force as the password hash.
 
         `name`: identifies the request and is part of the digest.
         """

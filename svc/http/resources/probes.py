@@ -76,7 +76,7 @@ class Probes:
         )
 
     async def reference(self, request: RequestInfo) -> Response:
-        """Return the web application's reference page. Return Markdown if preferred, or if there are no pages."""
+        """Return the reference as a web page, or as Markdown if the client prefers it or there are no web pages."""
         wanted = parse_accept_header(request.accept, MIMEAccept).best_match(["text/html", api.MARKDOWN_TYPE])
         if self._web is None or wanted == api.MARKDOWN_TYPE:
             response = await self.reference_md(request)

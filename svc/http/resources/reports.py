@@ -49,7 +49,7 @@ class Reports:
         return api.OneReport(report=site_report(span, stored, live, unavailable))
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
-        """Report if a site has had a view. The account's database is read until the worker has pushed a view."""
+        """Report whether a site has had a view. Until the worker has pushed one, its database is read."""
         site, account = await readable_site(self._store, read.caller, read.id)
         now, seen, bots = self._clock(), site.first_view_at is not None, False
         unavailable: UnavailableReason | None = None

@@ -103,7 +103,8 @@ def _page(
 ) -> Tx[tuple[list[Site], dict[str, int], dict[str, tuple[int, ...]]]]:
     """Return a page of the caller's sites after the id `after`, plus the next site if there is one.
 
-    Also returns each account's synced version and, if the caller may read reports, each site's views of seven days.
+    Also returns each account's synced version and, if the caller may read reports, each site's views in the last seven
+    days.
     """
     found = yield from site_lists.list_sites(
         caller.user.id,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAX_HOPS = 16
 
 # The combined rate limit of a user's sign-in sessions, as a multiple of an API key's limit. It is higher because a page
-# sends several requests in parallel. A person stays far below the limit, and a script cannot fill the disk.
+# sends several requests in parallel. People stay far below the limit, which also keeps scripts from filling the disk.
 _SESSION_SHARE = 5
 
 # The prefix length before the IPv4 address in ::ffff:0:0/96.
@@ -207,7 +207,7 @@ def address_allowed(client: IpAddress | None, allow_ips: Sequence[str] | None) -
 
 
 def network_of(text: str) -> IpNetwork:
-    """Parse an address or a network of a setting or a key. An IPv4-mapped IPv6 network becomes IPv4."""
+    """Parse an address or a network from a setting or a key. An IPv4-mapped IPv6 network becomes IPv4."""
     network = ipaddress.ip_network(text, strict=False)
     if network.version == 4 or network.prefixlen < _MAPPED_BITS:
         return network

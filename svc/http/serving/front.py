@@ -78,7 +78,7 @@ class Front:
         self._framework = framework
         self._directly = directly
         self._web = web
-        self._config = config  # the framework's configuration, because its limits apply here, too
+        self._config = config  # the framework's configuration, because the same limits apply here
         self._metrics = metrics
         self._logs = logs  # write an access log
         self._in_flight = 0

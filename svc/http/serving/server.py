@@ -1,9 +1,9 @@
 """The HTTP/1.1 server: our own accept loop, with hypercorn's protocol on each connection.
 
-Hypercorn's own loop runs all connections in one nursery, so an exception in one connection ends the server. It also
-cannot switch off HTTP/2 and WebSockets, which this API does not use. In this server, an exception ends only its own
-connection. Upgrade headers are removed before hypercorn sees them, every wait has a deadline, and a short response is
-sent in one packet.
+Hypercorn's own loop runs all connections in one nursery, so an exception in one connection ends the server. That loop
+also offers no way to disable HTTP/2 and WebSockets, which this API does not use. In this server, an exception ends only
+its own connection. Upgrade headers are removed before hypercorn sees them, every wait has a deadline, and a short
+response is sent in one packet.
 
     listener ──► one of `connections` slots ──► Connection: reads, one request at a time ──► the application
 """
@@ -219,8 +219,8 @@ class Connection:
         self._idle = True  # between two requests, or before the first
         self._stopping = False  # the service is stopping
         self._half_closed = False  # the client has shut down its sending side and is waiting for the response
-        # The time at which the server began to wait for the client, which has not sent a complete request or not read
-        # the response. None if the server is not waiting for the client.
+        # The time at which the server began to wait for the client to complete its request or read the response. None
+        # if the server is not waiting for the client.
         self.waits_since: float | None = trio.current_time()
         self._answered = False  # a response that ends the connection was sent
         self._broken = False

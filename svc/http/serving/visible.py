@@ -39,7 +39,7 @@ async def readable_link(store: Store, caller: Caller, link_id: str) -> tuple[Lin
 
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
-    """Return the caller's link and its account. Raises NotFound, also if the account is disconnected."""
+    """Return the caller's link and its account. Raises NotFound, including for links of disconnected accounts."""
     link, account = await store.peek(_link_and_account(caller.user.id, link_id))
     return link, require_visible(caller, account)
 

@@ -40,12 +40,12 @@ class Report:
 
     `created`: rows whose links are created. `existing`: rows whose links exist already.
     `skipped`: rows in this service's exports that contain deleted links or another Cloudflare account's links.
-    `restricted`: by restriction, rows that are skipped because another product restricted the link.
-    `included`: by restriction, restricted rows that are imported because of `--include`.
+    `restricted`: for each restriction, the rows that are skipped because another product restricted the link.
+    `included`: for each restriction, the restricted rows that are imported because of `--include`.
     `expiring`: rows that are imported without their expiry date.
     `refused`: rejected rows. The staging stores each of them with the reason.
     `stopped`: the reason why the import stopped at a batch, or "". That batch was not written.
-    `unprocessed`: rows from that batch on.
+    `unprocessed`: rows of that batch and of all later batches.
     """
 
     rows: int = 0

@@ -218,7 +218,7 @@ def _row(line: int, padded: list[str], columns: _Columns, restrictions: Restrict
 def _invalid_csv(line: int, error: csv.Error) -> NotReadable:
     """Return the error with the number of the row's first line.
 
-    This is the useful number, because a missing quotation mark is detected only many lines later.
+    A missing quotation mark is detected only many lines later, so the last line read would not help to find it.
     """
     return NotReadable(f"the row that starts in line {line} is not valid CSV: {error}")
 
@@ -247,7 +247,7 @@ def _code_from_url(short_address: str) -> str:
 
 
 def _encoding(file: IO[bytes]) -> str:
-    """Return the encoding shown by the first bytes, or else UTF-8 or Windows-1252, if it fits the whole file.
+    """Return the encoding that the first bytes indicate, or else UTF-8 or Windows-1252, if it fits the whole file.
 
     Raises NotReadable if the file is not text.
     """

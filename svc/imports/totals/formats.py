@@ -43,7 +43,7 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
     """Add an export's totals to the tally.
 
     `website`: the id of the website to read if an Umami export has several websites. Raises NotReadable if the format
-    is unknown, the file is damaged, or its rows are not days.
+    is unknown, the file is damaged, or its rows do not represent days.
     """
     hits = source.find(begin="hit_stats", end=".jsonl")
     if hits is not None:
@@ -239,7 +239,8 @@ def _plausible(table: Table, tally: Tally) -> Reading:
 def _plausible_dashboard(table: Table, tally: Tally) -> Reading:
     """Read an export of the dashboard.
 
-    Depending on the graph, its rows are days, weeks or months, without gaps. Raises NotReadable if they are not days.
+    Depending on the graph, each row is a day, a week or a month. There are no gaps. Raises NotReadable if the rows are
+    not days.
     """
     found = _add_days(table, tally, "date", "pageviews", "visitors")
     days = [day for _, day in found]

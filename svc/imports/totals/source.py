@@ -1,6 +1,6 @@
 """Read an export from a plain file, a gzip file or a ZIP archive, without extracting it to disk.
 
-Files are decompressed and read row by row, so they can be large. `MOST_IN_A_ROW` (svc/imports/reader.py) limits the
+Files are decompressed and read row by row, so they can be large. `MAX_ROW_CHARS` (svc/imports/reader.py) limits the
 length of a row.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The maximum size, in characters, of a file that is read into memory. Ten thousand days take 1 MB.
 MAX_TEXT_CHARS = 1 << 23
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
-# The errno of OSErrors that the content causes: bzip2 sets none, and EINVAL comes from a negative offset in a ZIP.
+# The errno of OSErrors that a file's content causes. bzip2 sets none; a negative offset in a ZIP archive sets EINVAL.
 _CONTENT_ERRNOS = (None, errno.EINVAL)
 
 
@@ -71,7 +71,7 @@ class Source:
     def read_text(self, name: str) -> str:
         """Return the text of one of the files in `names`.
 
-        Raises NotReadable if the file has more than `MOST_AT_ONCE` characters.
+        Raises NotReadable if the file has more than `MAX_TEXT_CHARS` characters.
         """
         with self._text(name) as text:
             found = text.read(MAX_TEXT_CHARS + 1)

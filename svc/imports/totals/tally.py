@@ -1,7 +1,7 @@
 """An export's totals by target and day.
 
-They are stored in a temporary database on disk. The sessions in an export of page views, or the days of all of a
-service's targets, may need too much memory.
+They are stored in a temporary database on disk, because the sessions in an export of page views, or the days of all
+targets of a service, may not fit in memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Store health. An outage is logged once when it begins and once when it ends, and /readyz reports it.
 
-The engines report failed transactions; the watch (`store/engines/watch.py`) reports its checks.
+The engines report failed transactions; the watch (`store/engines/watch.py`) reports the results of its checks.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Condition:
     def written(self, since: float) -> None:
         """Record that a check which began at `since` (monotonic seconds) wrote to the store.
 
-        The store then counts as working, unless something has failed since then. Only checks call this, because other
+        The store then counts as working, unless a failure was recorded since then. Only checks call this, because other
         transactions may not have written anything.
         """
         with self._lock:

@@ -1,4 +1,4 @@
-"""Copy a whole store of either engine to one SQLite file, and replace a store with such a file.
+"""Copy a whole store of either engine to one SQLite file, and replace a store with the contents of that file.
 
 These functions block: call them from commands, outside Trio.
 """

@@ -5,8 +5,9 @@ the statement on the server, rolls back and returns the connection to the pool. 
 late to cancel. The engine then waits for the commit and returns its result, as on SQLite.
 
 The isolation level is read committed. A transaction is a generator, which cannot run twice, so the engine never retries
-it. Transactions that must not overlap leave the decision to a single statement, or first lock the row that they share
-(user, then account, then other rows in key order). If a transaction still loses a conflict, it raises StoreUnavailable.
+it. Transactions that must not overlap leave the decision to a single statement, or first lock the row that they share.
+They lock the user first, then the account, then other rows in key order. If a transaction still loses a conflict, it
+raises StoreUnavailable.
 
 Only one service may use a store. Each of the service's connections holds a shared advisory lock for as long as it is
 open. At startup, a service acquires the lock exclusively for a moment, which fails while another service has a
@@ -70,9 +71,10 @@ _LOCK_TRIES = 10
 _LOCK_WAIT_S = 0.2
 # The longest wait for a free connection.
 ACQUIRE_S = 10.0
-# TCP limits after which the server drops the connection to a machine that disappeared, and with it the machine's locks.
-# They amount to ten seconds instead of hours. The first three apply to an idle connection, the last to a connection
-# with unacknowledged data. Unix sockets ignore them. The client's end of the connection has the same limits.
+# TCP limits after which the server drops the connection to a machine that has disappeared, and releases the machine's
+# locks. With these limits, this takes ten seconds instead of hours. The first three apply to an idle connection, the
+# last to a connection with unacknowledged data. Unix sockets ignore them. The client's end of the connection has the
+# same limits.
 _KEEPALIVE_IDLE_S = 4
 _KEEPALIVE_INTERVAL_S = 2
 _KEEPALIVE_COUNT = 3
@@ -201,7 +203,7 @@ class PostgresStore:
         self.changes = Changes()
         self._loop_thread = loop_thread
         self._pools = pools
-        self._unanswered_checks = 0  # in a row; used on the loop's thread
+        self._unanswered_checks = 0  # consecutive; used on the loop's thread only
 
     async def run(self, tx: Tx[T]) -> T:
         """Run a transaction. If it is cancelled, nothing is committed."""
@@ -216,7 +218,7 @@ class PostgresStore:
         return await self._cross(lambda crossing: self._read(tx, crossing))
 
     async def peek(self, tx: Tx[T]) -> T:
-        """Run read-only statements without a transaction, which sends three messages fewer than `read`."""
+        """Run read-only statements without a transaction, which saves three messages compared with `read`."""
         return await self._cross(lambda crossing: self._peek(tx, crossing))
 
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
@@ -340,7 +342,7 @@ class PostgresStore:
 
     @contextmanager
     def _failures(self, connection: Any, crossing: _Crossing) -> Iterator[None]:
-        """Raise StoreUnavailable for a failure in the block that the transaction did not cause."""
+        """Raise StoreUnavailable if the block fails for a reason other than the transaction itself."""
         try:
             yield
         except _CONFLICTS as error:
@@ -382,7 +384,7 @@ def _unavailable(error: Exception, crossing: _Crossing, *, lost: bool) -> StoreU
 def _is_lost(connection: Any) -> bool:
     try:
         return bool(connection.is_closed())
-    except asyncpg.InterfaceError:  # the pool has already taken a broken connection back
+    except asyncpg.InterfaceError:  # the broken connection has already been returned to the pool
         return True
 
 
@@ -408,7 +410,7 @@ async def _drive(connection: Any, tx: Tx[T], changes: set[str]) -> T:
 
 
 async def _end_transaction(connection: Any) -> None:
-    """Make a connection usable for the next transaction after a transaction has failed or was cancelled.
+    """Make a connection usable for the next transaction after a transaction has failed or been cancelled.
 
     If BEGIN is cancelled, the transaction stays open. asyncpg would then nest the next transaction in it, and that
     transaction would end without a commit. If ROLLBACK is cancelled, asyncpg considers the transaction ended.
@@ -429,8 +431,8 @@ async def _end_transaction(connection: Any) -> None:
 async def _end_statement(connection: Any) -> None:
     """End an interrupted statement.
 
-    asyncpg sends a statement in two parts. After a cancellation between them, or if a parameter cannot be encoded, the
-    server is still in the statement's implicit transaction, but asyncpg does not know this. The next transaction on the
+    asyncpg sends a statement in two parts. If it is cancelled between them, or a parameter cannot be encoded, the
+    server is still in the statement's implicit transaction. asyncpg does not know this. The next transaction on the
     connection would fail.
     """
     with contextlib.suppress(*DRIVER_ERRORS):  # the pool drops a broken connection

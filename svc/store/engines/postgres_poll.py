@@ -71,21 +71,21 @@ class _Poll:
                 self._url, timeout=ACQUIRE_S, command_timeout=_ANSWER_S, server_settings=SETTINGS
             )
             if await self._connection.fetchval("select pg_is_in_recovery()"):
-                # Another server of the URL may be the primary, or this server may be promoted.
+                # Another server in the URL may be the primary, or this server may be promoted.
                 raise OSError("the server is a replica")
         # Report a newer schema now instead of at the takeover.
         pending(self._known, await schema_version(self._connection))
         return await try_lock_alone(self._connection)
 
     async def close(self) -> None:
-        """Close the connection, if there is one, without waiting for the server, which may not answer."""
+        """Close the connection, if there is one, without waiting for the server, which may not respond."""
         if self._connection is not None:
             self._connection.terminate()
             self._connection = None
 
 
 def _is_temporary(error: Exception) -> bool:
-    """Return True if the error comes from the server's state and may be temporary, unlike a wrong password."""
+    """Return True if the error is caused by the server's state and may be temporary, unlike a wrong password."""
     passing = (asyncpg.PostgresConnectionError, *SERVER_FAILURES)
     return isinstance(error, passing) or not isinstance(error, asyncpg.PostgresError)
 

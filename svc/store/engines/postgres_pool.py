@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Pool:
     """At most `size` connections, opened when needed and kept until they break. Use it on the loop's thread only.
 
-    `open_connection` gets a function, and must call it with the new connection as soon as the connection is open. `cut`
-    can then close a connection that is still being prepared.
+    `open_connection` receives a function, and must call it with the new connection as soon as the connection is open.
+    `cut` can then close a connection that is still being prepared.
     """
 
     def __init__(
@@ -31,12 +31,12 @@ class Pool:
     ) -> None:
         self._open_connection = open_connection
         self._size = size
-        self._opened = 0  # connections, with those that are being opened
+        self._opened = 0  # open connections, including those that are being opened
         self._connections: set[Connection] = set()
-        self._idle: list[Connection] = []  # the last one used is taken first
+        self._idle: list[Connection] = []  # the most recently used is taken first
         # The waiting tasks, the one that has waited longest first. Each gets a connection, or None if it may open one.
         self._waiters: deque[asyncio.Future[Connection | None]] = deque()
-        self._limits: set[asyncio.Timeout] = set()  # of these tasks, and of those that open a connection
+        self._limits: set[asyncio.Timeout] = set()  # timeouts of these tasks and of tasks that are opening a connection
 
     async def acquire(self, timeout_s: float) -> Connection:
         """Return an open connection; give it back with `release`.
@@ -126,14 +126,14 @@ class Pool:
             connection = await waiter
         except asyncio.CancelledError:
             if waiter.cancelled():
-                with suppress(ValueError):  # `_give` has passed it over
+                with suppress(ValueError):  # `_give` has already removed it
                     self._waiters.remove(waiter)
             elif waiter.result() is None:
                 self._give(None)
             else:
                 self.release(waiter.result())
             raise
-        if connection is not None and connection.is_closed():  # since it was given
+        if connection is not None and connection.is_closed():  # it was closed after `_give` passed it on
             self._remove(connection)
             return None
         return connection

@@ -62,8 +62,8 @@ _READERS = 4
 _BUSY_MS = 5_000
 _WAL_PAUSE_S = 0.01
 # A push writes to about as many pages as it has targets. With SQLite's defaults (a cache of 2 MB, a checkpoint after
-# 1,000 pages), most pages are read again for each push, and every tenth push starts a checkpoint, which costs 20% more
-# CPU.
+# 1,000 pages), each push reads most pages again and every tenth push starts a checkpoint, which costs 20% more CPU
+# time.
 _WRITER_CACHE_KIB = 32_768
 _LOG_PAGES = 8_000
 # Messages by SQLite's primary result code, for failures of the store rather than of the transaction.
@@ -199,7 +199,7 @@ class SqliteStore:
     async def check(self, tx: Tx[None], *, writes: bool) -> None:
         """Run a small transaction, unless the store's path no longer refers to the open file.
 
-        In that case, writes are refused until the file is back, because they would be missing after the next start.
+        In that case, writes are refused until the file is back, because they would be lost at the next start.
         """
         self._is_replaced = _identity(self._files[0]) != self._opened
         if self._is_replaced:
@@ -277,7 +277,8 @@ def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, m
             if isinstance(committed, outcome.Error):
                 # Nothing of the group was committed: the disk is full, or the file is locked or deleted.
                 for failed in group:
-                    # A separate exception for each task, because raising one in several tasks grows its traceback.
+                    # Each task gets its own exception, because a shared exception's traceback would grow with each task
+                    # that raises it.
                     failed.result = outcome.Error(_copy_of(committed.error))
             _convert_failures(group, _STORE_FAILURES, condition, metrics)
             _respond(group)
@@ -345,7 +346,7 @@ def _read(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, me
             metrics.observe(STORE_WAIT, began_at - job.asked_at, "read")
             _convert_failures([job], _READER_FAILURES, condition, metrics)
             _respond([job])
-        del job  # free its rows, because the next job may take long to arrive
+        del job  # free its rows, because the next job may not arrive for a long time
 
 
 def _snapshot(connection: sqlite3.Connection, tx: Tx[Any]) -> Any:
@@ -480,8 +481,8 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 def _set_wal(connection: sqlite3.Connection) -> None:
     """Set the file's journal mode, which is stored in the file.
 
-    If two connections set the mode of a new file at the same time, SQLite refuses one of them immediately, because the
-    busy timeout does not apply to lock upgrades. This function therefore retries. Raises sqlite3.OperationalError.
+    If two connections set the mode of a new file concurrently, SQLite refuses one of them immediately. The busy timeout
+    does not apply to lock upgrades. This function therefore retries. Raises sqlite3.OperationalError.
     """
     ends_at = time.monotonic() + _BUSY_MS / 1000
     while True:
@@ -506,7 +507,7 @@ async def open_sqlite(
     """Open the store in the file `path`, and create or migrate it as described in `store.open_store`.
 
     `known`: the migrations, by default this program's. Raises Served, NotReady, or ConfigError if the file is not a
-    database or a newer program made it.
+    database or if a newer program created it.
     """
     known = known or migrations("sqlite")
     with _locked(path, serving=serving):

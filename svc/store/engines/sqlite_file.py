@@ -31,7 +31,7 @@ class NotAStore(Exception):
 
 @dataclass(frozen=True)
 class Contents:
-    """The contents of a file: its schema version, the number of rows by table, the sealed tokens by account id."""
+    """The contents of a file: its schema version, the number of rows by table, and the sealed tokens by account id."""
 
     schema: int
     rows: dict[str, int]
@@ -41,8 +41,8 @@ class Contents:
 def copy(path: Path, target: Path) -> None:
     """Copy a snapshot of the SQLite store at `path` into the new file `target` (mode 0600).
 
-    A service may be running: the copy and the service do not wait for each other. The copy does not contain any data of
-    deleted rows. Raises ConfigError if there is no store or if it cannot be copied.
+    A service may be running: the copy and the service do not wait for each other. The copy does not contain any data
+    from deleted rows. Raises ConfigError if there is no store or if it cannot be copied.
     """
     try:
         _create(target)
@@ -56,7 +56,7 @@ def copy(path: Path, target: Path) -> None:
 def contents(path: Path) -> Contents:
     """Verify every page of a store's file and return its contents.
 
-    Raises NotAStore; ConfigError if a newer program made it.
+    Raises NotAStore; ConfigError if a newer program created it.
     """
     try:
         with contextlib.closing(_opened(path, "ro")) as file:

@@ -37,7 +37,7 @@ def lock(path: Path) -> Iterator[None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and path.stat().st_nlink > 1:
-            # Each name of the file would have its own lock and log, so two programs would not notice each other.
+            # Each name would have its own lock and log, so two programs could use the file without noticing each other.
             raise ConfigError(f"The store {path} has a second name (a hard link). Remove one of the two names.")
         lock_file = path.with_name(f"{path.name}.lock")
         # Otherwise, any user who may open the file could hold the lock.

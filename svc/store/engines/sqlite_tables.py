@@ -32,7 +32,7 @@ def run_migrations(connection: sqlite3.Connection, steps: Iterable[Migration]) -
 def make_tables(connection: sqlite3.Connection, schema: int) -> None:
     """Create the tables of this schema in an empty database, without any rows."""
     run_migrations(connection, _steps_to(schema))
-    for table in columns_by_table(connection):  # rows that a migration inserts are among those to copy
+    for table in columns_by_table(connection):  # the caller also copies the rows that migrations insert
         connection.execute(f'delete from "{table}"')  # noqa: S608  # a name of the schema
 
 
@@ -47,7 +47,7 @@ def columns_by_table(connection: sqlite3.Connection) -> dict[str, frozenset[str]
     return {table: frozenset(columns) for table, columns in found.items()}
 
 
-@functools.cache  # the same for the whole process, and every open of a store needs it
+@functools.cache  # constant, and needed each time that a store is opened
 def columns_of_schema(version: int) -> Mapping[str, frozenset[str]]:
     """Return the columns of each table in this schema version. They are the same on both engines."""
     with contextlib.closing(sqlite3.connect(":memory:")) as database:

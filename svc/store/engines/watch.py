@@ -1,6 +1,6 @@
 """Check the service's store every second, with a read or a small write.
 
-An outage is therefore detected even if there are no requests. It ends only when a write has reached the disk.
+An outage is therefore detected even if there are no requests. It counts as over once a write has reached the disk.
 """
 
 from __future__ import annotations

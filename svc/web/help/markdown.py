@@ -80,7 +80,7 @@ class Document:
 
 
 class _Renderer(RendererHTML):
-    """Renders code that scrolls by keyboard, with long names that wrap at `_` and `/`. Omits comments."""
+    """Renders code blocks that can be scrolled by keyboard, and code that wraps at `_` and `/`. Omits comments."""
 
     def code_inline(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG002
         code = re.sub(r"(?<=[\w}][_/])(?=[\w{])", "<wbr>", escape(tokens[idx].content, quote=False))

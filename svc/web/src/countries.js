@@ -17,7 +17,7 @@ const CODES =
 export const nameOf = (code) => country(code, { unknown: t().common.unknown });
 
 /**
- * @param {string[]} [also] additional codes, which need not be in the standard
+ * @param {string[]} [also] additional codes, which do not have to be in the standard
  * @returns {{code: string, name: string}[]} all countries, sorted by name in the reader's language
  */
 export function countries(also = []) {
@@ -26,7 +26,7 @@ export function countries(also = []) {
   return all.sort((a, b) => compare(a.name, b.name));
 }
 
-// The number of countries named in a sentence.
+// The number of countries that a sentence lists by name.
 const NAMED = 5;
 
 /**

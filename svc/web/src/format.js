@@ -3,7 +3,7 @@
 import { textLanguage } from "./settings.js";
 
 /**
- * The reader's locale for the language of the texts. Invalid tags such as `en-US@posix` are skipped.
+ * The reader's locale that matches the language of the texts. Invalid tags such as `en-US@posix` are skipped.
  * @returns {string} such as `en-GB` or `de-AT`
  */
 export function locale() {

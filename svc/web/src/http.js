@@ -39,7 +39,7 @@ export class ApiError extends Error {
     return Array.isArray(this.details.issues) ? this.details.issues : [];
   }
 
-  /** True if the same request may succeed a little later. @returns {boolean} */
+  /** True if the same request may succeed when it is repeated a little later. @returns {boolean} */
   get passes() {
     if (FINAL.includes(this.code)) return false;
     return this.code === "offline" || this.status === 429 || this.status >= 500;
@@ -52,8 +52,8 @@ export const asApiError = (thrown) =>
 
 /** Delays between attempts to reach the service, in seconds. The last one repeats. */
 const RETRY_DELAYS_S = [2, 5, 10, 20, 30];
-// Reads and the session refresh are retried after this time. A connection may be dead without notice, and all tabs wait
-// for a refresh. The service responds faster than this to all of these requests.
+// Reads and the session refresh are aborted after this time and retried. A connection may be dead without notice, and a
+// refresh blocks all tabs. The service responds faster than this to all of these requests.
 export const READ_MS = 60_000;
 // Returned by a proxy in front of a service that is down.
 const GATEWAY_STATUSES = [502, 503, 504];

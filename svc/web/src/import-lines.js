@@ -1,6 +1,6 @@
 /**
- * Parses links from text: one URL per line with an optional code, CSV exports with a header row, or JSON. Reports only
- * faults that make a line impossible to send. The service validates codes and URLs.
+ * Parses links from text: one URL per line with an optional code, CSV exports with a header row, or JSON. It reports
+ * only faults that make it impossible to send a line. The service validates codes and URLs.
  */
 
 import { ADDRESSES, CODES, DELIMITERS, SHORT_ADDRESSES } from "./import-columns.js";
@@ -11,12 +11,12 @@ import { restrictions } from "./import-restrictions.js";
  * @typedef {"noAddress" | "noJson" | "noRules" | "tooLong"} Fault
  * @typedef {import("./import-restrictions.js").Restricted} Restricted
  * @typedef {({line: number, text: string, row: Row} & Restricted) | {line: number, text: string, fault: Fault}} Line
- *   `line`: the number of its first line, counted from 1
+ *   `line`: the number of the first line of a link's text, counted from 1
  */
 
 /** Limits of a request: POST /v1/links/bulk accepts 1,000 rows and a body of 1 MiB. */
-const MOST_ROWS = 1_000;
-const MOST_BYTES = 900_000;
+const MAX_ROWS = 1_000;
+const MAX_BYTES = 900_000;
 
 /** @param {string} text @returns {Line[]} */
 export function readLines(text) {
@@ -68,7 +68,7 @@ function checked(line, text, url, code, rules = "") {
 
 /** @param {{line: number, text: string, row: Row}} line @returns {Line} `tooLong` if no request can hold the line */
 const measured = (line) =>
-  sizeOf(line.row) > MOST_BYTES ? { line: line.line, text: line.text.slice(0, 200), fault: "tooLong" } : line;
+  sizeOf(line.row) > MAX_BYTES ? { line: line.line, text: line.text.slice(0, 200), fault: "tooLong" } : line;
 
 /** @param {number} line @param {string} text @param {unknown} value @returns {Line} */
 function fromJson(line, text, value) {
@@ -198,7 +198,7 @@ export function inRequests(lines) {
   let size_bytes = Infinity;
   for (const line of lines) {
     const own_bytes = sizeOf(line.row);
-    if (size_bytes + own_bytes > MOST_BYTES || (requests.at(-1)?.length ?? 0) >= MOST_ROWS) {
+    if (size_bytes + own_bytes > MAX_BYTES || (requests.at(-1)?.length ?? 0) >= MAX_ROWS) {
       requests.push([]);
       size_bytes = 0;
     }

@@ -1,6 +1,6 @@
 /**
- * Recognizes links that are restricted in another product's export: banned, expired, password-protected and so on. This
- * service has no such restrictions. `svc import links` uses the same columns and values.
+ * Recognizes links that are restricted in another product's export (banned, expired, password-protected and so on).
+ * This service does not support these restrictions. `svc import links` uses the same columns and values.
  */
 
 import {
@@ -18,8 +18,8 @@ import {
 } from "./import-columns.js";
 
 /**
- * @typedef {import("./import-columns.js").Restriction | "unclear"} Restriction `unclear`: it has an
- *   unreadable date
+ * @typedef {import("./import-columns.js").Restriction | "unclear"} Restriction `unclear`: the link has a date that
+ *   cannot be read
  * @typedef {{restriction?: Restriction, expires?: boolean}} Restricted the first restriction that applies;
  *   `expires`: the link has an expiry date in the future
  * @typedef {(text: string) => boolean | undefined} Applies undefined if the value is unreadable

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
-/** Distance below the screen at which a part counts as visible, so that it is loaded before it scrolls into view. */
+/** A part this close to the screen counts as visible, so that it is loaded before it scrolls into view. */
 const AHEAD = "100px";
 
 /**

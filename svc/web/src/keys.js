@@ -15,7 +15,7 @@ const apple = /^(Mac|iP)/.test(navigator.platform ?? "");
 /** Time limit for the second key of a sequence. */
 const SECOND_KEY_MS = 1_500;
 
-/** Time for which a key that was pressed while a page was loading is remembered. */
+/** How long a key is remembered if it was pressed while a page was loading. */
 const EARLY_KEY_MS = 5_000;
 
 /** All active shortcuts, the most recently registered first. */
@@ -38,9 +38,9 @@ export function useKeys(own) {
   const says = own.map(({ keys, says: text }) => keys + text).join("\n");
   /** @type {{now: Shortcut[]}} */
   const held = hold(own);
-  // Not `useEffect`, which runs after the next frame: a key pressed before that frame would be lost.
+  // `useEffect` would run only after the next frame, and a key pressed before that frame would be lost.
   useLayoutEffect(() => {
-    // Via `held`, so that a shortcut runs the callback of the latest render.
+    // Read the callback from `held`, so that a shortcut runs the one of the latest render.
     const lasting = held.now.map(({ keys, says: text }, i) => ({ keys, says: text, does: () => held.now[i]?.does() }));
     active.value = [lasting, ...active.value];
     if (early) queueMicrotask(handleEarlyKey);

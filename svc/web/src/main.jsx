@@ -8,7 +8,7 @@
  *      component gets the path parameters as properties.
  *   4. Add its texts to words/en/GROUP.js and words/de/GROUP.js, and read them as `t().GROUP` while rendering. List a
  *      group in words/en.js if the first load needs it, otherwise in words/en-rest.js.
- *   5. Add styles that no shared file has to styles/GROUP.css, and import that file in styles/app.css.
+ *   5. If the shared files lack a style, add it to styles/GROUP.css, and import that file in styles/app.css.
  *
  * Reading:          const read = useResource("GET /v1/sites/{site_id}", { site_id: id }, { pace });   resource.js
  *                   <Loaded read={read}>{({ site }) => …}</Loaded>       skeleton, error or content   ui/parts.jsx
@@ -16,7 +16,7 @@
  *                     const { site } = await call("POST /v1/sites", { body: {…}, key });              api.js
  *                     changed("/v1/sites"); go(`/sites/${site.id}`);
  *                   }}><Field name="host" label={…} /></Form>
- *                   give fields their names in the body, so that the service's issues appear beside them
+ *                   name each field as in the body, so that the service's issues appear beside it
  * Search, period:   address.value.searchParams, setSearch({ q }); read while rendering                router.js
  * Shortcuts:        useKeys([{ keys: "n", says: …, does: () => go("/links/new") }])                   keys.js
  * Rows with j, k:   <Rows label columns rows id />                                                    ui/list.jsx
@@ -68,10 +68,10 @@ const PAGES = {
 };
 const Missing = later("Missing");
 
-/** Delay between the first page and the loading of the other pages' code. */
+/** Delay after the first page is shown, before the code of the other pages is loaded. */
 const REST_AFTER_MS = 1_000;
 
-/** Pages for signed-out users, which do not check for a session. */
+/** Pages for signed-out users. They do not check for a session. */
 const SIGNED_OUT_PAGES = ["/sign-in", "/sign-up", "/confirm", "/forgot", "/reset"];
 
 /** @param {string} path */

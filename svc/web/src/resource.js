@@ -27,7 +27,7 @@ import { user } from "./session.js";
  * @property {(data: T) => void} put store the response of a write
  */
 
-// Maximum number of cached resources. The cache makes going back fast.
+// Maximum number of cached resources. With the cache, previously opened pages appear immediately.
 const KEPT = 60;
 const ERROR_AGAIN_MS = 5_000;
 // A component that mounts within this time after a read uses the data of that read.
@@ -142,7 +142,7 @@ export function useResource(name, params, { pace } = {}) {
   const one = path === null ? null : find(path);
   useEffect(() => {
     if (!one) return undefined;
-    // A separate entry for each component, even without a pace.
+    // Each component needs its own entry in `shown`, even without a pace.
     /** @type {Pace} */
     const own = (...args) => pace?.(...args) ?? null;
     one.shown.add(own);

@@ -113,7 +113,7 @@ export function match(pattern, path) {
  * @returns {string} a path of this application; "/" if `next` is not one
  */
 export function safeNext(next) {
-  // Browsers read "/\" as "//" and drop tabs and line breaks; both would lead to another host.
+  // Browsers treat "/\" as "//", and remove tabs and line breaks. Either could lead to another host.
   return next !== null && /^\/(?![/\\])[^\s\\]*$/.test(next) ? next : "/";
 }
 
@@ -127,7 +127,7 @@ export function listen(ours) {
   let asked = false;
   addEventListener("popstate", ({ state }) => {
     const url = new URL(location.href);
-    // A link to a fragment adds a history entry without our state.
+    // When the user follows a link to a fragment, the browser adds a history entry without our state.
     const to = state?.step ?? step + 1;
     if (!asked && loses(url.pathname) && to !== step) {
       const steps = to - step;

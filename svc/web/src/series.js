@@ -4,8 +4,8 @@
  * @typedef {import("./wire").Report} Report
  * @typedef {import("./wire").Total} Total
  * @typedef {{views: number, visitors: number, bots: number}} Counts
- * @typedef {{at: string, now: Counts | null, before: Counts | null}} Slot `now`: null if unknown, as opposed to zero;
- *   `before`: the same position in the previous period, null if not compared
+ * @typedef {{at: string, now: Counts | null, before: Counts | null}} Slot `now`: null if the counts are unknown;
+ *   `before`: the counts at the same position in the previous period, null if the periods are not compared
  */
 
 const HOUR_MS = 3_600_000;
@@ -30,7 +30,7 @@ export function periodBefore(report) {
 /**
  * @param {Pick<Report, "period" | "from" | "to" | "series">} report
  * @param {Total[] | null} before totals of the previous period, if compared
- * @returns {Slot[]} one per hour for today, one per day for longer periods, including hours that are still to come
+ * @returns {Slot[]} one per hour for today, including future hours; one per day for longer periods
  */
 export function slotsOf(report, before) {
   const step_ms = report.period === "today" ? HOUR_MS : DAY_MS;

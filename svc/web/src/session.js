@@ -13,7 +13,7 @@ import { profileLanguage } from "./settings.js";
  * @typedef {{token: string, lasts_ms: number, user: User}} SharedSession the message from one tab to the others
  */
 
-// A token is not used for new requests this long before its expiry.
+// A token that expires within this time is not used for new requests.
 const SPARE_MS = 30_000;
 // Time for a refresh to reach the other tabs, before the next tab checks.
 const BROADCAST_MS = 50;
@@ -63,7 +63,7 @@ function show(known) {
 /** @param {"here" | "elsewhere" | "expired" | ""} why */
 function forget(why) {
   token = "";
-  // Without a session in this tab, nothing has ended.
+  // If this tab had no session, no session has ended.
   if (user.value) ended.value = why;
   user.value = null;
   // A page that is waiting for a new sign-in keeps its language.
@@ -82,7 +82,7 @@ async function begin(answer, wanted = () => true) {
   /** @type {import("./wire").NewSession} */
   const session = await answer.json();
   if (!wanted()) return;
-  // Relative to the service's clock, as the local clock may be hours off.
+  // Compute the lifetime with the service's clock, because the local clock may be hours off.
   const now_ms = Date.parse(answer.headers.get("Date") ?? "") || Date.now();
   adopt({ token: session.access_token, lasts_ms: Date.parse(session.expires_at) - now_ms, user: session.user });
   share();
@@ -169,7 +169,7 @@ export const waiting = signal(0);
 
 /**
  * Wait until the user has signed in again in the dialog over the open page.
- * @returns {Promise<boolean>} false if they did not, or if another user signed in
+ * @returns {Promise<boolean>} false if the user declined, or if a different user signed in
  */
 export function signedInAgain() {
   const before = last.value?.id;

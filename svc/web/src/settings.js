@@ -1,6 +1,6 @@
 /**
- * Settings of this browser: theme, language, shortcuts. Nothing else is kept in localStorage. If no language is chosen
- * in this browser, the language of the user's profile applies, which is also the language of e-mails.
+ * Settings of this browser: theme, language, shortcuts. Nothing else is stored in localStorage. If no language is
+ * chosen in this browser, the language in the user's profile applies. That is also the language of e-mails.
  */
 
 import { effect, signal } from "@preact/signals";
@@ -41,7 +41,7 @@ function store(name, value) {
 }
 
 export const theme = setting("theme", ["system", "light", "dark"]);
-/** "": not chosen in this browser; `browser`: as set in the browser. */
+/** "": no language is chosen here; `browser`: use the language that is set in the browser. */
 export const language = setting("language", ["", "browser", "en", "de"]);
 export const shortcuts = setting("shortcuts", ["on", "off"]);
 

@@ -17,14 +17,14 @@ const ask = (event) => event.preventDefault();
 
 /** Count a component while it is mounted and `holds` is true. @param {boolean} holds @param {typeof unsent} counter */
 function useHeld(holds, counter) {
-  // Runs before the next frame, so that a user who types and leaves quickly is also asked.
+  // Run before the next frame, so that even a user who types and leaves quickly is asked for confirmation.
   useLayoutEffect(() => {
     if (!holds) return undefined;
     counter.value += 1;
     addEventListener("beforeunload", ask);
     return () => {
       counter.value -= 1;
-      // The listener is registered only once for all components.
+      // All components share one listener.
       if (!holdsSomething()) removeEventListener("beforeunload", ask);
     };
   }, [holds]);

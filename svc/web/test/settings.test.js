@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { inBrowser, speak } from "./browser.js";
 
 inBrowser();
-// Versions that had no profile language stored this value in every browser.
+// Before users could set a language in their profile, every browser stored this value.
 const stored = new Map([["language", "system"]]);
 Object.defineProperty(globalThis, "localStorage", {
   value: {

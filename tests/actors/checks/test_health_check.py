@@ -349,7 +349,7 @@ async def test_check_responds_in_every_state_and_with_503_if_cloudflare_is_down(
             response = await service.call("POST", f"/v1/accounts/{(await service.account()).id}/check")
             assert (response.status, response.code) == (503, "cloudflare_unavailable")
             await service.emulator.clear_faults()
-        # A part that cannot be checked is a finding. The other parts are checked as usual.
+        # A part that cannot be checked is reported as a finding. The other parts are checked as usual.
         await CustomerApi(service).call("PUT", f"{CustomerApi(service).script}/schedules", json=[])
         await service.emulator.fault("html", "*/query", times=None)
         found = by_thing(await check(service))
@@ -402,7 +402,7 @@ async def test_suspicious_refusal_triggers_one_immediate_check(place, zone):
             shown = await service.shown()
             return shown if shown["state"] == "resource_drift" else None
 
-        # The drift shows long before the hourly check, although the sync only got a 404.
+        # The drift is reported long before the hourly check, although the sync only got a 404.
         shown = await eventually(shows_drift)
         assert "database" in shown["error"]["message"]
         verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
@@ -425,7 +425,7 @@ async def test_concurrent_checks_are_shared_and_a_repeated_request_is_replayed(s
             nursery.start_soon(ask)
     assert max(len(response) for response in responses) == 2
     verified = [call for call in await service.emulator.requests() if call["path"].endswith("/tokens/verify")]
-    assert len(verified) <= 3  # two in the first check, which repairs, and one in the check that the others share
+    assert len(verified) <= 3  # two in the first check, which makes repairs, and one in the check that the others share
 
     path = f"/v1/accounts/{(await service.account()).id}/check"
     headers = {**service.session, "Idempotency-Key": "again"}

@@ -247,7 +247,7 @@ async def test_inactive_zone_is_tried_once_for_all_of_its_sites(place, zone):
             calls = await service.emulator.requests()
             looks = [one for one in calls if one["path"].endswith("/zones") and "name=" in one["query"]]
             posts = [one for one in calls if one["method"] == "POST" and one["path"].endswith("/workers/routes")]
-            # The host's zone can have two names, that of the host itself and that of the zone.
+            # The host's zone could have either of two names: the host's own name or its parent domain's.
             assert len(looks) == 2 * len(posts) > 0
 
 

@@ -1,6 +1,6 @@
-"""The table of error codes. Each row causes a code, checks where it shows, and checks that its remedy works.
+"""The table of error codes. Each row causes a code, checks where it appears, and checks that its remedy works.
 
-case             the class of a row, and the steps with which a test plays it
+case             the class of a row, and the steps that play it
 tokens           rows about connects, renewals and the working token
 worker           rows about installs and the installed worker
 hosts            rows about sites, links and link hosts

@@ -32,7 +32,7 @@ Where = Literal[
 
 
 class Resources(NamedTuple):
-    """The numbers of the service's resources in the emulator. `routes`: the number of routes to the worker."""
+    """The number of resources of each kind that the service has in the emulator. `routes`: its routes to the worker."""
 
     scripts: int = 1
     crons: int = 1
@@ -181,7 +181,7 @@ class Case:
         assert response.status == 200, response.raw
 
     async def installed(self) -> None:
-        """Connect and install, unless an earlier row did. Return when no operation is running."""
+        """Connect and install, unless an earlier row has done so. Return when no operation is running."""
         if not self._is_installed:
             await self.service.ready()
             await self.service.confirmed()
@@ -287,7 +287,7 @@ class Case:
         return (account is not None and account["state"] == "ready") or None
 
     async def expect_error(self, response: Response | None = None, *, state: str | None = None) -> Any:
-        """Check that the error shows as in the row, or with another `state`. Return the error's details."""
+        """Check that the error appears as the row specifies, or with another `state`. Return the error's details."""
         self.errors_expected += 1
         self._state = state or self.row.state
         details: dict[str, Any] = {}
@@ -312,7 +312,7 @@ class Case:
             assert details.pop("remedy", None) == self._remedy(details)
             assert details.keys() == self.row.details, error
         of_a_host = self.row.shows & {"site.error", "site.warnings", "link.error", "link_host.error"}
-        if of_a_host:  # a health check that began before the change may have blamed the account
+        if of_a_host:  # a health check that began before the change may have put the error on the account
             await eventually(self._is_ready)
         else:
             account = await self._account()
@@ -333,7 +333,7 @@ class Case:
         assert self.errors_expected >= 2, "a row must expect its error at least twice"
         routes = await eventually(self._all_well)
 
-        async def all_held() -> bool | None:  # the removal of an old route shows nowhere else
+        async def all_held() -> bool | None:  # the removal of an old route is visible nowhere else
             return (await self.resources() == INSTALLED._replace(routes=routes)) or None
 
         await eventually(all_held)
@@ -382,7 +382,7 @@ class Case:
         return error if where == "operation.error" or thing["state"] == self._state else None
 
     async def _all_well(self) -> int | None:
-        """Return the expected number of routes, or None if something is not yet created and synced without errors."""
+        """Return the expected number of routes, or None until everything has been created and synced without errors."""
         account = await self._account()
         if (account["state"], account["error"]) != ("ready", None):
             return None

@@ -288,7 +288,7 @@ async def a_lost_token_of_a_renewal_that_cannot_be_deleted(case: Case) -> None:
 async def a_renewal_whose_outcome_is_unknown(case: Case) -> None:
     await case.installed()
     await case.emulator.fault("drop_after", TOKENS, method="POST")
-    # The first list of tokens, for checking the bootstrap token, succeeds. Later lists fail.
+    # The first request for the list of tokens, which checks the bootstrap token, succeeds. Later ones fail.
     await case.refuse(TOKENS, "GET", after=1, status=500)
     named = (await case.expect_error(await case.renew()))["revoke_token"]
     await case.emulator.clear_faults()
@@ -430,7 +430,7 @@ async def a_lost_permission_and_a_renewal(case: Case) -> None:
     "permission_error", "account.error", state="permission_error", resources=INSTALLED._replace(routes=1), timing=QUICK
 )
 async def a_zone_that_the_token_no_longer_sees(case: Case) -> None:
-    """Cloudflare then does not refuse any calls, but lists fewer zones."""
+    """In this case, Cloudflare does not refuse any calls, but lists fewer zones."""
     await case.installed()
     await case.active_site()
     policies = (await case.service.held())["tokens"][(await case.service.account()).token_id]["policies"]

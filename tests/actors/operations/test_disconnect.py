@@ -461,7 +461,7 @@ async def test_killed_disconnect_of_a_pending_account_is_finished_too(place):
         await service.emulator.fault("drop_before", "*/tokens/permission_groups", times=None)
         assert (await service.connect()).status == 503
         account = await service.account()
-        await service.idle()  # a disconnect begins in the account's own task, while no duty runs
+        await service.idle()  # a disconnect begins in the account's own task, while no duty is running
         await service.store.run(begin(account.id, service.clock()))
     async with place.running() as service:
 

@@ -1,4 +1,4 @@
-"""A renewal that is killed, or loses a response, at any call leaves no token that the account does not name."""
+"""If a renewal is killed or loses a response at any call, the account names every remaining token."""
 
 from __future__ import annotations
 

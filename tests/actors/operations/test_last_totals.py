@@ -1,4 +1,4 @@
-"""After a disconnect, the totals include the worker's unpushed counts. The counts are exact and need few calls."""
+"""After a disconnect, the totals include the worker's unpushed counts. They are exact and take few calls to read."""
 
 from __future__ import annotations
 

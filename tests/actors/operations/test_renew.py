@@ -238,7 +238,7 @@ async def test_undeleted_bootstrap_token_shows_a_warning(service):
 async def test_token_creation_with_unknown_outcome_is_a_lost_renewal(service):
     before = await installed(service)
     await service.emulator.fault("drop_after", TOKENS, method="POST", times=None)
-    # The first list of tokens, for checking the bootstrap token, succeeds. Later lists fail.
+    # The first request for the list of tokens, which checks the bootstrap token, succeeds. Later ones fail.
     await service.emulator.fault("refuse", TOKENS, method="GET", after=1, times=None, status=500)
     _, token = await bootstrap_token(service)
     response = await renew(service, token, key="k")

@@ -84,7 +84,7 @@ async def test_transient_failures_are_retried_and_counted_until_the_operation_fa
         assert before + 2**attempt <= again_at <= trio.current_time() + 2**attempt
         operation = await store.read(operations.running(operation.account_id))
         assert (operation.attempts, operation.step) == (attempt, "two")
-        assert await run.resume(context, work_of(("one", first)), operation, timers) == again_at  # not before its time
+        assert await run.resume(context, work_of(("one", first)), operation, timers) == again_at  # not before it is due
         timers.operation_at = 0
     await run.resume(context, work_of(("one", first), ("two", fail)), operation, timers)
     ended = await store.read(operations.latest(operation.account_id))

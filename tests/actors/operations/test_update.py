@@ -116,7 +116,7 @@ async def test_pushes_with_the_previous_workers_key_are_accepted_for_a_day(insta
 
 
 def lost_responses():
-    """Return calls of an update with a lost response. Each is lost in one way, or in both ways with SVC_TEST_ALL."""
+    """Return cases in which a call of an update loses its response: in one way, or with SVC_TEST_ALL in both ways."""
     kinds = ("drop_before", "drop_after")
     drawn = random.Random(SEED)
     calls = [("POST", QUERY, 2), ("POST", QUERY, 3), ("PUT", SCRIPT, 0)]

@@ -21,7 +21,7 @@ async def reader(service):
 
 
 class LedgerReader:
-    """Reads an account's ledger. Its worker has counted only the events that a test writes."""
+    """Reads an account's ledger. The account's worker has counted only the events that a test writes."""
 
     def __init__(self, service) -> None:
         self.service = service

@@ -1,4 +1,4 @@
-"""Live reads of an account's database. Equal reads share a call, users have limits, and results are cached briefly."""
+"""Live reads of account databases. Identical reads share a call, users have limits, and results are cached briefly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def reader(service):
     await service.ready()
     await service.idle()
     if day_of(service.clock() + 120_000) != day_of(service.clock()):
-        # Go past midnight now, because reads of today have another cache key on the next day.
+        # Go past midnight now, because reads of the current day have a different cache key on the next day.
         service.clock.advance_s(120)
     return await Reader(service).begin()
 
@@ -153,7 +153,7 @@ async def test_slow_read_fails_waiting_callers_only(place):
                 for _ in range(1_000):
                     nursery.start_soon(ask)
         assert found == [Unavailable("cloudflare")] * 1_000
-        await trio.testing.wait_all_tasks_blocked(0.05)  # the failed read has then ended
+        await trio.testing.wait_all_tasks_blocked(0.05)  # by now, the failed read has ended
         assert isinstance(await reader.target("lnk_a"), Live)
 
 

@@ -24,7 +24,7 @@ MB = 1_000_000
 
 @pytest.fixture
 async def advised_service(place):
-    """A service whose account was connected yesterday, at the time when the next advice is due.
+    """A service with an account that was connected yesterday and is now due for its next advice.
 
     There were no health checks in between.
     """
@@ -109,7 +109,7 @@ async def test_advice_missed_during_an_outage_is_made_up_for(place):
         await service.confirmed()
         await service.idle()
     place.clock.now_ms += 3 * DAY_MS
-    place.timing["health_every_s"] = 0.2  # overdue advice is spread over this time after a start
+    place.timing["health_every_s"] = 0.2  # after a start, overdue advice is spread over this time
     async with place.running() as service:
 
         async def poll():

@@ -1,4 +1,4 @@
-"""Retention: each kind of row is deleted at its time and not earlier, in batches, even if other deletions fail."""
+"""Retention: each kind of row is deleted when it expires and not earlier, in batches, even if other deletions fail."""
 
 from __future__ import annotations
 

@@ -304,7 +304,7 @@ async def test_problem_is_reported_on_time_after_a_restart(place):
 
 @pytest.mark.rule("X13")
 async def test_queued_emails_are_sent_in_order_and_dropped_once_unwanted(place):
-    """The emails cannot be written. Two are queued, and the second waits for the first."""
+    """The emails cannot be written. Two are queued, and the second is waiting for the first."""
     place.timing |= {"health_every_s": 86_400}
     (place.folder / "mail").touch()
     async with place.running() as service:

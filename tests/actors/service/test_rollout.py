@@ -95,7 +95,7 @@ class Fleet:
         return await self.store.read(read())
 
     async def upload(self, operation):
-        """Bring the update to its self-check."""
+        """Advance the update to its self-check."""
         now = self.clock()
         digest = f"digest of {operation.id}"
         await self.store.run(installs.begin_upload(operation, digest))
@@ -144,7 +144,7 @@ class Fleet:
             await self.store.run(installs.fail_update(operation, ErrorNote(code, "no", details), self.clock()))
 
     async def pass_hours(self, hours, become=None):
-        """Advance the time by hours. Return the updates that began.
+        """Advance the time by this many hours. Return the updates that began.
 
         `become` decides the outcome of each update. By default, updates succeed.
         """
@@ -385,7 +385,7 @@ async def test_halt_begins_no_updates_and_resume_continues(fleet, expected_error
     assert (await fleet.shown()).reason == "failures"
     fleet.silent.clear()
     await fleet.resume()
-    again = await fleet.pass_hours(0.3)  # this includes accounts whose worker is already uploaded
+    again = await fleet.pass_hours(0.3)  # this includes accounts whose new worker has already been uploaded
     assert {one.account_id for one in failed} <= {one.account_id for one in again}
     await fleet.pass_hours(5)
     shown = await fleet.shown()

@@ -168,7 +168,7 @@ async def rows_written(service):
 async def test_interrupted_sync_does_not_write_existing_rows_again(service, account_id):
     await service.idle()
     before = await rows_written(service)
-    for _ in range(2):  # the last of three calls fails, retries included
+    for _ in range(2):  # the last of three calls fails, as do its retries
         await service.emulator.fault("refuse", "*/d1/database/*/query", after=3, times=2, status=500, code=7500)
     rows = [{"code": f"l{n:03}", "url": f"https://example.org/{n}"} for n in range(900)]
     response = await service.call("POST", "/v1/links/bulk", {"account_id": account_id, "links": rows})

@@ -181,7 +181,7 @@ async def test_no_total_is_lost_if_only_totals_were_added_after_the_backup(origi
     async with open_store(sqlite_config(copy.parent)) as store:
         await store.run(syncs.mark_restored(now))
         await store.run(syncs.mark_restored(now + 1))  # the restore was repeated
-        # The worker pushes before the service has read its totals.
+        # The worker pushes before the service has read the worker's totals.
         part = PushedPart(9, today, now // HOUR_MS * HOUR_MS, False, (), (), ((link_id, 1, 0, 1),))
         await store.run(totals.ingest(account_id, [part], now))
     original.timing |= {"commands_every_s": 0.2}

@@ -330,7 +330,7 @@ async def test_guessing_stranger_does_not_lock_out_the_owner(store, clock, tmp_p
             again = await sign_in(world, headers=browser)
             assert again.status == 200
             assert len(again.headers.getlist("Set-Cookie")) == 1  # because the browser is known
-        # The browser has a separate limit, but only for its user. The usual limit applies to all other addresses.
+        # A known browser has its own limit, but only for its user. For any other address, the usual limit applies.
         other = {"email": "bob@example.com", "password": "wrong password"}
         for _ in range(3):
             assert (await sign_in(world, "wrong password", headers=browser)).status == 401

@@ -243,7 +243,7 @@ async def test_invalid_body_costs_no_more_than_a_valid_one(large_world):
 async def test_expensive_rows_delay_other_requests_by_about_one_row(large_world):
     """The limit on the delay also applies if several of these requests run concurrently."""
     _, session, account = await large_world.ready()
-    digits = ".".join(["\u0628" + "\u0660" * 40] * 5)  # for each digit the IDNA rules scan the whole label
+    digits = ".".join(["\u0628" + "\u0660" * 40] * 5)  # for each digit, the IDNA rules scan the whole label
     rows = [
         {"url": f"https://{digits}/{n}", "rules": [{"url": f"https://{digits}/{rule}"} for rule in range(10)]}
         for n in range(10)

@@ -17,7 +17,7 @@ RULES = [
 
 @pytest.fixture
 async def link(world):
-    """The path of a link with two rules, and the headers of a session of its user."""
+    """The path of a link with two rules, and the headers of its user's session."""
     _, session, account = await world.ready()
     body = {"account_id": account.id, "url": "https://example.org/", "rules": RULES}
     made = (await world.call("POST", "/v1/links", body, headers=session)).body["link"]

@@ -1,4 +1,4 @@
-"""The export is complete, contains no secrets or data of other users, and its links can be imported again."""
+"""The export is complete and contains no secrets or other users' data. Its links can be imported again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of POST /edge/push, and of the reports that pushes result in."""
+"""Tests of POST /edge/push, and of the resulting reports."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Place:
         *,
         final: bool = False,
     ) -> dict[str, Any]:
-        """Return a part for `day` days ago. `hours`: pairs (hour, rows). `upto`: the number of hours that it covers."""
+        """Return a part for `day` days ago. `hours`: (hour, rows) pairs. `upto`: the number of hours covered."""
         start = (self.today - day) * DAY_MS
         covered = 24 if final else (upto if upto is not None else max((hour + 1 for hour, _ in hours), default=0))
         return {

@@ -1,4 +1,4 @@
-"""Tests of the numbers in reports: the sources of each number, and the omission of unknown numbers."""
+"""Tests of the numbers in reports: where each number comes from, and that unknown numbers are omitted."""
 
 from __future__ import annotations
 

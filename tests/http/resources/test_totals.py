@@ -397,7 +397,7 @@ async def test_slow_client_keeps_no_rows_in_memory(tmp_path, render):
                 tracemalloc.start()
                 try:
                     chunk = await anext(chunks)
-                    await trio.lowlevel.checkpoint()  # Trio references a task's last result until its next step
+                    await trio.lowlevel.checkpoint()  # Trio keeps a task's last result until its next step
                     assert not traced or tracemalloc.get_traced_memory()[0] < 2 * len(chunk) + 20_000
                 finally:
                     tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""Requests that bypass the framework get the same responses as all others. The tests use real sockets."""
+"""Requests that bypass the framework get the same responses as all other requests. The tests use real sockets."""
 
 from __future__ import annotations
 

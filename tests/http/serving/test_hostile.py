@@ -1,4 +1,4 @@
-"""Malformed input closes its connection, and the server keeps running. Some of these requests once crashed it."""
+"""The server closes a connection with malformed input, and keeps running. Some of these requests once crashed it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_errors_before_the_framework_have_the_error_format(world, port, da
 
 
 async def test_data_after_a_refused_request_is_not_served(world, port):
-    """Under one of the two headers, these bytes belong to the body. Under the other, they are the next request."""
+    """The end of the body is ambiguous, so the server must not treat the bytes after it as a request."""
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:
         smuggled = head("GET", "/healthz")

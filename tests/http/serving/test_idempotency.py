@@ -299,7 +299,7 @@ async def test_repeat_gets_the_response_that_an_actor_finished_after_the_client_
         nursery.start_soon(lambda: world.call("POST", "/v1/accounts", body, headers=headers))
         await arrived.wait()
         nursery.cancel_scope.cancel()
-    # When the repeat runs, the actor reports that the account is already connected, by the first request.
+    # When the repeat runs, the first request has connected the account, and the actor reports this.
     async with trio.open_nursery() as nursery:
         responses = []
 
@@ -420,7 +420,7 @@ async def test_repeat_refused_because_of_its_first_attempt_gets_that_response(wo
         return StoredResponse(202, b"{}", "application/json", {})
 
     async def too_late() -> StoredResponse:
-        """Commit the first attempt just before the repeat is rejected. The client of the first has disconnected."""
+        """Commit the first attempt just before the repeat is rejected. The first attempt's client has disconnected."""
         await world.store.run(idempotency.committed(claim, accepted, None)(constant(None)))
         raise ServiceError("operation_in_progress")
 

@@ -266,7 +266,7 @@ async def test_client_that_half_closes_during_a_request_ends_it(world):
 
 
 async def test_client_that_resets_after_its_half_close_releases_its_slot(world):
-    """Sending the response detects the reset. No exception leaves the connection, and its slot is released."""
+    """The server detects the reset when it sends the response. It handles the error and releases the slot."""
     app = Held(world.app)
     async with served(world, connections=1, app=app) as port:
         stream = await trio.open_tcp_stream("127.0.0.1", port)

@@ -38,7 +38,7 @@ async def leave(world: World, headers: dict[str, str], password: str = PASSWORD)
 
 
 async def waited_for(world: World, user: User, requests: int) -> None:
-    """Wait until this many requests are waiting for the end of the user's deletion."""
+    """Wait until this many requests are waiting for the user's deletion to end."""
     deletion = world.supervisor.user_deletions._going_on[user.id]
     while deletion.ended.statistics().tasks_waiting < requests:
         await trio.lowlevel.checkpoint()
@@ -202,7 +202,7 @@ async def test_concurrent_requests_of_two_sessions_get_one_response(world):
     assert {response.status for response in responses} <= {
         200,
         401,
-    }  # 401: the request arrived after another one had begun
+    }  # 401: another request had already begun the deletion
     assert len({response.raw for response in responses if response.status == 200}) == 1
     assert world.supervisor.asked == ["disconnect"]
 
@@ -258,7 +258,7 @@ async def test_interrupted_deletion_continues_after_a_restart(store, clock, tmp_
 
 @pytest.mark.rule("C12")
 async def test_failing_account_does_not_prevent_the_deletion(world, monkeypatch, expected_errors):
-    """After an account's third failure, the deletion continues without the platform. That also fails once here."""
+    """After an account's third failure, the deletion continues without the platform. Here, that also fails once."""
     monkeypatch.setattr("svc.actors.service.user_deletions._FIRST_WAIT_S", 0.001)
     expected_errors.allow("user deletion crashed")
     user, session = await a_person(world)

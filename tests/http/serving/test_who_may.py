@@ -167,7 +167,7 @@ async def test_each_credential_gets_the_responses_of_the_table(unlimited_world, 
     stranger = await new_place(unlimited_world)
     place = None
     for endpoint, wanted in sorted(ROWS.items(), key=lambda row: not row[0].startswith("GET ")):
-        if place is None or not endpoint.startswith("GET "):  # reads come first and share a place
+        if place is None or not endpoint.startswith("GET "):  # reads come first and share one `Place`
             place = await new_place(unlimited_world, confirmed=who != "unconfirmed")
         await unlimited_world.store.run(
             users.set_password_hash(stranger.user.id, HASH)
@@ -207,7 +207,7 @@ async def credentials(
 
 
 async def no_credentials(world: World, user: User) -> dict[str, dict[str, str]]:
-    """Return headers without a valid credential: missing, malformed, ended, or not allowed from this address."""
+    """Return headers without a valid credential: missing, malformed, revoked, or not allowed from this address."""
     signed_out = await world.session(user)
     await world.store.run(sessions.end_session("", digest(signed_out["Authorization"].split()[1])))
     elsewhere = await world.key(user, allow_ips=ELSEWHERE)

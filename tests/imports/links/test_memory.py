@@ -27,7 +27,7 @@ atexit.register(lambda: pathlib.Path("memory").write_text(pathlib.Path("/proc/se
 
 @pytest.mark.rule("X2")
 def test_import_needs_less_memory_than_size_of_file(tmp_path):
-    """The store's write cache takes 32 MiB, whatever the file. Holding all links as objects would take more."""
+    """The store's write cache takes 32 MiB for any file. Keeping all links as objects would exceed the limit."""
 
     async def begin() -> str:
         path = tmp_path / "var/svc.db"

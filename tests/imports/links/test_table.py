@@ -1,4 +1,4 @@
-"""Tests with exports in the form that products write them, or after a spreadsheet has changed them."""
+"""Tests with exports, either as products write them or after a spreadsheet has changed them."""
 
 from __future__ import annotations
 

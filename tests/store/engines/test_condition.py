@@ -334,7 +334,7 @@ def the_locked_session() -> Tx[dict[str, int]]:
 
 @pytest.mark.rule("X18")
 async def test_server_drops_the_lock_of_a_lost_machine_within_seconds(server):
-    """With these settings, the server's kernel drops the connection after 10 s. Unix sockets do not have them."""
+    """With these settings, the server's kernel drops the connection after 10 s. Unix sockets do not support them."""
     host, _, port = free_port().partition(":")
     with server.reached_by_tcp(host, int(port)) as url, postgres_config(url) as config:
         async with open_store(config, serving=True) as store:

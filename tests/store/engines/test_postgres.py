@@ -90,7 +90,7 @@ def ill_typed() -> Tx[None]:
 
 
 async def test_interrupted_statement_does_not_affect_the_next_one(table, postgres_url):
-    """The parameter cannot be encoded, but the server has already begun a transaction, which asyncpg does not know."""
+    """The parameter cannot be encoded, but the server has already begun a transaction unknown to asyncpg."""
     open_ones = f"select count(*) from pg_stat_activity where {_OURS} and xact_start is not null"
     with pytest.raises(asyncpg.DataError):
         await table.peek(ill_typed())

@@ -53,7 +53,7 @@ def in_asyncio(server):
             finally:
                 await pool.close()
 
-        # Use another thread, because other tests' browser may have an event loop in this thread.
+        # Use another thread, because the browser of other tests may have an event loop in this one.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, whole()).result()
 
@@ -65,7 +65,7 @@ async def process_id(connection: Any) -> int:
 
 
 async def all_of(pool: Pool) -> set[int]:
-    """Use all connections at the same time, and return their server processes. Fails if the pool has lost one."""
+    """Use all connections at the same time, and return their process ids at the server. Fails if one is lost."""
     held = [await pool.acquire(10) for _ in range(SIZE)]
     ids = {await process_id(connection) for connection in held}
     for connection in held:

@@ -49,7 +49,7 @@ function unchunked(bytes) {
 
 /**
  * @param {Headers} headers @param {number} now epoch ms
- * @returns {number} ms for which a response can be cached, 0 for not at all
+ * @returns {number} ms for which a response can be cached, 0 if it cannot be cached
  */
 function lifetimeMs(headers, now) {
   const control = headers.get("cache-control") ?? "";

@@ -1,6 +1,7 @@
 // The databases: one Durable Object with SQLite per database id, in a workerd process that runs as long as the
 // emulator. An upload, which starts a new process for the scripts, therefore affects neither data nor caches. This
-// process also has the accounts' meters, because it runs every statement, from a worker's binding or from the API.
+// process also keeps the accounts' usage counters, because it runs every statement, whether a worker or an API call
+// sent it.
 import { DurableObject, env } from "cloudflare:workers";
 import { answerCache } from "./cache.js";
 
@@ -131,7 +132,8 @@ export class D1Object extends DurableObject {
   }
 
   /**
-   * Runs the statements in one transaction. On an error, returns SQLite's (or the limit's) message and changes nothing.
+   * Runs the statements in one transaction. If SQLite reports an error or a limit is exceeded, returns the error
+   * message and changes nothing.
    * @param {Statement[]} statements @param {string} format @param {string} accountId
    */
   query(statements, format, accountId) {
@@ -211,7 +213,7 @@ export default {
     const command = commands[url.pathname];
     if (command === undefined) return new Response(null, { status: 404 });
     const answer = await command(url, request);
-    // An unread body closes the connection, sometimes before a long response is complete.
+    // If the body is left unread, the connection is closed, sometimes before a long response is complete.
     if (!request.bodyUsed) await request.arrayBuffer();
     return Response.json(answer);
   },

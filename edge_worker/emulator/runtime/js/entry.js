@@ -16,7 +16,7 @@ export * from "__MAIN__";
  * @property {unknown} failure reason of the first promise that was rejected
  * @property {number} until ms of the isolate's clock at which waitUntil work is cancelled
  * @property {boolean} ended true if the invocation receives no further results
- * @property {(error: Error) => void} fail rejects the response if it has not been given
+ * @property {(error: Error) => void} fail rejects the response unless the script has already responded
  */
 
 // platform docs (runtime-apis/context): waitUntil work is cancelled this long after the response.

@@ -130,7 +130,8 @@ async function answer(request) {
   const known = /** @type {FrontAccount} */ (world.accounts[account]);
   const day = dayOf(account);
   const counter = counterOf(account, script);
-  // platform docs: above the daily limit a route fails closed with error 1027, or open to the origin if configured
+  // platform docs: above the daily limit, a route fails closed with error 1027. If configured, it fails open: requests
+  // go to the origin.
   if (day.requests + (known.base[today()] ?? 0) >= known.max_requests) {
     return route.fail_open ? origin(visit) : refusal(429, 1027, "This website has been temporarily rate limited");
   }
@@ -171,7 +172,7 @@ async function fault(call) {
 
 const LOST = "Network connection lost.";
 const lost = () => Response.json({ success: false, error: LOST });
-/** Signals our entry module that the platform ends the invocation here. */
+/** Returns a response that signals to our entry module that the platform ends the invocation here. */
 const ended = () => Response.json({}, { headers: { "x-emulator-ended": "1" } });
 const PRIVATE_NAME = /^[^.]*$|\.(localhost|local|internal|lan|home\.arpa|invalid|test)$/;
 

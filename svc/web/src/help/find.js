@@ -6,11 +6,12 @@
  *   pages: [url: string, title: string][],
  *   sections: [page: number, anchor: string, heading: string, text: string][],
  * }} Index
- * @typedef {{text: string, marked: boolean}} Part a part of an excerpt; `marked`: a searched word
- * @typedef {{href: string, title: string, page: string, excerpt: Part[]}} Found `page`: "" if it is the title
+ * @typedef {{text: string, marked: boolean}} Part a part of an excerpt; `marked`: true for a searched word
+ * @typedef {{href: string, title: string, page: string, excerpt: Part[]}} Found `page`: the title of the page, "" if
+ *   `title` is the page's title
  */
 
-// The weight of a word, by its position.
+// The weight of a word, by where it occurs.
 const IN_HEADING = 8;
 const IN_TITLE = 4;
 const IN_TEXT = 1;
@@ -43,7 +44,7 @@ export function find(index, words) {
       ),
     );
     return {
-      // The phrase need not match.
+      // All words must occur, but not necessarily as a phrase.
       score: score.slice(0, -1).every((each) => each > 0) ? score.reduce((sum, each) => sum + each, 0) : 0,
       href: anchor ? `${url}#${anchor}` : url,
       title: heading || title,

@@ -74,7 +74,10 @@ function findingTexts(finding) {
   return { ...finding, thing, expected, found, remedy: finding.remedy && (own ?? finding.remedy) };
 }
 
-/** The ledger of a day. Loaded only on request, because the service reads it live. @param {{id: string}} props */
+/**
+ * The ledger of a day. It is loaded only on request, because the service reads it from the account's database.
+ * @param {{id: string}} props
+ */
 export function Ledger({ id }) {
   const words = t().account.ledger;
   const day = address.value.searchParams.get("day") ?? "";

@@ -1,4 +1,4 @@
-/** The running operation, errors and warnings of an account, each with the button that resolves it. */
+/** The running operation of an account, and its errors and warnings, each with a button for the remedy. */
 
 import { ago } from "../format.js";
 import { ErrorMessage, Mark, Note, explain } from "../ui/parts.jsx";
@@ -55,7 +55,7 @@ export function Progress({ account: { state, operation } }) {
   if (operation?.state !== "running") return null;
   const { kind, step, updated_at } = operation;
   const now = WITHIN[step] ?? step;
-  // Show an unknown step by its own name.
+  // Show an unknown step under the name that the API uses.
   const steps = STEPS[kind]?.includes(now) ? STEPS[kind] : [...(STEPS[kind] ?? []), now];
   const at = steps.indexOf(now);
   const names = /** @type {Record<string, string | undefined>} */ (words.steps);
@@ -85,9 +85,10 @@ export function AccountErrors({ account, does, busy }) {
   const { error, operation } = account;
   const words = t().account;
   const button = { id: account.edge_account_id, does, busy };
-  // A failed operation with an error other than the account's. For example, a failed update changes nothing.
+  // Show a failed operation only if its error is not already shown as the account's error. For example, a failed update
+  // leaves the account unchanged.
   const failed = operation?.state === "failed" && operation.error?.code !== error?.code ? operation : null;
-  // A failed renewal is shown in its dialog, and a remaining token as a warning.
+  // The renewal dialog shows a failed renewal, and a warning shows a remaining token.
   const shown = failed?.kind === "install" || failed?.kind === "update" ? failed : null;
   return (
     <>

@@ -73,7 +73,7 @@ export function MakeToken({ refused }) {
   );
 }
 
-/** The form field of the token. Warns about the wrong kind of token during input; the token is never stored. */
+/** The form field for the token. It warns during input if the token is of the wrong kind. The token is never stored. */
 export function TokenField() {
   const words = t().account.token;
   const wrong = useSignal(/** @type {"user" | "global" | ""} */ (""));

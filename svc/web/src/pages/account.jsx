@@ -23,13 +23,13 @@ import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-t
 /** @typedef {import("../wire").FullAccount} Account */
 /** @typedef {"rename" | "renew" | "days" | "disconnect"} Asking the open dialog */
 
-/** Polling interval for the new advice after a plan change. The advice takes seconds. */
+/** Polling interval for the new advice after a plan change. The service needs a few seconds to update the advice. */
 const ADVICE_MS = 2_000;
 const ADVICE_WITHIN_MS = 30_000;
 
 /** The range of `days_kept` in the API. */
-const LEAST_DAYS = 14;
-const MOST_DAYS = 35;
+const MIN_DAYS = 14;
+const MAX_DAYS = 35;
 
 /** @param {{id: string}} props */
 export function Account({ id }) {
@@ -178,10 +178,10 @@ function DaysKept({ account, show, close }) {
       <Field
         name="days_kept"
         label={words.label}
-        hint={words.range(LEAST_DAYS, MOST_DAYS)}
+        hint={words.range(MIN_DAYS, MAX_DAYS)}
         type="number"
-        min={LEAST_DAYS}
-        max={MOST_DAYS}
+        min={MIN_DAYS}
+        max={MAX_DAYS}
         defaultValue={account.days_kept}
         autocomplete="off"
         required

@@ -1,4 +1,4 @@
-/** Pages for signed-out users: sign-in, sign-up, email confirmation, password reset; and the "not found" page. */
+/** Pages for signed-out users (sign-in, sign-up, e-mail confirmation, password reset), and the "not found" page. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -90,7 +90,7 @@ export function SignUp() {
   );
 }
 
-/** @param {{email: string, other: () => void}} props shown after a sign-up, including one with a registered address */
+/** @param {{email: string, other: () => void}} props shown after a sign-up, even with a registered address */
 function Sent({ email, other }) {
   const words = t().auth.signUp;
   return (
@@ -111,8 +111,8 @@ function Sent({ email, other }) {
 }
 
 /**
- * The target page of a link in an email. It removes the token from the address bar immediately, to keep it out of the
- * history and screenshots. The user must press a button, because mail scanners open links.
+ * The target page of a link in an e-mail. It immediately removes the token from the address bar, to keep the token out
+ * of the history and screenshots. The user must press a button, because mail scanners open links.
  * @param {{
  *   words: {title: string, explain: string, submit: string, done: string, stale: string},
  *   use: (token: string, values: Record<string, string>) => Promise<unknown>,

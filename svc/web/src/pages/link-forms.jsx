@@ -21,7 +21,7 @@ function pasted() {
   return url === "" || /^[a-z]+:/i.test(url) ? url : `https://${url}`;
 }
 
-/** @param {string} place @returns {import("preact").JSX.Element} a cancel button that leads there */
+/** @param {string} place @returns {import("preact").JSX.Element} a cancel button that leads to this path */
 const cancel = (place) => (
   <a class="button quiet" href={place}>
     {t().common.cancel}
@@ -98,7 +98,8 @@ const CHANGED_ELSEWHERE = "changed_elsewhere";
 const same = (a, b) => JSON.stringify([a.url, a.rules]) === JSON.stringify([b.url, b.rules]);
 
 /**
- * The edit form. If the link was changed elsewhere in the meantime, the form shows that change before overwriting it.
+ * The edit form. If the link has been changed elsewhere since the form was opened, the form shows that change before
+ * overwriting it.
  * @param {{link: Link}} props
  */
 function Change({ link }) {

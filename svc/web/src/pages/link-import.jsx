@@ -228,7 +228,7 @@ function ResultStep({ count, refused, edit }) {
       )}
       <p class="actions">
         {refused.length > 0 && (
-          // As JSON, whatever the input was, because JSON needs no header row.
+          // Rejected lines are always offered as JSON, whatever the input format, because JSON needs no header row.
           <button type="button" onClick={() => edit(refused.map(({ line }) => JSON.stringify(line.row)).join("\n"))}>
             {words.mend}
           </button>

@@ -25,7 +25,7 @@ import { t } from "../words.js";
  */
 
 const SEARCH_AFTER_MS = 250;
-// The service accepts at most 50 characters. A longer pasted URL is found by its beginning.
+// The service accepts at most 50 characters, so a longer pasted URL is searched for by its beginning.
 const LONGEST_Q = 50;
 const ADDRESS = /^(https?:\/\/\S+|[^\s/]+\.[^\s/]{2,}\/\S*)$/i;
 

@@ -12,7 +12,7 @@ import { t } from "../words.js";
 
 const SITES_SHOWN = 50;
 const LINKS_SHOWN = 10;
-// Polling intervals for steps that the user completes elsewhere: confirming the email address, opening a site.
+// Polling intervals for steps that the user completes elsewhere: confirming the e-mail address, opening a site.
 const CONFIRMED_MS = 5_000;
 const FIRST_VIEW_MS = 30_000;
 
@@ -37,7 +37,7 @@ const anyCounted = (sites, links) =>
   sites.some(({ first_view_at }) => first_view_at !== null) || links.some(({ clicks_7d }) => (clicks_7d ?? 0) > 0);
 
 /**
- * Read the report of a link without clicks before today. Only a report shows the first click immediately.
+ * Read the report of a link that had no clicks before today. Only a report shows the first click immediately.
  * @param {import("../wire").Site[] | undefined} sites @param {import("../wire").Link[] | undefined} links
  */
 function useFirstClick(sites = [], links = []) {
@@ -143,7 +143,7 @@ function Sites({ sites, more }) {
 /** @param {number[]} series @returns {string} for screen readers */
 const daily = (series) => t().overview.daily(list(series.map(number)));
 
-/** @param {{site: import("../wire").Site}} props the site's status, or that it has no views yet */
+/** @param {{site: import("../wire").Site}} props shows the site's status, or a note that it has no views yet */
 function Counting({ site: { state, config, first_view_at } }) {
   if (state !== "active") return <State state={state} />;
   if (config === "pending") return <State state="config_pending" />;

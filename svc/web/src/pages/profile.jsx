@@ -126,7 +126,7 @@ function Limits({ caller: { limits, use } }) {
   );
 }
 
-/** @param {{caller: Caller, take: (caller: Caller) => void}} props the switch takes effect immediately */
+/** @param {{caller: Caller, take: (caller: Caller) => void}} props shows a switch that takes effect immediately */
 function Notify({ caller: { user }, take }) {
   const words = t().profile;
   const id = useId();

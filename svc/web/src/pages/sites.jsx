@@ -100,7 +100,10 @@ function Filters({ q, order, state }) {
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => setSearch({ q: text }), wait_ms);
   };
-  /** @param {KeyboardEvent & {currentTarget: HTMLInputElement}} event Esc clears the text, then leaves the field */
+  /**
+   * Clear the text when the user presses Esc. If there is no text, leave the field.
+   * @param {KeyboardEvent & {currentTarget: HTMLInputElement}} event
+   */
   const leave = (event) => {
     if (event.key !== "Escape") return;
     event.preventDefault();

@@ -1,6 +1,6 @@
 /**
  * The chart of a report: bars for views, a line with dots for visitors, outlines for the previous period. Horizontal
- * positions are percentages, so the chart fits every width without measuring it.
+ * positions are percentages, so the chart fits any width without a measurement.
  */
 
 import { useSignal } from "@preact/signals";
@@ -23,7 +23,7 @@ const NAMED = (/** @type {number} */ count) => (count > 24 ? 5 : count > 7 ? 3 :
 /**
  * @typedef {object} Drawn
  * @property {"site" | "link"} kind
- * @property {boolean} hourly true for hours of today, false for days
+ * @property {boolean} hourly true if each slot is an hour of today, false if it is a day
  * @property {Slot[]} slots
  * @property {boolean} compared
  * @property {boolean} bots true to stack bots on top of the views

@@ -21,7 +21,7 @@ export function Dialog({ title, close, children }) {
     const first = dialog.current?.querySelector("input:not([readonly]), select, textarea");
     if (first instanceof HTMLElement) first.focus();
     return () => {
-      // Preact removes the element after this. While it is modal, no element outside can take the focus.
+      // Preact would remove the element only after this, and no element outside can get the focus while it is modal.
       dialog.current?.remove();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };

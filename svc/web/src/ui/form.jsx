@@ -65,7 +65,7 @@ export function Form({
     else requestAnimationFrame(() => focusFirst(element));
   };
 
-  // An issue of a list item is shown at the list if the item has no separate field.
+  // If a list item has no separate field, its issue is shown at the list.
   const fields = Object.fromEntries(
     (error?.issues ?? []).flatMap((issue) => [
       [issue.path.split(".", 1)[0], issueText(issue)],

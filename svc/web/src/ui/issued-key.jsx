@@ -6,8 +6,8 @@ import { Dialog } from "./dialog.jsx";
 import { Copy } from "./parts.jsx";
 
 /**
- * @param {{issued: import("../wire").IssuedKey, close: () => void}} props only its button closes the dialog; the
- *   caller then discards the value
+ * @param {{issued: import("../wire").IssuedKey, close: () => void}} props `close`: called only by the dialog's button;
+ *   it must discard the value
  */
 export function IssuedKey({ issued: { key, name }, close }) {
   const words = t().keys.issued;

@@ -30,7 +30,7 @@ export function LinkActs({ link }) {
   );
 }
 
-/** Register c, q and e for the row that has the focus, or for the only link on the page. */
+/** Register the shortcuts c, q and e for the row that has the focus, or for the link if the page shows only one. */
 export function useLinkKeys() {
   const words = t().link;
   /** @param {string} key */

@@ -1,4 +1,4 @@
-/** Account selection for new links. Requires an account with a link host. */
+/** Account selection for new links. If the selected account has no link host, the user is asked to set one. */
 
 import { useSignal } from "@preact/signals";
 
@@ -14,7 +14,7 @@ import { Empty, Loaded } from "./parts.jsx";
  */
 
 /**
- * Render `children` for an account with a link host. If there are several accounts, the user selects one.
+ * Render `children` for an account if it has a link host. If there are several accounts, the user selects one.
  * @param {{children: Shown}} props
  */
 export function WithLinkHost({ children }) {

@@ -25,7 +25,7 @@ export const PAGE = 50;
  */
 export function useMore({ read, asked, rows, next }) {
   const first = read.data ? rows(read.data) : [];
-  // If the first page has changed, the later pages might leave a gap, so the list starts over.
+  // If the first page has changed, there might be a gap between it and the later pages, so the list starts over.
   const list = `${asked} ${first.at(-1)?.id}`;
   const further = useSignal({ list, pages: /** @type {P[]} */ ([]), from: 0 });
   const shown = useRef(list);
@@ -37,7 +37,7 @@ export function useMore({ read, asked, rows, next }) {
     further.value = { list, pages: [], from: 0 };
     read.again();
   };
-  // Focus the first new row, as the button has lost the focus.
+  // Focus the first new row, because the button has lost the focus.
   useEffect(() => {
     if (pages.length > 0) focusRow(further.peek().from);
   }, [pages.length]);

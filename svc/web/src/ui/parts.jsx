@@ -120,7 +120,7 @@ export function useRetryAt(error) {
 export function explain({ code = "", message = "", details = {} }) {
   const own = t().errors[`${code}.${details.status}`] ?? t().errors[code];
   const given = typeof details.remedy === "string" ? details.remedy : null;
-  // The cause is the account's own error, so use the remedy for that error.
+  // The call failed because of the account's own error, so show the remedy for that error.
   const reason = code === "account_not_ready" && typeof details.reason === "string" ? details.reason : null;
   const remedy = reason !== null ? (t().errors[reason]?.[1] ?? given) : own ? own[1] : given;
   if (!own) return { message: message || code, remedy };
@@ -131,8 +131,8 @@ export function explain({ code = "", message = "", details = {} }) {
 export const issueText = ({ code = "", message, limit = 0 }) => t().api.issues[code]?.(limit) ?? message;
 
 /**
- * An error with its message, remedy and code, and optionally a "Try again" button. It is also used for the stored
- * errors of an account or site.
+ * Shows an error with its message, remedy and code, and optionally a "Try again" button. The error can also be one that
+ * is stored for an account or site.
  * @param {{
  *   error: import("../http.js").ApiError | {code?: string, message?: string, details?: Record<string, unknown>},
  *   again?: (() => void) | undefined,
@@ -178,7 +178,7 @@ function AgainButton({ error, again }) {
   );
 }
 
-/** @param {{kind?: "plain" | "watch" | "good" | "bad", children: Children}} props information that is not an error */
+/** @param {{kind?: "plain" | "watch" | "good" | "bad", children: Children}} props shows a text that is not an error */
 export const Note = ({ kind = "plain", children }) => <div class={`note ${kind}`}>{children}</div>;
 
 /** @param {{children: Children}} props says what will appear here and how to add it */
@@ -197,13 +197,14 @@ export function Skeleton({ rows = 4 }) {
 }
 
 /**
- * Loaded data: a skeleton while it is loading, and an error if that fails. Earlier data stays beside the error.
+ * Shows data from the service, a skeleton while the data is loading, or an error if loading fails. Earlier data stays
+ * on the screen beside the error.
  * @template T
  * @param {{read: import("../resource.js").Read<T>, rows?: number, children: (data: T) => Children}} props
  */
 export function Loaded({ read, rows, children }) {
   const { data, error, again } = read;
-  // When offline, the line below the navigation says so once, and the data loads once the service is reachable.
+  // When offline, only the line below the navigation reports it. The data loads as soon as the service is reachable.
   const known = error?.code === "offline" && unreachable.value !== null;
   return (
     <>

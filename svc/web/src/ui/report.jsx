@@ -52,11 +52,11 @@ export function Report({ kind, id, name }) {
 
   const own = /** @type {any} */ (kind === "site" ? { site_id: id } : { link_id: id });
   const today = period === "today";
-  // Each period's breakdowns require a read of the account's database, and these reads are limited.
+  // The breakdowns of each period must be read from the account's database, and these reads are limited.
   const { place, shown } = useShown(`${kind} ${id} ${period}`);
   const lists = shown ? { ...own, period, breakdowns: "1" } : null;
   const live = useKept(useResource(REPORT[kind], lists, { pace: livePace(today) }));
-  // A site's numbers are stored. A link's latest numbers are read live, once for all periods.
+  // A site's numbers are stored by the service. A link's latest numbers are read live, once for all periods.
   const pace = kind === "link" ? livePace(today) : () => (today ? TODAY_AGAIN_MS : null);
   const read = useKept(useResource(REPORT[kind], { ...own, period }, { pace }));
   const report = read.data?.report;
@@ -140,7 +140,7 @@ export function Report({ kind, id, name }) {
 function Lists({ kind, report, lists }) {
   const from = firstListed(report);
   const empty = Object.values(lists).every((list) => list.length === 0);
-  // If totals exist for days without breakdowns because these were deleted, say why the lists are empty.
+  // If there are totals for days whose breakdowns were deleted, show the lists, which then explain why they are empty.
   if (empty && (from === null || nothing(report.totals))) return null;
   const totals = from === null ? report.totals : sumFrom(report, from);
   return <Breakdowns kind={kind} lists={lists} totals={totals} from={from} />;

@@ -15,7 +15,7 @@ import { Snippet } from "./snippet.jsx";
 const POLL_MS = 10_000;
 const SLOWLY_AFTER_MS = 600_000;
 const SLOWLY_MS = 60_000;
-/** Without a view after this time, something is probably wrong. */
+/** If there is no view after this time, something is probably wrong. */
 const ADVICE_AFTER_MS = 300_000;
 
 /**

@@ -20,7 +20,7 @@ export function Sparkline({ values, label }) {
       aria-label={label}
     >
       {values.map((value, i) => {
-        // A day without views still gets a thin line.
+        // Show a thin line even for a day without views.
         const height = value > 0 ? Math.max(2, (HEIGHT * value) / most) : 1;
         const kind = value > 0 ? "some" : "none";
         return <rect key={i} class={kind} x={i * STEP} y={HEIGHT - height} width={BAR} height={height} />;

@@ -1,4 +1,4 @@
-/** State of a write or another action. Only one action runs at a time, and its error is shown. */
+/** The state of an action, such as a write. Only one action runs at a time, and its error is available for display. */
 
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -15,8 +15,8 @@ import { asApiError } from "../http.js";
  * @property {boolean} done true if the last action succeeded
  * @property {ApiError | null} error of the last action
  * @property {(work: (key: string) => Promise<unknown>, name?: string) => Promise<boolean>} run start an action;
- *   returns true if it succeeded, false if it failed or another one is running. A retry after a transient failure gets
- *   the same Idempotency-Key, so that nothing is done twice
+ *   returns true if it succeeded, false if it failed or another action is running. A retry after a transient failure
+ *   uses the same Idempotency-Key, so that nothing is done twice
  * @property {() => void} renew use a new Idempotency-Key for the next action
  */
 
