@@ -76,7 +76,7 @@ worker-lint web-lint: %-lint: build
 FOLDER_worker := edge_worker
 FOLDER_web := svc/web
 
-shots: build ## screenshots of all pages in both themes and three widths, in var/shots
+shots: build ## screenshots of all pages in both languages, both themes and all widths, in var/shots
 	$(PY) -m tools.shots
 
 bench: build ## benchmarks, as ratios measured in one run (PARTS="http lists" selects some)

@@ -77,7 +77,7 @@ class Text(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """A place to rewrite. `found` is the current text, and `instead` a hint."""
+    """A passage to rewrite. `found` is the current text, and `instead` a hint."""
 
     path: str
     line: int

@@ -1,4 +1,4 @@
-"""`make shots`: save screenshots of every page to var/shots, in both themes and three widths, for visual review."""
+"""`make shots`: save screenshots of every page to var/shots for visual review, in all languages, themes and widths."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, new_context, open_browser, open_furnished, pages, sign_in
 
 SHOTS = ROOT / "var/shots"
+LOCALES = ("en-US", "de-DE")
 
 
 def main() -> None:
@@ -20,8 +21,10 @@ def main() -> None:
         open_browser() as browser,
         open_furnished(Path(folder) / "svc") as place,
     ):
-        for theme, width in product(THEMES, WIDTHS):
-            context = new_context(browser, color_scheme=theme, viewport={"width": width, "height": HEIGHT})
+        for locale, theme, width in product(LOCALES, THEMES, WIDTHS):
+            context = new_context(
+                browser, locale=locale, color_scheme=theme, viewport={"width": width, "height": HEIGHT}
+            )
             page = context.new_page()
             for each in sorted(pages(), key=lambda each: not each["public"]):
                 if not each["public"] and not context.cookies():
@@ -29,7 +32,7 @@ def main() -> None:
                 page.goto(place.at(each["path"]), wait_until="networkidle")
                 page.locator(".skeleton").first.wait_for(state="detached")
                 name = each["path"].strip("/").replace("/", "-").replace(":", "") or "overview"
-                page.screenshot(path=SHOTS / f"{name}-{width}-{theme}.png", full_page=True)
+                page.screenshot(path=SHOTS / f"{name}-{width}-{theme}-{locale[:2]}.png", full_page=True)
             context.close()
     sys.stdout.write(f"{len(list(SHOTS.glob('*.png')))} screenshots in {SHOTS.relative_to(ROOT)}\n")
 

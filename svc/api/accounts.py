@@ -349,7 +349,7 @@ class RemainingResource(ResponseBody):
 
     @classmethod
     def each(cls, left: Sequence[remaining_resource.RemainingResource]) -> tuple[RemainingResource, ...]:
-        """Return the responses for remaining resources, in the same order."""
+        """Return the response for each resource that remains at Cloudflare, in the same order."""
         return tuple(cls(kind=one.kind, why=one.why, facts=dict(one.facts)) for one in left)
 
 

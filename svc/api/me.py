@@ -55,7 +55,7 @@ class Use(ResponseBody):
 
 
 class Caller(ResponseBody):
-    """The caller: the user with plan, limits and usage, and the type of the credential."""
+    """The caller: the user (including plan, limits and usage) and the type of credential."""
 
     user: User
     plan: Plan

@@ -43,7 +43,8 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "--of",
         metavar="EDGE_ACCOUNT_ID",
         type=edge_account_id,
-        help="in an export of this service, import the links of this Cloudflare account (default: the same account)",
+        help="the Cloudflare account whose links to import from an export of this service"
+        " (default: the account to import into)",
     )
     import_links.add_argument(
         "--include",

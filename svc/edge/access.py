@@ -157,7 +157,7 @@ class Access:
         return found
 
     async def delete(self, path: str, gone: Codes) -> bool:
-        """DELETE an object. Return False if it did not exist, or if an earlier attempt without a response deleted it.
+        """DELETE an object. Return False if it did not exist, or if an earlier attempt had already deleted it.
 
         `gone`: as in `find`. Raises EdgeRefused, EdgeUnavailable.
         """

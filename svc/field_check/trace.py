@@ -1,4 +1,4 @@
-"""Record the resources of a field check in a file before they are created, and remove them.
+"""Record each resource of a field check in a file before it is created, so that it can always be removed.
 
 The file contains no secrets. Token values are kept only in memory, so a later run must create another token to remove
 the resources.

@@ -81,9 +81,9 @@ ENGLISH = Words(
     other_problem="The account needs attention.",
     expires_on="The account's working token expires on {day} (UTC).",
     limits={
-        "requests": "The workers of the account had {used} requests on {day}; its plan allows {limit} a day.",
-        "writes": "The databases of the account wrote {used} rows on {day}; its plan allows {limit} a day.",
-        "reads": "The databases of the account read {used} rows on {day}; its plan allows {limit} a day.",
+        "requests": "The account's workers had {used} requests on {day}; its plan allows {limit} a day.",
+        "writes": "The account's databases wrote {used} rows on {day}; its plan allows {limit} a day.",
+        "reads": "The account's databases read {used} rows on {day}; its plan allows {limit} a day.",
         "size": "The worker's database holds {used} MB of the {limit} MB that the account's plan allows.",
     },
     suggestions={

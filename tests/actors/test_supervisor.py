@@ -196,7 +196,7 @@ async def test_idle_account_has_no_actor(context):
 
 
 class CountingDuty:
-    """A duty that counts its runs, and waits for the test in each run."""
+    """A duty that counts its runs and, in each run, waits for the test."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -236,7 +236,7 @@ def test_german_email_quotes_cloudflare_only_where_the_remedy_refers_to_it():
 
 
 def test_email_queued_by_an_earlier_version_is_complete():
-    message = "The workers of the account had 104,200 requests on 2026-11-20; its plan allows 100,000 a day."
+    message = "The account's workers had 104,200 requests on 2026-11-20; its plan allows 100,000 a day."
     assert message in about("en", trouble="over", message=message, suggest=None)
     german = about("de", trouble="over", message=message, suggest=None)
     assert "requests" not in german

@@ -42,7 +42,7 @@ R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-# How long a request may spend on deleting the tokens that a failed renewal created.
+# How long a request may spend deleting the tokens that a failed renewal created.
 _CLEAN_UP_S = 4.0
 
 

@@ -1,4 +1,4 @@
-"""Once a day, an account's advice is computed from the usage that Cloudflare reports, and shown unchanged."""
+"""An account's advice is computed once a day from the usage that Cloudflare reports, and stays the same until then."""
 
 from __future__ import annotations
 

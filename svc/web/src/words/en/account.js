@@ -152,7 +152,7 @@ export default {
 
   host: {
     title: "Link host",
-    intro: "All short links of this account use this host. It cannot serve a website as well.",
+    intro: "All short links in this account use this host. It cannot serve a website as well.",
     later: "You can set it once the account is ready.",
     label: "Host",
     hint: "An unused subdomain directly below one of your zones.",

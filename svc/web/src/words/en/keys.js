@@ -8,7 +8,7 @@ export default {
   none: "No API keys yet.",
   quota: (/** @type {number} */ used, /** @type {number} */ most, /** @type {string} */ plan) =>
     `API keys: ${used} of ${most} used (plan: ${plan}).`,
-  full: "You have used all API keys of your plan. Revoke a key that you no longer need, or ask the operator for more.",
+  full: "You have used all API keys included in your plan. Revoke a key that you no longer need, or ask the operator for more.",
   name: "Name",
   nameHint: "For example “Nightly export”.",
   unnamed: "Untitled",
@@ -42,7 +42,7 @@ export default {
   revoke: "Revoke",
   revokeOf: (/** @type {string} */ name) => `Revoke “${name}”`,
   revokeText:
-    "Requests with this key are rejected immediately. Everything created with it is kept. This cannot be undone.",
+    "Requests with this key will be rejected from now on. Everything created with it is kept. This cannot be undone.",
   issued: {
     title: "Your new API key",
     titleOf: (/** @type {string} */ name) => `Your new API key “${name}”`,
