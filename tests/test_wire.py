@@ -65,7 +65,7 @@ def test_all_endpoints_and_schemas_have_types():
     named = set(re.findall(r"^export type (\w+) =", text, re.MULTILINE))
     assert named == set(contract["components"]["schemas"])
     assert not [name for name in named if "__" in name]  # "__" would mean that two models have the same name
-    assert '"PATCH /v1/sites/{site_id}": { answer: OneSite; body: SiteChange; params: { site_id: string } };' in text
+    assert '"PATCH /v1/sites/{site_id}": { response: OneSite; body: SiteChange; params: { site_id: string } };' in text
 
 
 def test_all_codes_have_texts():

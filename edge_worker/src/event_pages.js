@@ -164,7 +164,7 @@ export function removeFolded(db, { id, end, whole }) {
  * @returns {Promise<{stored: Map<string, string>, fit: number}>} fit: number of keys covered
  */
 async function storedDays(db, keys) {
-  const answer = await db
+  const result = await db
     .prepare(
       "select target, day, totals from (" +
         "select e.key as i, e.value ->> 0 as target, e.value ->> 1 as day, day.totals as totals, " +
@@ -174,7 +174,7 @@ async function storedDays(db, keys) {
     )
     .bind(JSON.stringify(keys), PAGE_STORED_CHARS)
     .all();
-  const rows = /** @type {{target: string, day: number, totals: string | null}[]} */ (answer.results);
+  const rows = /** @type {{target: string, day: number, totals: string | null}[]} */ (result.results);
   /** @type {Map<string, string>} */
   const stored = new Map();
   for (const { target, day, totals } of rows) if (totals !== null) stored.set(dayKey(target, day), totals);

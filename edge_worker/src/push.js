@@ -17,8 +17,8 @@ export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
  * @typedef {{id: number, part: string}} OutboxRow part: JSON without its id
  * @typedef {{PUSH_URL: string, WORKER_KEY: string, BUNDLE: string, INSTALL: string, PUSH_SECOND: string}} PushEnv
  *   PUSH_SECOND: the second of the hour at which the account pushes
- * @typedef {{ok: boolean, accepted: number[], refused: {id: number, code: string}[], unknown_targets: string[]}} Answer
- * @typedef {{status: number, retryAfterS: number, answer: Answer | null, error: string}} Outcome status 0: no valid
+ * @typedef {{ok: boolean, accepted: number[], refused: {id: number, code: string}[], unknown_targets: string[]}} Receipt
+ * @typedef {{status: number, retryAfterS: number, receipt: Receipt | null, error: string}} Outcome status 0: no valid
  *   response
  */
 
@@ -94,11 +94,16 @@ export async function send(env, body) {
     });
     const retryAfterS = Number(response.headers.get("retry-after") ?? 0) || 0;
     const text = await response.text();
-    const answer = response.status === 200 ? readAnswer(text) : null;
-    const error = answer === null ? `push: the service responded with status ${response.status}` : "";
-    return { status: answer === null && response.status === 200 ? 0 : response.status, retryAfterS, answer, error };
+    const receipt = response.status === 200 ? readReceipt(text) : null;
+    const error = receipt === null ? `push: the service responded with status ${response.status}` : "";
+    return { status: receipt === null && response.status === 200 ? 0 : response.status, retryAfterS, receipt, error };
   } catch (error) {
-    return { status: 0, retryAfterS: 0, answer: null, error: `push: no answer (${/** @type {Error} */ (error).name})` };
+    return {
+      status: 0,
+      retryAfterS: 0,
+      receipt: null,
+      error: `push: no response (${/** @type {Error} */ (error).name})`,
+    };
   }
 }
 
@@ -107,15 +112,15 @@ const areIds = (value) => Array.isArray(value) && value.every((id) => Number.isS
 
 /**
  * @param {string} text
- * @returns {Answer | null} null if this is not a valid response from the service
+ * @returns {Receipt | null} null if this is not a valid response from the service
  */
-export function readAnswer(text) {
+export function readReceipt(text) {
   try {
-    const answer = JSON.parse(text);
-    if (answer.ok !== true || !areIds(answer.accepted) || !Array.isArray(answer.refused)) return null;
-    if (!areIds(answer.refused.map((/** @type {{id: unknown}} */ { id }) => id))) return null;
-    const unknown = Array.isArray(answer.unknown_targets) ? answer.unknown_targets.map(String) : [];
-    return { ok: true, accepted: answer.accepted, refused: answer.refused, unknown_targets: unknown };
+    const receipt = JSON.parse(text);
+    if (receipt.ok !== true || !areIds(receipt.accepted) || !Array.isArray(receipt.refused)) return null;
+    if (!areIds(receipt.refused.map((/** @type {{id: unknown}} */ { id }) => id))) return null;
+    const unknown = Array.isArray(receipt.unknown_targets) ? receipt.unknown_targets.map(String) : [];
+    return { ok: true, accepted: receipt.accepted, refused: receipt.refused, unknown_targets: unknown };
   } catch {
     return null;
   }
@@ -133,10 +138,10 @@ export function readAnswer(text) {
  * @returns {Pushed}
  */
 export function afterPush(state, env, rows, queue, outcome, now) {
-  const { answer, status } = outcome;
+  const { receipt, status } = outcome;
   const dropped = { ...state.dropped };
   const push = { ...state.push, tried: env.INSTALL };
-  if (answer === null) {
+  if (receipt === null) {
     const only = status === 413 && rows.length === 1;
     if (only) dropped.invalid += 1;
     push.fails += 1;
@@ -154,13 +159,13 @@ export function afterPush(state, env, rows, queue, outcome, now) {
     return { state: { ...state, dropped, push }, gone, accepted: [], unknown: [] };
   }
   const sent = new Map(rows.map((row) => [row.id, row]));
-  const refused = answer.refused.filter(({ id }) => sent.has(id));
+  const refused = receipt.refused.filter(({ id }) => sent.has(id));
   for (const { code } of refused) dropped[code === "too_old" ? "too_old" : "invalid"] += 1;
-  const gone = [...new Set([...answer.accepted, ...refused.map(({ id }) => id)])].filter((id) => sent.has(id));
-  if (answer.unknown_targets.length > 0) {
+  const gone = [...new Set([...receipt.accepted, ...refused.map(({ id }) => id)])].filter((id) => sent.has(id));
+  if (receipt.unknown_targets.length > 0) {
     dropped.unknown_target += countRows(
       gone.map((id) => sent.get(id)?.part ?? "{}"),
-      new Set(answer.unknown_targets),
+      new Set(receipt.unknown_targets),
     );
   }
   push.install = env.INSTALL;
@@ -171,7 +176,7 @@ export function afterPush(state, env, rows, queue, outcome, now) {
   push.error_kind = stuck ? "push" : null;
   const more = queue > gone.length && !stuck;
   push.next_at = more ? now : nextSlot(now, env);
-  return { state: { ...state, dropped, push }, gone, accepted: answer.accepted, unknown: answer.unknown_targets };
+  return { state: { ...state, dropped, push }, gone, accepted: receipt.accepted, unknown: receipt.unknown_targets };
 }
 
 /**

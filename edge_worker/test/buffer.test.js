@@ -56,10 +56,10 @@ class Platform {
       const ms = this.slow.get(me) ?? 0;
       this.slow.delete(me);
       if (ms > 0) await this.wait(ms);
-      const answer = await call();
+      const result = await call();
       if (this.#ended.has(me) || this.unanswered.has(me)) await new Promise(() => {});
       this.#running = me;
-      return answer;
+      return result;
     };
     const wrapped = (/** @type {D1PreparedStatement} */ statement) => ({
       call: () => /** @type {any} */ (statement).call(),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { afterPush, nextSlot, ownSecond, pushBody, pushDue, readAnswer } from "../src/push.js";
+import { afterPush, nextSlot, ownSecond, pushBody, pushDue, readReceipt } from "../src/push.js";
 import { readState } from "../src/state.js";
 import { HOUR_MS, MINUTE_MS } from "../src/time.js";
 
@@ -25,7 +25,7 @@ function stateWith(push) {
 const outcome = (status, more) => ({
   status,
   retryAfterS: 0,
-  answer: null,
+  receipt: null,
   error: `push: the service responded with status ${status}`,
   ...more,
 });
@@ -68,9 +68,9 @@ test("the body is JSON with unchanged parts", () => {
 });
 
 test("accepted and rejected parts leave the queue, and rejections are counted", () => {
-  const answer = { ok: true, accepted: [17, 99], refused: [{ id: 18, code: "too_old" }], unknown_targets: ["lnk_x"] };
-  const failed = stateWith({ fails: 3, error: "push: no answer (TimeoutError)", error_kind: "push" });
-  const { state, gone } = afterPush(failed, ENV, ROWS, 2, outcome(200, { answer }), NOW);
+  const receipt = { ok: true, accepted: [17, 99], refused: [{ id: 18, code: "too_old" }], unknown_targets: ["lnk_x"] };
+  const failed = stateWith({ fails: 3, error: "push: no response (TimeoutError)", error_kind: "push" });
+  const { state, gone } = afterPush(failed, ENV, ROWS, 2, outcome(200, { receipt }), NOW);
   assert.deepEqual(gone, [17, 18]);
   assert.equal(state.dropped.too_old, 1);
   assert.equal(state.dropped.unknown_target, 2);
@@ -80,8 +80,8 @@ test("accepted and rejected parts leave the queue, and rejections are counted", 
 });
 
 test("a backlog continues with the next cron", () => {
-  const answer = { ok: true, accepted: [17, 18], refused: [], unknown_targets: [] };
-  const { state } = afterPush(stateWith(), ENV, ROWS, 40, outcome(200, { answer }), NOW);
+  const receipt = { ok: true, accepted: [17, 18], refused: [], unknown_targets: [] };
+  const { state } = afterPush(stateWith(), ENV, ROWS, 40, outcome(200, { receipt }), NOW);
   assert.equal(state.push.next_at, NOW);
 });
 
@@ -126,9 +126,9 @@ test("a response that is not the service's acknowledges nothing", () => {
     '{"ok":true,"accepted":["17"],"refused":[]}',
     '{"ok":false,"accepted":[],"refused":[]}',
   ]) {
-    assert.equal(readAnswer(text), null, text);
+    assert.equal(readReceipt(text), null, text);
   }
-  assert.deepEqual(readAnswer('{"ok":true,"accepted":[1],"refused":[]}'), {
+  assert.deepEqual(readReceipt('{"ok":true,"accepted":[1],"refused":[]}'), {
     ok: true,
     accepted: [1],
     refused: [],

@@ -195,9 +195,8 @@ def _call(operation: Json, where: str) -> str:
             mark = "" if each["required"] else "?"
             params[f"{each['name']}{mark}"] = type_of(each["schema"], f"{where} {each['name']}")
     shown = "; ".join(f"{name}: {kind}" for name, kind in params.items())
-    return (
-        f"{{ answer: {_content(response, where)}; body: {_content(body, where, 'undefined')}; params: {{ {shown} }} }}"
-    )
+    types = f"response: {_content(response, where)}; body: {_content(body, where, 'undefined')}"
+    return f"{{ {types}; params: {{ {shown} }} }}"
 
 
 def _content(holder: Json, where: str, without: str = "unknown") -> str:

@@ -108,7 +108,7 @@ async def test_stored_json_is_read_unchanged(store):
     account_id = await store.run(an_account())
     note = ErrorNote("cloudflare_error", "é \u2028 '\"", {"status": 500, "tokens": ["a", "b"]})
     assert await store.run(states.move(account_id, ("pending",), "connected", note, START_MS))
-    push = WorkerPush(START_MS, "b" * 64, 3, 7, "push: no answer", {"budget": 2}, "op_x")
+    push = WorkerPush(START_MS, "b" * 64, 3, 7, "push: no response", {"budget": 2}, "op_x")
     await store.run(accounts.record_pushes([(account_id, push)]))
     account = accounts.present(await store.read(accounts.account_by_id(account_id)))
     assert (account.error, account.push) == (note, push)

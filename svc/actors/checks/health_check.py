@@ -61,7 +61,7 @@ _MOST_SEVERE_FIRST = (
 
 @dataclass(frozen=True)
 class Checked:
-    """A finding of a requested check. `mended`: this check repaired the problem, as a second check confirmed."""
+    """A finding of a requested check. `repaired`: this check repaired the problem, as a second check confirmed."""
 
     finding: Finding
     repaired: bool

@@ -19,7 +19,7 @@ export { ApiError };
 
 /**
  * @template {CallName} N
- * @typedef {Calls[N]["answer"]} Answer
+ * @typedef {Calls[N]["response"]} ResponseOf
  */
 
 /** @returns {string} a new Idempotency-Key. `crypto.randomUUID` is unavailable without TLS. */
@@ -79,7 +79,7 @@ export async function ask(method, path, { key, ...sending } = {}) {
  * @template {CallName} N
  * @param {N} name such as `PATCH /v1/sites/{site_id}`
  * @param {Input<N> & Sending} taken
- * @returns {Promise<Answer<N>>} the parsed JSON of the response
+ * @returns {Promise<ResponseOf<N>>} the parsed JSON of the response
  * @throws {ApiError}
  */
 export async function call(name, taken) {

@@ -86,9 +86,9 @@ export async function send(
     init.headers = { ...init.headers, "Content-Type": "application/json" };
     init.body = JSON.stringify(body ?? {});
   }
-  let answer;
+  let response;
   try {
-    answer = await fetch(path, init);
+    response = await fetch(path, init);
   } catch (error) {
     if (aborted?.aborted) throw error;
     markUnreachable();
@@ -96,17 +96,17 @@ export async function send(
   } finally {
     clearTimeout(timeout);
   }
-  if (!answer.ok) throw await refusal(answer);
+  if (!response.ok) throw await refusal(response);
   markReachable();
-  return answer;
+  return response;
 }
 
-/** @param {Response} answer @returns {Promise<ApiError>} */
-async function refusal(answer) {
-  const { status } = answer;
-  const retry_after_s = Number(answer.headers.get("Retry-After")) || undefined;
+/** @param {Response} response @returns {Promise<ApiError>} */
+async function refusal(response) {
+  const { status } = response;
+  const retry_after_s = Number(response.headers.get("Retry-After")) || undefined;
   try {
-    const { code, message, details } = (await answer.json()).error;
+    const { code, message, details } = (await response.json()).error;
     markReachable();
     return new ApiError(code, message, { status, details, retry_after_s });
   } catch {

@@ -90,8 +90,8 @@ export function restrictions(names) {
     /** @type {Set<Restriction | undefined>} */
     const found = new Set(states.map((place) => STATE_OF.get(text(place))));
     for (const { place, restriction, applies } of checks) {
-      const answer = applies(text(place));
-      if (answer !== false) found.add(answer ? restriction : "unclear");
+      const applicable = applies(text(place));
+      if (applicable !== false) found.add(applicable ? restriction : "unclear");
     }
     const restriction = ORDER.find((one) => found.has(one));
     if (restriction) return { restriction };

@@ -135,7 +135,7 @@ function readAgain(which) {
  * @param {N} name such as `GET /v1/sites/{site_id}`
  * @param {import("./api.js").Input<N> | null} params null to read nothing
  * @param {{pace?: Pace}} [options] `pace`: the delay between polls; see `whileWorking`
- * @returns {Read<import("./api.js").Answer<N>>}
+ * @returns {Read<import("./api.js").ResponseOf<N>>}
  */
 export function useResource(name, params, { pace } = {}) {
   const path = params && fill(name.slice("GET ".length), params);

@@ -75,15 +75,15 @@ const fresh = (stale) => token !== "" && token !== stale && ends_at_ms - perform
 
 /**
  * Store a new session and share it with the other tabs.
- * @param {Response} answer to a sign-in or a refresh
+ * @param {Response} response to a sign-in or a refresh
  * @param {() => boolean} [wanted] checked once the response is read; false discards the session
  */
-async function begin(answer, wanted = () => true) {
+async function begin(response, wanted = () => true) {
   /** @type {import("./wire").NewSession} */
-  const session = await answer.json();
+  const session = await response.json();
   if (!wanted()) return;
   // Compute the lifetime with the service's clock, because the local clock may be hours off.
-  const now_ms = Date.parse(answer.headers.get("Date") ?? "") || Date.now();
+  const now_ms = Date.parse(response.headers.get("Date") ?? "") || Date.now();
   adopt({ token: session.access_token, lasts_ms: Date.parse(session.expires_at) - now_ms, user: session.user });
   share();
 }

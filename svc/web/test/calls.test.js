@@ -24,8 +24,8 @@ test("curl sample quotes its arguments so that the shell executes nothing in the
 test("JavaScript sample sends the same request", async () => {
   /** @type {any[]} */
   const asked = [];
-  const answer = { status: 200, text: async () => "" };
-  const fetched = (/** @type {any[]} */ ...sent) => (asked.push(...sent), answer);
+  const response = { status: 200, text: async () => "" };
+  const fetched = (/** @type {any[]} */ ...sent) => (asked.push(...sent), response);
   const body = `return (async () => { ${CALLS.JavaScript(request)} })()`;
   await new Function("fetch", "process", "console", body)(fetched, { env: { SVC_KEY: "svc_1" } }, { log() {} });
   const headers = { ...request.headers, Authorization: "Bearer svc_1" };

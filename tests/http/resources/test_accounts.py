@@ -98,7 +98,7 @@ async def test_account_shows_the_installed_worker_and_its_last_push(world):
             world.clock(),
         )
     )
-    pushed = WorkerPush(world.clock(), "b" * 64, 1, 3, "push: no answer", {"budget": 2, "busy": 1}, "op_x")
+    pushed = WorkerPush(world.clock(), "b" * 64, 1, 3, "push: no response", {"budget": 2, "busy": 1}, "op_x")
     await world.store.run(accounts.record_pushes([(account.id, pushed)]))
     shown = (await world.call("GET", f"/v1/accounts/{account.id}", headers=session)).body["account"]
     assert shown["token"] == {"name": "svc-op_x", "expires_at": NOW}
@@ -109,7 +109,7 @@ async def test_account_shows_the_installed_worker_and_its_last_push(world):
         "bundle": "b" * 64,
         "schema": 1,
         "queue": 3,
-        "error": "push: no answer",
+        "error": "push: no response",
         "dropped": dropped,
     }
     assert shown["operation"] == {"kind": "connect", "state": "done", "step": "token", "error": None, "updated_at": NOW}

@@ -355,12 +355,12 @@ async def test_push_with_an_invalid_head_changes_nothing(place, change):
     [
         ({"error": None}, None),
         ({"error": None, "error_kind": "push"}, None),
-        ({"error": "no answer", "error_kind": "push"}, "push"),
+        ({"error": "no response", "error_kind": "push"}, "push"),
         ({"error": "push: said by a cron", "error_kind": "cron"}, "cron"),
         ({"error": "no memory", "error_kind": "of a newer worker"}, "cron"),
         # Older workers do not send the field.
-        ({"error": "push: no answer (TimeoutError)"}, "push"),
-        ({"error": "push: no answer (TimeoutError)", "error_kind": None}, "push"),
+        ({"error": "push: no response (TimeoutError)"}, "push"),
+        ({"error": "push: no response (TimeoutError)", "error_kind": None}, "push"),
         ({"error": "cron: Error: D1_ERROR: no such table"}, "cron"),
     ],
 )

@@ -27,9 +27,9 @@ function setUp(search) {
   /** @type {Promise<import("./find.js").Index> | null} */
   let loading = null;
   const load = () => {
-    loading ??= fetch(search.dataset.index ?? "").then((answer) => {
-      if (!answer.ok) throw new Error(String(answer.status));
-      return answer.json();
+    loading ??= fetch(search.dataset.index ?? "").then((response) => {
+      if (!response.ok) throw new Error(String(response.status));
+      return response.json();
     });
     loading.catch(() => (loading = null));
     return loading;

@@ -41,11 +41,11 @@ export function Check({ id, checked }) {
       {error && <ErrorMessage error={error} again={check} />}
       {findings.value && findings.value.length > 0 && (
         <ul class="findings">
-          {findings.value.map(findingTexts).map(({ thing, expected, found, remedy, mended }) => (
+          {findings.value.map(findingTexts).map(({ thing, expected, found, remedy, mended: repaired }) => (
             <li key={thing + expected}>
               <p>
                 <strong>{thing}</strong>{" "}
-                <Mark kind={mended ? "good" : "watch"}>{mended ? words.mended : words.open}</Mark>
+                <Mark kind={repaired ? "good" : "watch"}>{repaired ? words.repaired : words.open}</Mark>
               </p>
               <dl class="keys">
                 <div>

@@ -74,7 +74,7 @@ export function Account({ id }) {
       }, `plan ${plan}`),
   };
 
-  if (disconnected.value) return <DisconnectResult answer={disconnected.value} name={account?.name ?? ""} />;
+  if (disconnected.value) return <DisconnectResult result={disconnected.value} name={account?.name ?? ""} />;
   return (
     <Page title={account?.name ?? words.one} head={account && <State state={account.state} />}>
       <Loaded read={read} rows={8}>
@@ -122,7 +122,7 @@ export function Account({ id }) {
             {asking.value === "disconnect" && (
               <Disconnect
                 account={account}
-                disconnected={(answer) => (disconnected.value = answer)}
+                disconnected={(result) => (disconnected.value = result)}
                 close={() => (asking.value = null)}
               />
             )}
@@ -226,7 +226,7 @@ function Renew({ account, show, close }) {
   );
 }
 
-/** @param {Omit<Shown, "show"> & {disconnected: (answer: import("../wire").Disconnected) => void}} props */
+/** @param {Omit<Shown, "show"> & {disconnected: (result: import("../wire").Disconnected) => void}} props */
 function Disconnect({ account, disconnected, close }) {
   const words = t().account.disconnect;
   return (
@@ -253,8 +253,8 @@ const Cancel = ({ close }) => (
   </button>
 );
 
-/** @param {{answer: import("../wire").Disconnected, name: string}} props the result of a disconnect */
-function DisconnectResult({ answer: { left, leftovers, revoke_token }, name }) {
+/** @param {{result: import("../wire").Disconnected, name: string}} props the result of a disconnect */
+function DisconnectResult({ result: { left, leftovers, revoke_token }, name }) {
   const words = t().account;
   useShownOnce(left.length > 0 || revoke_token !== null);
   return (

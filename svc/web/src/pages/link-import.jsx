@@ -126,8 +126,8 @@ function PreviewStep({ good, restricted, wrong, requests, account_id, include, b
   const send = async () => {
     for (const { key, lines } of requests.slice(sent.value)) {
       const body = { account_id, links: lines.map(({ row }) => row) };
-      const answer = await call("POST /v1/links/bulk", { body, key });
-      for (const [i, { link, error }] of answer.results.entries()) {
+      const response = await call("POST /v1/links/bulk", { body, key });
+      for (const [i, { link, error }] of response.results.entries()) {
         const line = lines[i];
         if (link) results.current.made += 1;
         else if (line) results.current.refused.push({ line, error: error ?? {} });

@@ -46,7 +46,7 @@ export function Profile() {
           <ChangePassword />
           <Sessions />
           <Export />
-          <DeleteUser left={(answer) => (left.value = answer)} />
+          <DeleteUser left={(result) => (left.value = result)} />
         </>
       )}
     </Page>

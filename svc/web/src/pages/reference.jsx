@@ -17,7 +17,7 @@ async function read() {
   try {
     const [{ Operations }, contract] = await Promise.all([
       import("../ui/operations.jsx"),
-      send("GET", "/openapi.json").then((answer) => answer.json()),
+      send("GET", "/openapi.json").then((response) => response.json()),
     ]);
     state.value = { data: { Operations, contract } };
   } catch (error) {

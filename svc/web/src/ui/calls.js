@@ -48,8 +48,8 @@ function httpx({ method, url, headers, body }) {
   const begin = shown.includes("os.environ") ? "import os\n\nimport httpx\n\n" : "import httpx\n\n";
   const sent = body ? `    json=${python(JSON.parse(body))},\n` : "";
   const given = shown ? `    headers={\n${shown.replace(/^/gm, "    ").trimEnd()}\n    },\n` : "";
-  const call = `answer = httpx.request(\n    ${JSON.stringify(method)},\n    ${JSON.stringify(url)},\n`;
-  return `${begin}${call}${given}${sent})\nprint(answer.status_code, answer.text)`;
+  const call = `response = httpx.request(\n    ${JSON.stringify(method)},\n    ${JSON.stringify(url)},\n`;
+  return `${begin}${call}${given}${sent})\nprint(response.status_code, response.text)`;
 }
 
 /** @param {Request} request @returns {string} */
@@ -58,7 +58,7 @@ function javascript({ method, url, headers, body }) {
   const sent = body ? `  body: JSON.stringify(${JSON.stringify(JSON.parse(body))}),\n` : "";
   const given = shown ? `  headers: {\n${shown}\n  },\n` : "";
   const options = `{\n  method: ${JSON.stringify(method)},\n${given}${sent}}`;
-  return `const answer = await fetch(${JSON.stringify(url)}, ${options});\nconsole.log(answer.status, await answer.text());`;
+  return `const response = await fetch(${JSON.stringify(url)}, ${options});\nconsole.log(response.status, await response.text());`;
 }
 
 /** Generators by the label of the language. */

@@ -9,15 +9,15 @@ import { useWrite } from "./write.js";
 
 /** @throws {ApiError} */
 async function download() {
-  const answer = await ask("GET", "/v1/export", { headers: { Accept: "application/zip, application/json" } });
+  const response = await ask("GET", "/v1/export", { headers: { Accept: "application/zip, application/json" } });
   let file;
   try {
-    file = await answer.blob();
+    file = await response.blob();
   } catch {
     // The service streams the file, so the connection can fail halfway.
     throw new ApiError("offline");
   }
-  const named = /filename="([\w.-]+)"/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
+  const named = /filename="([\w.-]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
   saveFile(file, named ?? "svc-export.zip");
 }
 

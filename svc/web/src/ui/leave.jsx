@@ -13,7 +13,7 @@ import { Copy, Note, Page } from "./parts.jsx";
 
 /** @typedef {import("../wire").Left} Left */
 
-/** @param {{left: (answer: Left) => void}} props `left`: called after the deletion; `UserDeleted` ends the session */
+/** @param {{left: (result: Left) => void}} props `left`: called after the deletion; `UserDeleted` ends the session */
 export function DeleteUser({ left }) {
   const words = t().profile.leave;
   const asked = useSignal(false);

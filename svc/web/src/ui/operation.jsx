@@ -28,7 +28,7 @@ export function Operation({ method, path, about, contract }) {
       {about.parameters.length > 0 && <Parameters parameters={about.parameters} schemas={schemas} />}
       {content && <Body title={words.body} schema={content.schema} schemas={schemas} example={example} />}
       {Object.entries(success.content).map(([type, { schema }]) => (
-        <Answer key={type} status={status} type={type} schema={schema} schemas={schemas} />
+        <ResponseDetails key={type} status={status} type={type} schema={schema} schemas={schemas} />
       ))}
       <Refusals responses={about.responses} codes={contract["x-codes"]} />
       <TryIt method={method} path={path} about={about} access={accessOf(about)} example={example} />
@@ -70,12 +70,12 @@ function Body({ title, schema, schemas, example }) {
 }
 
 /** @param {{status: string, type: string, schema: any, schemas: Record<string, any>}} props */
-function Answer({ status, type, schema, schemas }) {
+function ResponseDetails({ status, type, schema, schemas }) {
   const words = t().reference;
-  const title = words.answer(status);
+  const title = words.response(status);
   if (type !== JSON_TYPE || !schema.$ref) return <Plain title={title}>{type}</Plain>;
   return (
-    <details class="answer">
+    <details class="response">
       <summary>
         {title} <code>{schema.$ref.split("/").pop()}</code>
       </summary>
@@ -136,7 +136,7 @@ function Refusals({ responses, codes }) {
     status.startsWith("2") ? [] : Object.keys(content[JSON_TYPE].examples).map((code) => ({ status, code })),
   );
   return (
-    <details class="answer">
+    <details class="response">
       <summary>{words.refusals(errors.length)}</summary>
       <dl class="fields">
         {errors.map(({ status, code }) => {

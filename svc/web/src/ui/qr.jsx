@@ -22,8 +22,8 @@ const SIZES_PX = [256, 512, 1024, 2048];
  */
 async function picture({ id }, size_px) {
   const path = fill("/v1/links/{link_id}/qr.svg", { link_id: id, size: size_px });
-  const answer = await ask("GET", path, { headers: { Accept: "image/svg+xml, application/json" } });
-  return new Blob([await answer.text()], { type: "image/svg+xml" });
+  const response = await ask("GET", path, { headers: { Accept: "image/svg+xml, application/json" } });
+  return new Blob([await response.text()], { type: "image/svg+xml" });
 }
 
 /** @param {Blob} svg @param {number} size_px @returns {Promise<Blob>} the image as PNG */

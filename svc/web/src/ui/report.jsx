@@ -264,8 +264,8 @@ function Download({ kind, id, name }) {
   const { busy, error, run } = useWrite();
   const download = async () => {
     const path = `/v1/${kind}s/${encodeURIComponent(id)}/totals`;
-    const answer = await ask("GET", path, { headers: { Accept: "text/csv" } });
-    saveFile(await answer.blob(), `${name.replace(/[^\w.-]+/g, "-")}.csv`);
+    const response = await ask("GET", path, { headers: { Accept: "text/csv" } });
+    saveFile(await response.blob(), `${name.replace(/[^\w.-]+/g, "-")}.csv`);
   };
   return (
     <div class="download">

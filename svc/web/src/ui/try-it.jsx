@@ -77,7 +77,7 @@ export function TryIt({ method, path, about, access, example }) {
         </p>
       </form>
       {error && <ErrorMessage error={error} />}
-      {seen.value && <Answer seen={seen.value} />}
+      {seen.value && <ReceivedResponse seen={seen.value} />}
       {shown.value && <Written request={shown.value} />}
     </section>
   );
@@ -201,19 +201,19 @@ async function sent({ method, url, headers, body }, credential) {
   try {
     /** @type {RequestInit} */
     const init = { method, headers: all, credentials: "omit", cache: "no-store" };
-    const answer = await fetch(url, body ? { ...init, body } : init);
-    const content = await answer.blob();
+    const response = await fetch(url, body ? { ...init, body } : init);
+    const content = await response.blob();
     const took_ms = performance.now() - began_at_ms;
-    const readable = READABLE.test(answer.headers.get("Content-Type") ?? "");
+    const readable = READABLE.test(response.headers.get("Content-Type") ?? "");
     const text = readable ? (await content.text()).slice(0, SHOWN_CHARACTERS) : null;
-    return { status: answer.status, took_ms, headers: [...answer.headers], size_bytes: content.size, text };
+    return { status: response.status, took_ms, headers: [...response.headers], size_bytes: content.size, text };
   } catch {
     throw new ApiError("offline");
   }
 }
 
 /** @param {{seen: Seen}} props */
-function Answer({ seen: { status, took_ms, headers, size_bytes, text } }) {
+function ReceivedResponse({ seen: { status, took_ms, headers, size_bytes, text } }) {
   const words = t().reference;
   return (
     <div>
@@ -229,7 +229,7 @@ function Answer({ seen: { status, took_ms, headers, size_bytes, text } }) {
       {text === null ? (
         <p>{words.noText}</p>
       ) : (
-        <pre class="verbatim tall" tabIndex={0} aria-label={words.answer(String(status))}>
+        <pre class="verbatim tall" tabIndex={0} aria-label={words.response(String(status))}>
           <code>{indented(text)}</code>
         </pre>
       )}

@@ -209,7 +209,7 @@ const account = {
     well: "Alles in Ordnung.",
     expected: "Soll",
     found: "Ist",
-    mended: "behoben",
+    repaired: "behoben",
     open: "erfordert Ihr Eingreifen",
   },
 

@@ -26,7 +26,7 @@ const reference = {
   nothing: "Keine, oder {}.",
   absent: "optional",
   example: "Beispiel",
-  answer: (status) => `Antwort ${status}`,
+  response: (status) => `Antwort ${status}`,
   refusals: (count) => `Fehler (${count})`,
   places: { path: "im Pfad", query: "in der Query", header: "im Header" },
   tryIt: "Ausprobieren",

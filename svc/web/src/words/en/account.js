@@ -204,7 +204,7 @@ export default {
     well: "Everything is in order.",
     expected: "Expected",
     found: "Found",
-    mended: "repaired",
+    repaired: "repaired",
     open: "needs attention",
   },
 

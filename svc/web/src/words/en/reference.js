@@ -25,7 +25,7 @@ export default {
   nothing: "None, or {}.",
   absent: "optional",
   example: "Example",
-  answer: (/** @type {string} */ status) => `Response ${status}`,
+  response: (/** @type {string} */ status) => `Response ${status}`,
   refusals: (/** @type {number} */ count) => `Errors (${count})`,
   places: { path: "in the path", query: "in the query", header: "in the header" },
   tryIt: "Try it",
