@@ -17,7 +17,8 @@ export const EMPTY_WAIT_MS = 10 * MINUTE_MS;
  * @typedef {{id: number, part: string}} OutboxRow part: JSON without its id
  * @typedef {{PUSH_URL: string, WORKER_KEY: string, BUNDLE: string, INSTALL: string, PUSH_SECOND: string}} PushEnv
  *   PUSH_SECOND: the second of the hour at which the account pushes
- * @typedef {{ok: boolean, accepted: number[], refused: {id: number, code: string}[], unknown_targets: string[]}} Receipt
+ * @typedef {{id: number, code: string}} Refusal
+ * @typedef {{ok: boolean, accepted: number[], refused: Refusal[], unknown_targets: string[]}} Receipt
  * @typedef {{status: number, retryAfterS: number, receipt: Receipt | null, error: string}} Outcome status 0: no valid
  *   response
  */
