@@ -36,6 +36,7 @@ from svc.worker.bundle import load_bundle
 from tests.cheap_passwords import AS_IT_IS
 from tests.command_runs import ROOT, svc, svc_async, svc_process
 from tests.http.stand_in import connected
+from tests.journeys.conftest import free_port
 from tests.store.makers import a_site, an_account
 
 
@@ -100,9 +101,8 @@ def test_version(tmp_path):
 
 def test_health_uses_configured_address_and_imports_little(tmp_path):
     """Supervisors run `svc health` twice a minute, so it must not import large packages."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts no connections
-        bind = f"127.0.0.1:{silent.getsockname()[1]}"
-        (tmp_path / "config.toml").write_text(f'[http]\nbind = "{bind}"\n')
+    bind = free_port()  # reserved, so that no other program listens there during the test
+    (tmp_path / "config.toml").write_text(f'[http]\nbind = "{bind}"\n')
     (tmp_path / "other.toml").write_text("http = 1\n[store\n")
     for arguments, settings, why in (
         ((), {}, f"http://{bind}: [Errno 111]"),
