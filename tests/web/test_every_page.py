@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from playwright.sync_api import TimeoutError as NeverCame
+from playwright.sync_api import expect
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
 from tests.web.places import CALLED, HEIGHT, ROOT, THEMES, WIDTHS, new_context, pages, sign_in, states
@@ -63,8 +65,8 @@ class Visit:
         self.page.goto(address)
         self.loaded()
         headings = self.page.locator("h1").all_inner_texts()
-        title = self.page.title()
-        self._note(f"headings {headings}, title {title}", len(headings) != 1 or not title.startswith(headings[0]))
+        named = len(headings) == 1 and self._title_begins_with(headings[0])
+        self._note(f"headings {headings}, title {self.page.title()}", not named)
         self._note("the heading has no focus", not self._heading_has_focus())
         for variant in variants:
             self._show(variant)
@@ -79,6 +81,17 @@ class Visit:
     def _show(self, variant: Variant) -> None:
         self.page.set_viewport_size({"width": variant.width, "height": HEIGHT})
         self.page.emulate_media(color_scheme="dark" if variant.theme == "dark" else "light")
+
+    def _title_begins_with(self, heading: str) -> bool:
+        """Wait until the title begins with the heading. Return False if this does not happen.
+
+        The page sets the title after the frame in which the heading appears.
+        """
+        try:
+            expect(self.page).to_have_title(re.compile(f"^{re.escape(heading)}"))
+        except AssertionError:
+            return False
+        return True
 
     def _heading_has_focus(self) -> bool:
         """Wait until the heading has the focus. Return False if this does not happen."""

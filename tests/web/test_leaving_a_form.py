@@ -43,7 +43,7 @@ def test_leaving_unsent_input_requires_confirmation(page: Page, place, typed: Lo
     expect(dialog.get_by_role("button", name="Stay")).to_be_focused()
     page.keyboard.press("Enter")
     dialog.wait_for(state="detached")
-    assert page.url == f"{place.url}/profile"
+    page.wait_for_url(f"{place.url}/profile")  # after a step back, the browser restores the URL asynchronously
     assert typed.input_value() == PASSWORD
     leave(page, way)
     dialog.get_by_role("button", name="Leave").click()
@@ -100,6 +100,7 @@ def test_going_back_does_not_lose_new_api_key(page: Page, place) -> None:
     page.keyboard.press("Enter")
     dialog.wait_for(state="detached")
     assert shown.locator("#key-value").inner_text() == key
+    page.wait_for_url("**/keys")  # the browser restores the URL asynchronously
     page.once("dialog", lambda alert: alert.dismiss())
     with page.expect_event("dialog") as asked:
         page.evaluate("location.reload()")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.web.places import EMAIL, PASSWORD, sign_in
+from tests.web.test_keyboard import Held
 
 if TYPE_CHECKING:
     from playwright.sync_api import APIResponse, BrowserContext, Page, Request, Route
@@ -44,6 +45,8 @@ def test_tabs_refresh_once_and_sign_out_together(context, place):
     context.route(REFRESH, lambda route: held.append(route))
     tabs = four_tabs(context, place.url)
     assert tabs[0].evaluate(ALL_WAIT)
+    while not held:  # the tab that holds the lock pauses before it refreshes
+        tabs[0].wait_for_timeout(10)
     assert len(held) == 1
     held[0].continue_()
     for tab in tabs:
@@ -156,6 +159,8 @@ def test_request_without_response_times_out_and_is_retried(
         held.append(route)
 
     page.route(f"**{asked}", hold)
+    # The page also checks on its own. If such a check succeeded before the click, there would be no button.
+    checks = Held(page, "**/healthz")
     with page.expect_request(f"**{asked}"):
         page.goto(f"{furnished.url}/links?q=hello")
     page.clock.fast_forward(61_000)
@@ -164,4 +169,5 @@ def test_request_without_response_times_out_and_is_retried(
         route.abort()
     page.unroute(f"**{asked}")
     page.get_by_role("button", name="Try again").click()
+    checks.release()
     page.get_by_role("link", name="hello").wait_for()

@@ -111,6 +111,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     site = site_of(furnished, tab)
     assert (site["excluded_paths"], site["config"], site["state"]) == (["/admin", "/private"], "synced", "active")
     tab.get_by_role("button", name="Copy snippet").click()
+    expect(tab.get_by_role("status").filter(has_text="Copied")).to_have_count(1)  # the page copies asynchronously
     assert tab.evaluate("navigator.clipboard.readText()") == site["snippet"]["inline"]
     tab.get_by_text("Content-Security-Policy").click()
     assert site["snippet"]["csp_hash"] in tab.locator(".snippet details pre").inner_text()

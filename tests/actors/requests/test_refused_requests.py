@@ -151,8 +151,9 @@ async def test_refused_report_is_also_shown_on_the_account(service, account_id, 
     body = {"account_id": account_id, "url": "https://example.org/"}
     link = (await service.call("POST", "/v1/links", body)).body["link"]
 
-    async def synced() -> bool | None:
-        return (await service.account()).synced_version > 0 or None
+    async def synced() -> bool | None:  # otherwise, the sync of the link may find the error first
+        account = await service.account()
+        return account.synced_version == account.config_version or None
 
     await eventually(synced)
     await service.emulator.fault("refuse", "*/d1/database/*/query", times=None, status=403, code=7403)
