@@ -1,1 +1,1 @@
-"""Benchmarks that measure all documented figures on one machine."""
+"""Benchmarks that measure every documented figure on one machine."""

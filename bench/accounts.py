@@ -83,7 +83,7 @@ _SETTINGS = {
 class Workers:
     """The platform's workers. Each worker pushes after its upload, as it would in its first cron run.
 
-    `broken`: the hash of the bundle whose workers do not push. Only the workers of its first `sound` uploads do.
+    `broken`: the hash of the bundle whose workers do not push. Only the workers of its first `sound` uploads push.
     """
 
     def __init__(self, emulator: Emulator) -> None:

@@ -1,4 +1,4 @@
-"""`python -m bench.at_rest URL` starts the supervisor on a store and prints its start time and memory as JSON."""
+"""`python -m bench.at_rest URL` starts the supervisor on a store, and prints its start time and memory as JSON."""
 
 from __future__ import annotations
 

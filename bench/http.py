@@ -172,7 +172,7 @@ async def compared(place: Place, bare: tuple[int, int], path: str, *, connection
 
 
 async def reads() -> AsyncIterator[Row]:
-    """Measure an authenticated read over 50 connections, and lists with the clicks and views of seven days."""
+    """Measure an authenticated read over 50 connections, and lists that include the clicks and views of seven days."""
     for engine in ENGINES:
         async with open_bare() as bare, on(engine) as place:
             one = await compared(place, bare, f"/v1/links/{place.link_ids[0]}", connections=50, rounds=_READ_ROUNDS)

@@ -1,7 +1,7 @@
 """Measure how long visitors wait while the worker's database is slow, silent or failing, in the real runtime.
 
 The benchmark sends 20,000 requests. In 1 of 25, the client disconnects early. A target is known to an isolate once the
-isolate has served a request for it.
+isolate has responded to a request for that target.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Bare:
         for migration in json.loads((BUNDLE / "manifest.json").read_text())["migrations"]:
             for statement in migration:
                 await self.sql(statement)
-        # Send all rows in one parameter, because one call per link would be ten thousand calls.
+        # Send all rows in one parameter, because sending one call per link would require ten thousand calls.
         await self.sql(
             "insert into config(key, version, body) select key, 1, value from json_each(?)", json.dumps(dict(rows))
         )

@@ -1,4 +1,4 @@
-"""Measure a hundred thousand accounts in one process: start, idle time, pushes, health checks and queued calls.
+"""Measure one process with a hundred thousand accounts: start, idle time, pushes, health checks and queued calls.
 
 Pushes and health checks are sampled:
 

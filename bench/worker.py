@@ -73,7 +73,7 @@ async def redirect_and_view() -> AsyncIterator[Row]:
 
 
 async def rows_written() -> AsyncIterator[Row]:
-    """Measure the rows written per event on 10 links, including deletions and one fold."""
+    """Measure the rows written per event with 10 links, including deletions and one fold."""
     *slow, fastest = RATES
     found: dict[int, tuple[float, float]] = {}
 

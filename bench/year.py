@@ -1,8 +1,9 @@
 """Simulate a year with many accounts. Their workers push to the real application, with a simulated clock.
 
-A worker's counts are a function of its account and the day, so the whole year can be counted again at the end without
-the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and housekeeping runs
-once a day. At the end, each target's days, the hours within retention, and the reports must equal the second count.
+A worker's counts are a function of its account and the day, so the benchmark can count the whole year again at the end,
+without using the service's data. Workers go offline for days and then catch up, pushes arrive twice or late, and
+housekeeping runs once a day. At the end, each target's days, the hours within retention, and the reports must equal the
+second count.
 
 A real year with 200 accounts has 1.75 million pushes. In the short simulation, a worker pushes each day in three parts
 after midnight, like a worker that has been offline. A target has views in only a few hours per day. This yields the

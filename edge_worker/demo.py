@@ -101,7 +101,7 @@ class Journey:
         self.password = secrets.token_urlsafe(12)
 
     async def run(self) -> list[str]:
-        """Run all steps in order and return the numbers that differ from the visits sent."""
+        """Run all steps in order, and return the numbers that differ from the visits sent."""
         # Set the platform's clock back by weeks, so that the reports have history.
         await self._go_to(VISITS[0][0] + _HOUR_S)
         await self.connect()
@@ -262,7 +262,7 @@ class Journey:
         return self._base_ms(ago_s) + 1_000
 
     def _base_ms(self, ago_s: int) -> int:
-        """Return the platform's time `ago_s` seconds ago, set to 20 minutes past the hour unless `ago_s` is 0.
+        """Return the platform's time `ago_s` seconds ago, moved to 20 minutes past the hour unless `ago_s` is 0.
 
         This ensures that no hour ends during the visits.
         """
@@ -274,7 +274,7 @@ class Journey:
         await self.emulator.clock(offset_ms / 1000)
 
     async def _run_crons(self, ago_s: int) -> None:
-        """Run the cron job often enough for the worker to fold events, close hours and days, and push."""
+        """Run the cron job as often as the worker needs to fold events, close hours and days, and push."""
         base_ms = self._base_ms(ago_s) if ago_s else time.time_ns() // 1_000_000
         for minute in range(60 if ago_s == 0 else 3):
             await self.emulator.cron(self.platform_account.account_id, "svc-edge", at=base_ms + minute * 60_000)

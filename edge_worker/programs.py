@@ -83,7 +83,7 @@ async def open_program(
 
     `stdin`, `stderr`: a file descriptor; `stderr` can also be subprocess.STDOUT. `folder`: its working directory
     (default: ours).
-    Without `environ` it inherits our environment.
+    Without `environ`, the program inherits our environment.
     """
     if not _READY:
         return await trio.lowlevel.open_process(
@@ -123,7 +123,7 @@ async def run_program(
 
 @contextmanager
 def forking(*modules: str) -> Iterator[None]:
-    """Start programs as forks of a process that has loaded `modules`, which starts when it is first needed."""
+    """Start programs as forks of a process that has loaded `modules`. That process starts when it is first needed."""
     _READY.append(_Ready(modules))
     try:
         yield

@@ -21,8 +21,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # characters that the terminal cannot show must not raise
         sys.stdout.reconfigure(errors="replace")
     given = sys.argv[1:] if argv is None else argv
-    # `svc health` runs frequently. It needs only a sixth of the CPU time if the other commands are not loaded. Core
-    # dumps need not be disabled for it, because it reads no secrets.
+    # `svc health` runs frequently. Without loading the other commands, it needs only a sixth of the CPU time. It reads
+    # no secrets, so core dumps need not be disabled.
     if given[:1] == ["health"]:
         parser = _parser(health)
     else:

@@ -1,6 +1,6 @@
 """All settings of the service, read from config.toml and the environment, validated and frozen.
 
-config.toml in the repository documents the settings. A test checks that the file lists each setting with its default.
+config.toml in the repository documents the settings. A test checks that the file lists every setting with its default.
 """
 
 from __future__ import annotations

@@ -157,7 +157,8 @@ _TRY_AGAIN = "Try again in a minute. A write with an Idempotency-Key is never do
 _TRY_WITH_NEW_KEY = "Try again with a new Idempotency-Key. If the error persists, contact the operator."
 _RENEW = "Renew the working token with a new bootstrap token."
 
-# The only place for status, message and remedy. A test checks that the tables in docs/use/api.md match this catalogue.
+# The only place that defines statuses, messages and remedies. A test checks that the tables in docs/use/errors.md
+# match.
 CATALOGUE: dict[Code, Meaning] = {
     "invalid_request": Meaning(400, "The request is not valid; details.issues lists the problems."),
     "unauthorized": Meaning(
@@ -378,8 +379,8 @@ CATALOGUE: dict[Code, Meaning] = {
 class ErrorNote:
     """An error as stored with an account, operation, site or link host. `details` is JSON.
 
-    `finding`: the health check finding that the message describes, as JSON. E-mails in other languages are written from
-    it (`finding.sentence`). Responses do not contain it.
+    `finding`: the health check finding that the message describes, as JSON. E-mails in other languages are generated
+    from it (`finding.sentence`). Responses do not contain it.
     """
 
     code: Code
@@ -388,13 +389,13 @@ class ErrorNote:
     finding: dict[str, object] | None = None
 
 
-# Codes whose message quotes Cloudflare. The remedy refers to this quotation, so texts in other languages include the
-# original message after their own.
+# Codes whose message quotes Cloudflare. The remedy refers to this quotation, so texts in other languages are followed
+# by the original message.
 QUOTES: tuple[Code, ...] = ("cloudflare_error", "edge_firewall")
 
 
 class ServiceError(Exception):
-    """An error that a response can show. `code` is stable and meant for programs; `message` is meant for people.
+    """An error that a response can show. `code` is stable and intended for programs; `message` is intended for people.
 
     `status` is the response's HTTP status; `details` is JSON. `had_effect`: the request changed something before it
     failed permanently, so a repeated request must not run again (see `svc.http.serving.idempotency`).
@@ -463,7 +464,7 @@ class Unauthorized(ServiceError):
 
 
 class Forbidden(ServiceError):
-    """The credential is valid but does not allow this: scope_required, session_required, limit_reached…"""
+    """The credential is valid but does not allow the request: scope_required, session_required, limit_reached…"""
 
 
 class NotFound(ServiceError):
@@ -481,14 +482,14 @@ class Conflict(ServiceError):
 
 
 class Busy(ServiceError):
-    """The account's mailbox is full."""
+    """The mailbox of the account's actor is full."""
 
     def __init__(self, retry_after_s: int = 2) -> None:
         super().__init__("busy", retry_after_s=retry_after_s)
 
 
 class Stopping(ServiceError):
-    """The service is shutting down. The request may already have been started."""
+    """The service is shutting down. Work on the request may already have begun."""
 
     def __init__(self) -> None:
         super().__init__("busy", "The service is restarting; try again.", retry_after_s=5)
@@ -507,7 +508,7 @@ class StoreUnavailable(ServiceError):
 
 
 class EdgeError(ServiceError):
-    """A call to Cloudflare failed. `remote_status` and `remote_code` come from its response; 0 if there was none."""
+    """A call to Cloudflare failed. `remote_status` and `remote_code` are 0 if there was no response."""
 
     def __init__(self, code: Code, message: str, *, remote_status: int = 0, remote_code: int = 0) -> None:
         details: dict[str, object] = {}

@@ -17,7 +17,7 @@ class contained:  # noqa: N801  # used like a function: `with contained(log, "ac
     """Suppress an exception raised in the block, and log it as `what` with its type, its traceback and `about`.
 
     If an exception occurs while the block is being cancelled, Trio raises both in one group. In that case, only the
-    cancellation is raised again. The attribute `failed` is True if an exception was logged.
+    cancellation is re-raised. The attribute `failed` is True if an exception was logged.
     """
 
     def __init__(self, log: logging.Logger, what: str, *, level: int = logging.ERROR, **about: object) -> None:

@@ -1,6 +1,7 @@
-"""The kinds of health check findings: their facts for programs and their texts.
+"""The kinds of health check findings, with their facts (for programs) and their texts (for people).
 
-The texts of a kind are templates that name its facts. They are here in English, and in German in `german/findings.py`.
+The texts of a kind are templates that name its facts. The English templates are here; the German templates are in
+`german/findings.py`.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Words(NamedTuple):
 
 
 class Phrases(NamedTuple):
-    """The texts of all findings in one language. `refused` adds to `found` the reason why the repair was refused."""
+    """The texts of all findings in one language. `refused` extends `found` with the reason for a refused repair."""
 
     things: Mapping[Subject, str]
     words: Mapping[FindingKind, Words]

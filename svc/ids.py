@@ -24,7 +24,7 @@ def is_id(prefix: str, text: str) -> bool:
 
 
 def random_base32(chars: int) -> str:
-    """Return this many random characters from a-z and 2-7, all equally likely."""
+    """Return `chars` random characters from a-z and 2-7, all equally likely."""
     return base64.b32encode(secrets.token_bytes(-(-chars * 5 // 8))).decode().lower()[:chars]
 
 
@@ -44,8 +44,8 @@ def number_of_base32(text: str) -> int:
 def new_site_path() -> str:
     """Return a path of one or two random segments for a site's counter.
 
-    The site's route matches every path that begins with this one. The path is therefore long enough that no page is
-    likely to begin with it. It is not longer than that, because it is part of the snippet.
+    The site's route matches every path that begins with this one. The path is therefore long enough that the path of a
+    page is unlikely to begin with it. It is no longer than that, because it is part of the snippet.
     """
     if secrets.randbelow(2):
         return f"/{random_base32(8)}"

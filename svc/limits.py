@@ -20,8 +20,8 @@ class Verdict:
     reset_s: int
 
 
-# Maximum number of names in memory; each needs 150 to 1,000 bytes. A client can evict a name only by using this many
-# other names.
+# Maximum number of names in memory; each needs 150 to 1,000 bytes. To evict a name, a client must use this many other
+# names.
 MAX_NAMES = 20_000
 
 

@@ -99,7 +99,8 @@ def set_up_logging(journal: str = "") -> None:
 def is_journal(stream: TextIO, journal: str) -> bool:
     """Return True if `stream` is the systemd journal. `journal` is JOURNAL_STREAM: the journal's device and inode.
 
-    It is not enough that the variable is set, because child processes inherit it even if their output is redirected.
+    Checking that the variable is set is not enough, because child processes inherit it even if their output is
+    redirected.
     """
     try:
         found = os.fstat(stream.fileno())

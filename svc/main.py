@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The time to close the store and connections, after `graceful_s` and `drain_s` have passed.
+# The time allowed for closing the store and connections after `graceful_s` and `drain_s` have passed.
 _CLOSING_S = 5.0
 
 

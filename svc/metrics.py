@@ -32,7 +32,7 @@ from svc.model import AccountState, OperationKind, RolloutState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-# Creation times are not needed, and would double the number of series.
+# Creation times are not needed and would double the number of series.
 prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 # Interval at which the event loop's lag is measured.

@@ -402,7 +402,7 @@ class Account:
 
 @dataclass(frozen=True)
 class FormerAccount:
-    """A disconnected account. It keeps the user's access to its sites, links and totals."""
+    """A disconnected account. It preserves the user's access to its sites, links and totals."""
 
     id: str
     user_id: int
@@ -537,7 +537,8 @@ NO_NUL = r"^[^\x00]*$"
 
 # Paths that programs request automatically, and the programs that request them. Links with these codes would count
 # clicks that no person made. Most paths that programs request (`/favicon.ico`, `/.well-known/…`) are not valid codes
-# and need no entry. Scanners also request words that people choose for links, such as `login`. These are not reserved.
+# and need no entry. Scanners also request words that people choose for links, such as `login`. Those words are not
+# reserved.
 RESERVED_CODES: Mapping[str, str] = {
     "cdn-cgi": "Cloudflare's own pages",  # Cloudflare serves /cdn-cgi/ on every host
     "apple-app-site-association": "phones",

@@ -1,6 +1,6 @@
 """Resources that a disconnect could not remove from Cloudflare: codes for programs, and sentences for people.
 
-The sentences are here in English, and in German in `german/findings.py`.
+The English sentences are here; the German sentences are in `german/findings.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# `uncounted_database`: a database that was not deleted, because its last counts could not be read. `why` explains this.
+# `uncounted_database`: a database that was not deleted, because its last counts could not be read. `why` gives the
+# reason.
 LeftKind = Literal["route", "worker", "database", "uncounted_database", "token", "bootstrap_token"]
 LeftWhy = Literal[
     "too_slow",

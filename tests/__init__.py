@@ -13,11 +13,11 @@ No test patches the program. No test is skipped or retried. If a test fails once
 service has a defect.
 
 **Frozen wall clock.** The service reads the wall clock in one module (`svc/clock.py`) and receives it as an argument
-everywhere else. A test passes a `FrozenClock` (`clock.py`), which only the test moves. It starts at
-2026-11-21T04:00:00Z. In `actors/`, it starts at the time when the test began, because the emulator dates tokens with
-its own clock. As a result, no hour or day ends during a test. A service in a separate process (`journeys/`) uses the
-real time. The tests date all visits in past hours, and no assertion depends on the current hour. In
-`journeys/moved_world.py`, the clocks of the service and the emulator are running, and the test moves both together.
+everywhere else. A test passes a `FrozenClock` (`clock.py`), which changes only when the test advances it. It starts at
+2026-11-21T04:00:00Z. In `actors/`, it starts at the emulator's current time, because the emulator timestamps tokens
+with its own clock. As a result, no hour or day ends during a test. A service in a separate process (`journeys/`) uses
+the real time. All visits in the tests have times in past hours, and no assertion depends on the current hour. In
+`journeys/moved_world.py`, the clocks of the service and the emulator keep running, and the test moves them together.
 
 **Real Trio clock.** Trio's test clock jumps to the next deadline when all tasks are waiting. This includes tasks that
 are waiting for a thread, a process or a socket, so a one-hour deadline would expire during a transaction. Tests use
@@ -27,10 +27,9 @@ test only limits how long a failing test takes.
 
 **Order by events.** No test sleeps. A test waits for a `trio.Event` that another task sets, or for
 `settled()`. If all participants are tasks in this process, it can also wait for `wait_all_tasks_blocked`. The
-emulator's `settled()` returns once no worker invocation is running. The outbox's `settled()` returns once there is no
-e-mail that can be sent.
-`eventually` polls the state of another process for at most 90 seconds. Faults and kills are triggered by the n-th
-matching call, before or after it is executed (`Emulator.fault`).
+emulator's `settled()` returns once no worker invocation is running. The outbox's `settled()` returns once no e-mail is
+ready to be sent. `eventually` polls the state of another process for at most 90 seconds. Faults and kills are triggered
+by the n-th matching call, before or after it is executed (`Emulator.fault`).
 
 **Emulated time.** A test can move the emulator's clock (`Emulator.clock`), which sets the time in workers, the current
 day and the daily limits. Tests fire cron triggers explicitly, for any minute; each call returns when the run has ended.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def cases(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[[Test], Test]:
     """Run an async test once per value, with the same fixtures. The arguments are those of `parametrize`.
 
-    A case must not depend on data that earlier cases have stored. A failure names the case.
+    A case must not depend on data that earlier cases stored. The message of a failure names the case.
     """
     arguments = (names,) if isinstance(names, str) else names
     rows = [(value,) if isinstance(names, str) else value for value in values]

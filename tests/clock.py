@@ -1,4 +1,4 @@
-"""A wall clock that only the test moves."""
+"""A wall clock that changes only when a test advances it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ START_MS = 1_795_233_600_000
 
 
 class FrozenClock:
-    """A `svc.clock.Clock` (epoch ms, UTC) that only the test moves."""
+    """A `svc.clock.Clock` (epoch ms, UTC) that changes only when a test advances it."""
 
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now_ms = now_ms

@@ -1,7 +1,7 @@
 """Run `svc` commands: as forks of a process that has loaded the service, or as `python -m svc` in a new process.
 
 A fork takes a tenth of the CPU time of a new process, and hashes passwords cheaply (`cheap_passwords.py`). Use a new
-process to test how the process starts, its environment, or the real hash.
+process to test the startup, the environment, or the real password hash.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TIMEOUT_S = 60.0
 
 
 def environment_of(settings: dict[str, str]) -> dict[str, str]:
-    """Return a command's environment: this process's without `SVC_…` variables, plus a base URL and these settings."""
+    """Return a command's environment: this process's variables except `SVC_…`, plus a base URL and these settings."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
     return {**environ, "PYTHONPATH": str(ROOT), "SVC_HTTP_BASE_URL": "https://svc.example.com", **settings}
 

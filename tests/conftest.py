@@ -112,7 +112,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def schemas(postgres_url: str) -> Iterator[Schemas]:
-    """Schemas on the server, which consecutive tests reuse."""
+    """A pool of schemas on the server. Consecutive tests reuse them."""
     with open_schemas(postgres_url) as opened:
         yield opened
 
@@ -150,7 +150,7 @@ async def store(store_config: StoreConfig) -> AsyncIterator[Store]:
 
 @pytest.fixture(scope="session")
 def next_bundle_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the build of a future version of the worker, which has one more migration."""
+    """The folder that contains the build of a future worker version, which has one additional migration."""
     folder = tmp_path_factory.mktemp("bundle")
     build_next_bundle(folder)
     return folder
@@ -158,7 +158,7 @@ def next_bundle_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def next_bundle(next_bundle_folder: Path) -> WorkerBundle:
-    """A future version of the worker."""
+    """The bundle of a future worker version."""
     return load_bundle(next_bundle_folder)
 
 

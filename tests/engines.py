@@ -1,8 +1,8 @@
 """Assignment of tests to database engines.
 
 Tests in `store/` and `backup/`, and tests marked `both_engines`, run on both SQLite and PostgreSQL, because their
-results could differ. Each other test runs on one engine, which is chosen by a hash of the test's name. Each engine
-therefore gets about half of them. If SVC_TEST_ALL is set, all tests run on both engines.
+results could differ. Every other test runs on one engine, which is chosen by a hash of the test's name. Each engine
+therefore runs about half of these tests. If SVC_TEST_ALL is set, all tests run on both engines.
 """
 
 from __future__ import annotations

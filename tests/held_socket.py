@@ -19,7 +19,7 @@ import trio
 
 from edge_worker.harness.service import environment
 
-# The process sets LISTEN_PID itself, because its parent does not know the process id before the start.
+# The process sets LISTEN_PID itself, because its parent does not know the process id in advance.
 _AS_SYSTEMD_STARTS = """
 import os, sys
 for to, held in enumerate(sys.argv[1].split(",") if sys.argv[1] else (), start=3):
@@ -53,7 +53,7 @@ class Holder:
     async def start(self, ready: str = "READY=1") -> None:
         """Start the service, and wait until it sends the notification `ready`."""
         self.told.clear()
-        # Duplicate to high numbers that do not collide with the numbers that the service expects.
+        # Duplicate the descriptors to high numbers, so that they do not collide with those that the service expects.
         held = [os.dup(each.fileno()) for each in self.sockets]
         high = [fd + 100 for fd in held]
         for fd, above in zip(held, high, strict=True):
@@ -123,7 +123,7 @@ async def open_holder(
     watchdog_s: float | None = None,
     arguments: tuple[str, ...] = (),
 ) -> AsyncIterator[Holder]:
-    """Open sockets on free ports without starting the service. `abstract`: the notification socket is abstract."""
+    """Open sockets on free ports without starting the service. `abstract`: use an abstract Unix socket."""
     folder.mkdir(parents=True, exist_ok=True)
     name = f"svc-{secrets.token_hex(8)}"
     held = [socket.create_server(("127.0.0.1", 0), backlog=4_096) for _ in range(sockets)]

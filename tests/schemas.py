@@ -54,7 +54,7 @@ select setval(seqrelid, seqstart, false) from pg_sequence join pg_class on pg_cl
 
 @dataclass(frozen=True)
 class _New:
-    """The content of a new store: the rows of non-empty tables, as text to compare and as JSON to restore."""
+    """The content of a new store: the rows of non-empty tables, as text (to compare) and as JSON (to restore)."""
 
     shape: str
     rows: dict[str, str]
@@ -66,7 +66,7 @@ class Schemas:
     """The schema pool of one server, which `open_schemas` creates."""
 
     url: str
-    connection: Connection  # kept open, because the server loads its catalog for each connection
+    connection: Connection  # kept open, because the server loads its catalog for every new connection
     free: list[str] = field(default_factory=list)
     new: _New | None = None
 

@@ -13,13 +13,14 @@ The search finds clear text, hex and base64. It also finds URL-encoded passwords
 
 Test data must not match a secret's format by accident. For example, an Idempotency-Key must have the format of an id.
 
-Files that must contain secrets are exempt: e-mails contain link tokens, and a key file contains its keys. The report of
-a leak contains the place and the kind, but never the value.
+Files that must contain secrets are exempt: e-mails contain link tokens, and a key file contains its keys. A leak report
+contains the place and the kind of the secret, but never its value.
 
 The search runs after each test, so that a leak is reported for its test, and before schemas and folders are deleted. If
 many tests share a service, its folder is searched once, after the service has ended (`leaks_of`). The search uses
-regular expressions with a literal prefix, which take half a nanosecond per byte. A typical store of 400 KB therefore
-takes 2 ms, and the whole run takes a few seconds. Expressions that begin with alternatives would be ten times slower.
+regular expressions that begin with a literal prefix. They take half a nanosecond per byte. A typical store of 400 KB
+therefore takes 2 ms, and the whole run takes a few seconds. Expressions that begin with alternatives would be ten times
+slower.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def _of_form(data: bytes) -> Iterator[str]:
                     yield from _begun(bytes.fromhex(run[0].decode()), " in hex")
         for before, part in enumerate(_in_base64(stem)):
             for at in _places(part, data):
-                # The preceding character has the secret's first bits, together with bits of the byte before it.
+                # The preceding character encodes the secret's first bits, together with bits of the byte before the
+                # secret.
                 run = _BASE64.match(data, max(0, at - (before > 0)), at + 2 * _LONGEST)
                 if run is not None:
                     yield from _begun(_decoded(b"A" * before + run[0])[before:], " in base64")
@@ -126,7 +128,7 @@ def _decoded(text: bytes) -> bytes:
 
 @dataclass
 class Search:
-    """The search of one test. `leaks`: the leaks found so far, each with its place and kind."""
+    """The search for leaks in one test. `leaks`: the leaks found so far, each with its place and kind."""
 
     passwords: set[str] = field(default_factory=set)
     leaks: set[str] = field(default_factory=set)
@@ -224,5 +226,5 @@ def log_lines() -> Iterator[list[str]]:
         root.removeHandler(handler)
 
 
-# The search of the current test.
+# The search for leaks in the current test.
 SEARCH = Search()

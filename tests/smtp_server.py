@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Act(Enum):
-    """Misbehavior of the server instead of a reply."""
+    """A misbehavior that replaces the server's normal reply."""
 
     HANG = "hangs until the client disconnects"
     CLOSE = "closes the connection"
@@ -129,7 +129,7 @@ class SmtpServer:
 
     @property
     def offers(self) -> list[str]:
-        """The extensions that the server offers before TLS."""
+        """The extensions that the server offers before TLS is active."""
         return ["STARTTLS"] if self._tls is not None and not self._implicit_tls else []
 
     def right(self, user_and_password: bytes) -> bool:

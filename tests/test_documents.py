@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 MAX_LINES = 150
-# The list of all rules, the generated tables, and the plan, which is not documentation.
+# Exceptions to the limit: the list of all rules, the generated tables, and the plan, which is not documentation.
 MAY_BE_LONGER = {DOCS / "develop/conformance.md", DOCS / "operate/metrics.md", DOCS / "use/errors.md", DOCS / "plan.md"}
 
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -30,7 +30,7 @@ def slug(heading: str) -> str:
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Return the anchors of a page. Repeated headings get no numbers."""
+    """Return the anchors of a page. Unlike on GitHub, repeated headings get no numbered anchors."""
     text = _FENCED.sub("", page.read_text())
     return frozenset([*map(slug, _HEADING.findall(text)), *_ANCHOR.findall(text)])
 

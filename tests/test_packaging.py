@@ -150,7 +150,7 @@ def test_documented_image_versions_are_current():
 
 
 def test_editable_install_works_without_generated_files(tmp_path):
-    """`make build` needs this: it first installs the package together with Node, which then builds these files."""
+    """`make build` depends on this. It installs the package and Node first, and then uses Node to build these files."""
     editable = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
     made = subprocess.run(
         [sys.executable, "-c", editable, "."],

@@ -15,8 +15,8 @@ from svc.config import Config
 
 FOLDER = Path(__file__).parents[1] / "packaging/systemd"
 SERVICES = ("svc.service", "svc-backup.service")
-# Each setting is needed to keep the exposure level that systemd's analyzer reports at 1.5 or below, or to limit damage
-# to the service's own folder.
+# Each setting either keeps the exposure level in the report of systemd's analyzer at 1.5 or below, or limits damage to
+# the service's own folder.
 _ON = (
     "NoNewPrivileges", "ProtectHome", "ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs",
     "ProtectControlGroups", "ProtectClock", "ProtectHostname", "PrivateTmp", "PrivateDevices", "PrivateUsers",

@@ -1,7 +1,7 @@
 """The alerts in docs/operate/prometheus/svc.rules.yml, which `python -m tools.dashboard` writes.
 
-Alerts cover problems that users notice or that do not resolve automatically. A threshold is the value at which users
-are affected, rather than a value that is merely unusual.
+Alerts cover problems that users notice or that do not resolve automatically. Each threshold is the value at which users
+are affected, not merely an unusual value.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`make check`: check lint and types, and run the tests affected by the changed files, within about a minute.
 
 A test file is affected if it is a changed file, imports one, or names one. Tests with the fewest imports run first,
-because they are the most specific. Test files run as long as they fit into the time budget, judging by the durations
-that `tools/test_times.py` recorded in previous runs. The other test files are listed, and only `make test` runs them.
+because they are the most specific. Test files run if they fit into the time budget, based on the durations that
+`tools/test_times.py` recorded in previous runs. The other test files are listed, and only `make test` runs them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`python -m tools.dashboard` generates files from the table of metrics.
 
-These are docs/operate/grafana/svc.json, docs/operate/prometheus/svc.rules.yml (see alerts.py) and the tables in
-docs/operate/metrics.md. A test checks that they are up to date, and that panels use only existing metrics.
+It writes docs/operate/grafana/svc.json, docs/operate/prometheus/svc.rules.yml (see alerts.py) and the tables in
+docs/operate/metrics.md. A test checks that the files are up to date, and that panels use only existing metrics.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ _STORED = ("| code | meaning | remedy | a request gets |", "| --- | --- | --- | 
 _BETWEEN = """\
 ## Errors of accounts, operations, sites and link hosts
 
-These codes appear in the `error` field of an object. A request that fails for such a reason gets the code in the last
-column, with the code below in `details.reason`."""
+These codes appear in the `error` field of an object. If a request fails for one of these reasons, it gets the code in
+the last column, and `details.reason` contains the code in the first column."""
 
 
 def tables() -> str:

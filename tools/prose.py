@@ -1,4 +1,4 @@
-"""`make prose`: find words that docs/develop/writing.md says to avoid, and docstrings that do not begin properly.
+"""`make prose`: find words that docs/develop/writing.md says to avoid, and docstrings with an incorrect beginning.
 
 In Python and JavaScript files, it checks docstrings, comments and string literals. It checks Markdown, TOML and shell
 files as a whole. `python -m tools.prose PATH…` checks only these files or folders. The exit status is 1 if anything was
@@ -148,7 +148,7 @@ def docstring_problems(path: str, source: str) -> Iterator[Problem]:
 
 
 def problems_of(path: Path) -> Iterator[Problem]:
-    """Yield all problems in a file. Its suffix determines the checks."""
+    """Yield all problems in a file. The file's suffix determines which checks run."""
     name = str(path.relative_to(ROOT))
     source = path.read_text()
     if path.suffix == ".py":

@@ -83,7 +83,7 @@ class TestProfile:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure in the processes that run tests, but not in pytest-xdist's process, which distributes the tests."""
+    """Measure in the processes that run tests, but not in the pytest-xdist process that distributes them."""
     folder = os.environ.get("SVC_TEST_PROFILE")
     distributes = not hasattr(config, "workerinput") and config.getoption("numprocesses", None)
     if folder and not distributes:
@@ -107,7 +107,7 @@ def folder_of(test: str) -> str:
 
 
 def summed(lines: Iterable[dict[str, object]], *, by_file: bool) -> dict[str, Sum]:
-    """Return the totals by folder or by file. The most CPU time comes first."""
+    """Return the totals by folder or by file, sorted by CPU time in descending order."""
     sums: defaultdict[str, Sum] = defaultdict(Sum)
     for line in lines:
         test, cpu_s = str(line["test"]), float(str(line["cpu_s"]))

@@ -42,7 +42,7 @@ class Run:
 
 @contextmanager
 def kept_busy(processes: int) -> Iterator[None]:
-    """Run this number of processes, each of which keeps a core busy, for the duration of the block."""
+    """Run this number of processes for the duration of the block. Each process keeps one core busy."""
     started = [subprocess.Popen([sys.executable, "-c", _SPIN]) for _ in range(processes)]
     try:
         yield

@@ -2,12 +2,12 @@
 
     python -m edge_worker.emulator [--api-port N] [--edge-port N] [--state DIR] [--run-crons | --no-runtime]
 
-Once the API, the edge and the control interface accept requests, the emulator prints its first line of output, which
-contains their URLs.
+Once the API, the edge and the control interface accept requests, the emulator prints their URLs as its first line of
+output.
 
 Goals. Automated tests cannot use the real platform, and a mock that accepts every call proves nothing. The emulator
 therefore runs the uploaded scripts, rejects the calls that the platform rejects, and simulates lost connections and
-delays. It is strict wherever the platform may be strict, so a client that works here does not rely on luck. The
+delays. It is strict wherever the platform might be strict, so a client that works here does not depend on luck. The
 platform's own tool (wrangler) and its official Python SDK work with the emulator unchanged, which keeps the emulator
 accurate. It follows the platform's documentation; comments with "platform docs" name the page.
 
@@ -45,21 +45,21 @@ The following behaviour is strict by default, but never breaks correct clients:
     a worker's fetch cannot reach this machine                 1003     --local-egress
     a route stores and shows `request_limit_fail_open`         shown    `ignores_fail_open`
 
-The settings in backquotes can be changed at run time (POST /_control/failure-settings). The settings of an account or a
-zone are set with POST /_control/accounts. Slow and rejected calls are chosen at random with a fixed seed. Tests that
-measure something else switch all of this off.
+The settings in backquotes can be changed at run time (POST /_control/failure-settings). Settings of an account or a
+zone are changed with POST /_control/accounts. Slow and rejected calls are chosen at random with a fixed seed. Tests
+that measure something else switch all of this off.
 
 Failures on demand (POST /_control/faults) apply to the n-th matching call. The call can be rejected with any status,
 code and text, such as the router's 404/7003 or D1's transient errors. It can also be throttled or delayed, or get an
 HTML page as its response. Its connection can be closed before or after the call is executed. The same faults can be set
 for a worker's own fetches and for its database statements.
 A statement can also end the whole invocation (d1_end_before, d1_end_after), which then receives no further results. The
-platform does this if the CPU time is used up or the worker is replaced. A statement can also be slow or get no response
-(d1_slow, d1_silent). When a visitor disconnects, the script's request ends.
+platform does this if the CPU time is used up or the worker is replaced. A statement can also be slow, or get no
+response at all (d1_slow, d1_silent). When a visitor disconnects, the script's request ends.
 
 For each call, the emulator checks the token's permissions, status, validity period and allowed addresses, and rejects
-conflicting names and routes. If an uploaded script does not start, nothing changes. The clock can be moved, and days
-and daily limits move with it. The emulator also enforces the limits that the runtime does not know:
+conflicting names and routes. If an uploaded script does not start, nothing changes. The clock can be moved, which also
+moves days and daily limits. The emulator also enforces the limits that the runtime does not know:
 
 - per request: 16 kB per URL, 128 kB of headers, 100 MB for a body with a Content-Length
 - per invocation: 50 statements, and 30 seconds for waitUntil (its waits and statements, in real time)

@@ -133,7 +133,7 @@ class Emulator:
         return list(await self.call("POST", "/minute", {}))
 
     async def begin_at_noon(self) -> None:
-        """Set the clock to 12:10, so that no test crosses the end of an hour or a day."""
+        """Set the clock to 12:10, so that no hour or day ends during a test."""
         real = await self.clock(0)
         self._begin_s = (_TEN_PAST_NOON_MS - real % _DAY_MS) / 1000
         await self.clock(0)
@@ -158,7 +158,7 @@ class Emulator:
         await self.call("DELETE", "/faults")
 
     async def faulted(self, calls: int = 1) -> None:
-        """Return once faults have affected that many API calls. Raises httpx.HTTPStatusError on a timeout."""
+        """Return once faults have affected this number of API calls. Raises httpx.HTTPStatusError on a timeout."""
         await self.call("POST", "/faulted", {"calls": calls})
 
     async def requests(self) -> list[dict[str, Any]]:

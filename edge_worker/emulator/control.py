@@ -161,7 +161,7 @@ class ClockCall(Body):
 
 @routes.post("/clock")
 async def clock() -> Response:
-    """Move the emulated clock, and with it days and daily limits."""
+    """Move the emulated clock, which also moves days and daily limits."""
     call, here = await read(ClockCall), platform()
     await here.runtime.collect()
     here.world.offset_s = call.offset_s
@@ -235,7 +235,7 @@ class FaultedCall(Body):
 
 @routes.post("/faulted")
 async def faulted() -> Response:
-    """Respond once faults have affected that many API calls in the log, or with 408 after `FAULTED_S`.
+    """Respond once faults have affected this number of API calls in the log, or with 408 after `FAULTED_S`.
 
     Polling the log in this process takes far less CPU time than polling it over HTTP.
     """
@@ -318,7 +318,7 @@ async def state() -> Response:
 class UsageCall(Body):
     """Usage of an account on a day (epoch day or date; default: today).
 
-    Counting continues from these values. If the day is today, they count towards the account's daily limits.
+    Counting continues from these values. Today's values count towards the account's daily limits.
     """
 
     account_id: str

@@ -26,7 +26,7 @@ Minting = Literal["all_zones", "held", "silent", "surplus"]
 # All of them occur in practice; none is documented.
 ZoneGone = Literal["refused", "invalid", "unroutable"]
 
-# Response of an inactive zone to a new route: 400, 403/10000, or success. Platform docs
+# Response to a new route in an inactive zone: 400, 403/10000, or success. Platform docs
 # (workers/configuration/routing/routes) require an active zone and do not document the API's response.
 InactiveZone = Literal["refuses", "forbids", "accepts"]
 
@@ -63,7 +63,7 @@ class Platform:
     cron_missed_one_in: int = 200  # one in N cron runs is skipped; 0: none
     dice: random.Random = field(default_factory=lambda: random.Random(20261121))  # noqa: S311 (no secret)
     zone_gone: ZoneGone = "refused"  # response to calls on a zone of another account, or of none
-    inactive_zone: InactiveZone = "refuses"  # response of an inactive zone to a new route
+    inactive_zone: InactiveZone = "refuses"  # response to a new route in an inactive zone
     rate_limit: int = 1200  # calls per token and window; above it, the token is blocked for rate_window_s; 0: no limit
     rate_window_s: float = 300
     windows: dict[str, Window] = field(default_factory=dict)  # by token id
@@ -75,7 +75,7 @@ class Platform:
     logs: list[str] = field(default_factory=list)  # output of the runtime
 
     def now(self) -> int:
-        """Return the emulated time, epoch ms."""
+        """Return the emulated time in epoch ms."""
         return self.real_now() + round(self.world.offset_s * 1000)
 
     def blocked_s(self, token_id: str) -> float:

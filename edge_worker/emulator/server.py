@@ -72,7 +72,7 @@ async def _whole_body(receive: Callable[[], Awaitable[Any]]) -> tuple[Callable[[
     The body is read first because hypercorn 0.18 leaves a connection hanging if the response is sent before the body
     has arrived. This happens if a header is sufficient to reject the call. Disconnects are not reported because the
     framework would then cancel the handler. The platform completes a call even if the client has disconnected, so that
-    no change is left half done.
+    no change remains incomplete.
     """
     messages = [await receive()]
     while messages[-1]["type"] == "http.request" and messages[-1].get("more_body"):
@@ -222,7 +222,8 @@ async def serve_on(listener: socket.socket, app: Any) -> None:
     """Serve an ASGI application on a listening socket until cancelled.
 
     Dropping a response requires the connection, which hypercorn's own `serve` does not pass to the application.
-    Therefore we accept connections ourselves and pass each to hypercorn's TCPServer (0.18; the version is pinned).
+    This function therefore accepts connections itself, and passes each to hypercorn's TCPServer (0.18; the version is
+    pinned).
     """
     config = Config()
     config.keep_alive_timeout = 30

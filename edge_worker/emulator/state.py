@@ -189,7 +189,7 @@ class Version(BaseModel):
 
 
 class Deployment(BaseModel):
-    """A deployment: a version of a script, and the time since which the script has run it."""
+    """A deployment: a version of a script, and the time when the script began to run it."""
 
     id: str
     created_at: int

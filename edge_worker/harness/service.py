@@ -46,14 +46,14 @@ set_up_logging()
 trio.run(partial(run, load(None, os.environ), announce, bundle=load_bundle(Path(sys.argv[1]))))
 """
 
-# Polling starts with short pauses, which grow up to a limit.
+# Polling starts with short pauses, which become longer up to a limit.
 _FIRST_PAUSE_S, _PAUSE_S, _PAUSE_GROWTH = 0.01, 0.2, 1.5
 _SETTLES_S = 90.0
 
 
 @dataclass(frozen=True)
 class Program:
-    """A `svc` that does not run from these sources: a binary, or an installation in a root tree or a container.
+    """A `svc` program that does not run from these sources: a binary, or an installation in a root tree or a container.
 
     `command`: takes the environment and returns the command that starts the service. `kill`: the command that kills the
     service; empty if it is sufficient to kill the process that `command` started.
@@ -165,9 +165,9 @@ def environment(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
         "SVC_MAIL_FOLDER": str(folder / "mail"),
         # The emulated platform's workers push to this process.
         "SVC_WORKER_ALLOW_LOCAL_PUSH": "true",
-        # Tests move the workers' clocks by days. The workers then send all the pushes of these days.
+        # Tests move the workers' clocks by days. The workers then send all pushes for these days.
         "SVC_LIMITS_PUSHES_PER_MINUTE": "1000000",
-        # Tests poll the API in short intervals.
+        # Tests poll the API at short intervals.
         "SVC_LIMITS_REQUESTS_PER_MINUTE": "1000000",
         **settings,
     }

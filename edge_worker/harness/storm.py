@@ -1,4 +1,4 @@
-"""Send visitors to a worker while its database is slow, silent, failing or healthy. Some visitors disconnect early."""
+"""Send requests to a worker while its database is slow, silent, failing or healthy. Some visitors disconnect early."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PHASES = (HEALTHY, Phase("slow, 3 s", "d1_slow", 3), Phase("slow, 4 s", "d1_slow
 
 
 def _phases(chance: random.Random) -> Iterator[Phase]:
-    """Yield a healthy phase, then all phases over and over, each time in a new order."""
+    """Yield a healthy phase, and then all phases repeatedly, each time in a new order."""
     yield HEALTHY
     while True:
         yield from chance.sample(PHASES, len(PHASES))

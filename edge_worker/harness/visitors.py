@@ -1,4 +1,4 @@
-"""Generated visitors: requests to send, and an independent count of what the reports must show for them.
+"""Generated visitors: requests to send, and an independent count of the numbers that the reports must show for them.
 
 Nothing here depends on how the worker counts. Each agent is listed with the keys that a person would expect.
 """
@@ -74,7 +74,8 @@ BOTS = (
     Bot("list", "curl/8.14.1"),
     Bot("headless", _CHROME.replace("Chrome/", "HeadlessChrome/")),
 )
-# Bots that follow links. Prefetches occur only here, because a prefetched page runs no snippet until a person sees it.
+# Bots that follow links. Only this list has prefetches, because a prefetched page runs no snippet until a person sees
+# it.
 CLICK_BOTS = (
     *BOTS,
     Bot("prefetch", _CHROME, (("Sec-Purpose", "prefetch;prerender"),)),
@@ -112,7 +113,7 @@ class Hit:
 
 @dataclass
 class Tally:
-    """An independent count of what a report must show for one target."""
+    """An independent count of the numbers that a report must show for one target."""
 
     views: Counter[int] = field(default_factory=Counter)  # by the start of the hour in epoch ms
     bots: Counter[int] = field(default_factory=Counter)

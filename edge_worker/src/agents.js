@@ -1,4 +1,4 @@
-/** Derives browser, operating system and device from a user agent. In each list, the first matching pattern wins. */
+/** Derives the browser, system and device from a user agent. In each list, the first matching pattern wins. */
 
 import { keep } from "./isolate.js";
 import { agentReason } from "./bots.js";

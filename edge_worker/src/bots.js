@@ -46,7 +46,7 @@ export const HARMLESS = new RegExp(
 const PREFETCH = /prefetch|prerender|preview/i;
 
 /**
- * Returns the reason that the user agent alone gives.
+ * Returns the reason to count a request as a bot, judged by its user agent alone.
  * @param {string} ua
  * @returns {Reason} "" for a person
  */

@@ -1,5 +1,5 @@
 /**
- * The write budget. Its level depends on the share of the account's daily rows that is used. Level 1 omits hourly
+ * The write budget. Its level depends on how much of the account's daily row limit has been used. Level 1 omits hourly
  * points, and level 2 also omits event detail. The higher the level, the less often an isolate writes. Daily totals are
  * always kept.
  */

@@ -50,7 +50,7 @@ const WRITE_LOST_MS = 15 * SECOND_MS;
 /** Pause before the next attempt once the platform's daily limit is reached. */
 const LIMITED_MS = MINUTE_MS;
 
-/** If there are only dropped requests to record, the window of this level applies. */
+/** If there are only dropped requests to record, this level determines the window. */
 const DROPS_LEVEL = 3;
 
 /** D1's error text for a value of more than 2 MB. */
@@ -300,7 +300,8 @@ async function fetchSalts(buffer, events, db) {
       if (!(error instanceof DayClosed)) throw error;
     }
   }
-  // Delete a day's salt from the isolate's memory soon after the day ends, as the database does.
+  // Remove a day's salt from the isolate's memory soon after the day ends. It is deleted from the database at about the
+  // same time.
   for (const day of buffer.salts.keys()) {
     if ((day + 1) * DAY_MS + 15 * MINUTE_MS < Date.now()) buffer.salts.delete(day);
   }

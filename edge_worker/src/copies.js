@@ -45,8 +45,8 @@ export const readHostCopy = (hostname) => readCopy(hostPlace(hostname));
 export const readLinkCopy = (hostname, code) => readCopy(linkPlace(hostname, code));
 
 /**
- * Copies the configuration that a response used, after sending the response. Skips this if the isolate has copied it
- * recently.
+ * Copies the configuration that a response used. The copy is made after the response has been sent, and only if this
+ * isolate has not made one recently.
  * @param {Config} config @param {ExecutionContext} ctx
  * @param {string} hostname @param {string} code of the link, "" for none
  * @param {number} now epoch ms

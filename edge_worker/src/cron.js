@@ -310,7 +310,7 @@ async function closeDay(run, day) {
     dirty: state.dirty.filter((hour) => Math.floor(hour / 24) > day),
     next_part: state.next_part + parts.length,
     dropped: { ...state.dropped, expired: state.dropped.expired + gone },
-    // Includes one row per target for its visitors, and all deleted rows, among them old ledger entries.
+    // This includes one row per target for its visitors, and all deleted rows, including old ledger entries.
     written: addWritten(state, 2 * parts.length + targets + rows + expired.rows + gone + 6, now),
   };
   return advance(run, next, [

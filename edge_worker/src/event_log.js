@@ -80,7 +80,7 @@ export function readLines(lines) {
   try {
     return JSON.parse(`[${lines.slice(0, -1).replaceAll("\n", ",")}]`);
   } catch {
-    // Reached only if another program has changed the row. Its complete lines still count.
+    // This is reached only if another program has changed the row. The row's complete lines still count.
     return lines
       .replace(/\n$/, "")
       .split("\n")

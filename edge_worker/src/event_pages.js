@@ -100,7 +100,7 @@ const SORT =
   "select e.value as line, case when e.type = 'array' then e.value ->> 0 end as target, event_log.id as id, " +
   `e.key as i from event_log, json_each(${ARRAY}) e where event_log.id <= ?1 and json_valid(${ARRAY}))) group by page`;
 
-// Rows that another program has changed. Their complete lines still count.
+// Another program has changed these rows. Their complete lines still count.
 const KEEP_BROKEN =
   `insert into event_page(id, lines) select ${NEXT_PAGE} + row_number() over (order by id), lines from event_log ` +
   `where id <= ?1 and not json_valid(${ARRAY})`;
@@ -123,7 +123,7 @@ export function sortStatements(db, last) {
  * @typedef {object} Page
  * @property {number} id
  * @property {number} pages number of pages, including this one
- * @property {number} end number of its characters that are included in `sums`
+ * @property {number} end number of the page's characters that are included in `sums`
  * @property {boolean} whole true if `sums` includes the whole page
  * @property {import("./fold.js").Sums} sums
  * @property {Map<string, string>} stored the stored day rows, by target and day
@@ -159,7 +159,7 @@ export function removeFolded(db, { id, end, whole }) {
 }
 
 /**
- * Reads the rows of as many of these days as a run can process, but of at least one day.
+ * Reads the rows of as many of these days as a run can process, but always of at least one.
  * @param {D1Database} db @param {[string, number][]} keys target and epoch day
  * @returns {Promise<{stored: Map<string, string>, fit: number}>} fit: number of keys covered
  */

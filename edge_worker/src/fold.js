@@ -183,7 +183,7 @@ export function mergeDay(known, added) {
   const stored = known === undefined ? {} : JSON.parse(known);
   /** @param {keyof typeof CAPS} name @param {Iterable<[string, number]>} counts */
   const merged = (name, counts) => mergeCapped(stored[name] ?? {}, counts, CAPS[name]);
-  // A client (country, device, browser, os) is counted under one key and only split here, because a fold has just 10 ms
+  // A client (country, device, browser, os) is counted under one key and split only here, because a fold has just 10 ms
   // of CPU.
   const clients = [...added.clients].map(([client, n]) => ({ keys: splitClient(client), n }));
   /** @param {number} i @returns {[string, number][]} */

@@ -48,8 +48,8 @@ function failedAt(config, now) {
 /** @param {Config} config @param {number} now @returns {boolean} true if a read may begin */
 function mayRead(config, now) {
   if (isReading(config, now)) return false;
-  // If the previous read succeeded, this late read may only have been cancelled together with its request. A second
-  // read shows whether the database is failing.
+  // If the previous read succeeded, this late read may simply have been cancelled together with its request. A
+  // second read shows whether the database is failing.
   if (config.readingAt > 0 && config.failedAt === 0) return true;
   const failed = failedAt(config, now);
   return failed === 0 || now >= failed + RETRY_MS;
@@ -82,9 +82,9 @@ export function ensure(config, db, ctx, url, now) {
 }
 
 /**
- * Adds the configuration that one request needs to the next read, and waits for it. If a read is in progress, the next
- * one starts after it, and the first waiting request starts it for all of them. An isolate therefore does one read at a
- * time, no matter how many valid or invented codes are requested.
+ * Adds the configuration that one request needs to the next read, and waits for it. If a read is in progress, the
+ * first waiting request starts another one for all waiting requests as soon as that read ends. An isolate therefore
+ * performs only one read at a time, no matter how many valid or made-up codes are requested.
  * @param {Config} config @param {D1Database} db @param {ExecutionContext} ctx @param {Need} need
  */
 async function waitForConfig(config, db, ctx, need) {

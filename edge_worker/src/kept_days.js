@@ -64,6 +64,6 @@ export function readExpired(setting, oldest, day, keptFrom) {
   };
 }
 
-/** @param {D1Database} db @param {Expired} expired @returns {D1PreparedStatement[]} no statement, or one */
+/** @param {D1Database} db @param {Expired} expired @returns {D1PreparedStatement[]} at most one statement */
 export const deleteExpired = (db, { keptFrom, rows }) =>
   rows === 0 ? [] : [db.prepare("delete from day where day < ?").bind(keptFrom)];

@@ -123,7 +123,7 @@ const ADD_LATE =
 /**
  * @param {D1Database} db
  * @param {Tally} late events that a fold dropped because their day was closed
- * @returns {D1PreparedStatement[]} no statement, or one
+ * @returns {D1PreparedStatement[]} at most one statement
  */
 export function addLate(db, late) {
   if (late.size === 0) return [];
@@ -158,7 +158,7 @@ const ADD_PUSHED =
  * @param {D1Database} db
  * @param {{gone: number[], accepted: number[], unknown: string[]}} answered gone, accepted: ids of parts; unknown: ids
  *   of targets
- * @returns {D1PreparedStatement[]} no statement, or one to be executed before the parts are deleted
+ * @returns {D1PreparedStatement[]} at most one statement, to be executed before the parts are deleted
  */
 export function addPushed(db, { gone, accepted, unknown }) {
   if (gone.length === 0) return [];

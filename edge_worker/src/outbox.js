@@ -10,8 +10,8 @@ const PART_CHARS = 120_000;
 const ROW_CHARS = 60;
 
 /**
- * Maximum number of parts that are built when hours or a day are closed. It exists because a run is limited to 50
- * queries (platform docs: D1 limits, free plan).
+ * Maximum number of parts that are built when hours or a day are closed. The limit is needed because a run can make
+ * only 50 queries (platform docs: D1 limits, free plan).
  */
 const CLOSING_PARTS = 15;
 

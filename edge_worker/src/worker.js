@@ -139,7 +139,7 @@ async function answerBeacon(request, env, ctx, url, site) {
   return new Response(null, { status: 204 });
 }
 
-/** @param {Headers} headers @returns {boolean} true if the browser asks not to count its user */
+/** @param {Headers} headers @returns {boolean} true if the browser asks that its user not be counted */
 const optsOut = (headers) => headers.get("sec-gpc") === "1" || headers.get("dnt") === "1";
 
 /** @param {Request} request @param {Address} url @returns {boolean} true if a page on another host sent it */

@@ -8,7 +8,7 @@ import { Database } from "../tools/database.js";
 
 const Real = Date;
 
-/** The platform as a request sees it: a clock, and the request's work, which stops when the request is ended. */
+/** Simulates the platform: its clock, and the work of each request, which stops when the test ends the request. */
 class Platform {
   now = 20_000 * DAY_MS + 12 * HOUR_MS;
   database = new Database();
@@ -113,7 +113,7 @@ class Platform {
     return this.database.run("select max(id) as id from event_log")[0].id;
   }
 
-  /** Sorts the event log as a cron does: its rows are deleted, and later writes must use newer rows. */
+  /** Sorts the event log as a cron run does: its rows are deleted, and later writes must use newer rows. */
   sort() {
     this.database.run("update meta set value = ? where key = 'state'", [JSON.stringify({ sorted: this.newestRow() })]);
     this.database.run("delete from event_log");
@@ -310,7 +310,7 @@ test("events beyond the buffer limit are tallied as accepted and dropped", async
     visits += 1;
     await platform.pass(60 * SECOND_MS);
   }
-  // Ten events were dropped, and then the next one, whose request emptied the buffer.
+  // Ten events were dropped, and so was the next one, whose request emptied the buffer.
   assert.deepEqual(tallied(), { accepted: visits, budget: 10, busy: 1 });
   assert.equal(platform.pages().length, visits - 11);
 });
@@ -322,7 +322,7 @@ test("events that may have been written, but cannot be checked, are tallied as a
   platform.unanswered.add(visit("/unknown"));
   await platform.pass(10 * SECOND_MS);
   assert.deepEqual(tallied(), { accepted: 2 });
-  // A cron sorts the row before the write is retried.
+  // A cron run sorts the row before the write is retried.
   platform.sort();
   await platform.pass(60 * SECOND_MS);
   visit("/next");

@@ -50,7 +50,7 @@ const stateOf = (database) => JSON.parse(database.run("select value from meta wh
 /** @param {Database} database @returns {number[]} */
 const storedDays = (database) => database.run("select distinct day from day order by day").map(({ day }) => day);
 
-/** @param {number} day @returns {number} epoch ms of a cron that closes this day */
+/** @param {number} day @returns {number} epoch ms of a cron run that closes this day */
 const closingOf = (day) => (day + 1) * DAY_MS + 12 * MINUTE_MS;
 
 /**

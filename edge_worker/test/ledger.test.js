@@ -80,7 +80,7 @@ test("a day's largest numbers count as pushed, depending on the service's respon
   queue(3, [["site_a", 9, 0, 3]]);
   queue(4, [["site_a", 11, 0, 3]]);
   await database.d1.batch(addPushed(database.d1, { gone: [2], accepted: [2, 77], unknown: ["lnk_gone"] }));
-  // An older part arrives later, and the same part again.
+  // An older part arrives later, and then the same part arrives again.
   for (let i = 0; i < 2; i += 1) {
     await database.d1.batch(addPushed(database.d1, { gone: [1, 3], accepted: [1], unknown: [] }));
   }
@@ -99,7 +99,7 @@ test("invalid data in the ledger or in a tally does not stop the cron", async ()
     await log(database, `["site_a",${DAY + i},1,0]\n`);
     assert.deepEqual(ledger(database)[`${DAY + i} accepted`], { site_a: [1, 0] });
   }
-  // A number that is too large for additions.
+  // This number is too large to add to another.
   const huge = 2n ** 63n - 1n;
   database.run(`update ledger set counts = '{"site_a":[${huge},${huge}]}' where day = ${DAY}`, []);
   await log(database, `["site_a",${DAY},1,1]\n`);

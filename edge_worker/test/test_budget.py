@@ -1,4 +1,4 @@
-"""The account's daily rows: which data is omitted to save rows, and that totals are always kept."""
+"""The account's daily rows: some data is omitted to save rows, but totals are always kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edge_worker.test.test_exact import send_views
 
 
 async def use_up(worker: InstalledWorker, rows: int) -> None:
-    """Make the worker assume that it has written this number of rows today."""
+    """Make the worker believe that it has written this number of rows today."""
     state = await worker.state()
     state["written"]["rows"] = rows
     await worker.sql("update meta set value = ? where key = 'state'", json.dumps(state, separators=(",", ":")))

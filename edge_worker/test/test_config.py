@@ -1,4 +1,4 @@
-"""Configuration: delay of a change, behaviour during a database outage, and the cost of requests from strangers."""
+"""Configuration: delay of changes, behaviour in a database outage, and cost of requests for unknown targets."""
 
 from __future__ import annotations
 

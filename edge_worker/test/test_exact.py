@@ -239,10 +239,10 @@ async def test_request_ended_during_its_write_neither_loses_nor_duplicates_event
 ) -> None:
     now = await worker.clock(0)
     await worker.cron(now)
-    # This request reads the configuration, so that the first statement of the next view belongs to its write.
+    # This request reads the configuration, so that the first statement of the next view is part of that view's write.
     assert (await worker.emulator.visit(SITE_HOST, SITE_PATH)).status == 404
     await worker.emulator.settled()
-    # The request ends first while it reads the day's salt, then while it writes.
+    # The request is ended first while it is reading the day's salt, then while it is writing.
     for number in range(2):
         await worker.emulator.fault(kind)
         await worker.view("/ended")

@@ -36,7 +36,7 @@ async def test_lowered_retention_costs_two_days_of_rows_per_night_and_frees_spac
     oldest = today - 36
     for night in range(1, 4):
         midnight = (today + night) * DAY_MS
-        # Finish the previous day before measuring the next closing.
+        # Finish closing the previous day before measuring the closing of the next day.
         before, size = await rows_used(worker, "rows_written"), await size_bytes(worker)
         known = (await worker.state())["written"]
         at = midnight + 12 * MINUTE_MS

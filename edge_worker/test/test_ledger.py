@@ -151,7 +151,7 @@ async def test_ledger_costs_a_few_rows_per_hour_and_none_per_event(worker: Insta
         entry: {f"lnk_{i:03}": [4, 0] for i in range(links)} for entry in ("accepted", "pushed")
     }
     # The rows written are hours, days, and some event rows and pages. The ledger adds one row for accepted events and
-    # one per push. In this test, each event has a separate tally, so the ledger has its highest possible cost: 3 to 4
+    # one per push. In this test, each event has a separate tally, so the ledger's cost is as high as possible: 3 to 4
     # rows read per event.
     assert await rows_used(worker, "rows_written") - written < 2 * links + 150
     assert await rows_used(worker, "rows_read") - read < 14 * 4 * links

@@ -8,7 +8,7 @@ from edge_worker.test.test_count import next_hour
 
 
 async def ran_at(worker: InstalledWorker) -> int:
-    """Return the time of the last known run, epoch ms; 0 for never."""
+    """Return the time of the last known run in epoch ms, or 0 if there was none."""
     return int((await worker.state()).get("ran_at", 0))
 
 

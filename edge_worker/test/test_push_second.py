@@ -27,10 +27,10 @@ async def counting_from(worker: InstalledWorker, bundle: Path, second: int) -> i
     began = await worker.clock(0)
     assert (await worker.view()).status == 204
     await worker.emulator.settled()
-    # The push that confirms the upload does not wait, because the service waits for it.
+    # The push that confirms the upload does not wait, because the service is waiting for it.
     assert await hourly_push(worker, began, 0) == {"pushes": 1, "waited_ms": 0}
     hour = began - began % HOUR_MS
-    # With nothing to send, the worker waits ten minutes for the hour to be closed, and then for its second.
+    # If the worker has nothing to send, it waits ten minutes for the hour to be closed, and then for its second.
     assert await hourly_push(worker, hour, 26) == {"pushes": 0, "waited_ms": 0}
     assert await hourly_push(worker, hour, 27) == {"pushes": 1, "waited_ms": second % 60 * 1000}
     hour += HOUR_MS

@@ -25,7 +25,7 @@ SENT = f"performance.getEntriesByName('http://{SITE_HOST}{SITE_PATH}').length >=
 
 
 async def drive(worker: InstalledWorker, steps: Sequence[dict[str, Any]], *, driven: bool = False) -> dict[str, Any]:
-    """Run the steps in a browser on the emulated edge and return its output."""
+    """Run the steps in a browser on the emulated edge, and return the browser's output."""
     order = {
         "host_rules": f"MAP * 127.0.0.1:{worker.emulator.edge.rsplit(':', 1)[1]}",
         "user_agent": CHROME, "driven": driven, "steps": steps,

@@ -88,7 +88,7 @@ class AccountActor:
         self._woken = False
         self._at_work = False
         self._served: Ask[object] | None = None
-        self._check_scope = trio.CancelScope()  # cancels the running duty if it is interruptible
+        self._check_scope = trio.CancelScope()  # cancels the running duty if that duty can be interrupted
         self._checked: tuple[float, Sequence[Checked]] | None = None  # start and findings of the last requested check
 
     async def ask(self, work: Callable[[], Awaitable[T]], claim: Claim | None = None) -> T:
@@ -114,7 +114,7 @@ class AccountActor:
         return await self.ask(work, claim)
 
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
-        """Refuse an operation immediately if it would wait behind another operation, which may take minutes.
+        """Refuse an operation immediately if it would have to wait for another one, which can take minutes.
 
         Connects and renewals call this twice, before and after the bootstrap token check, which takes seconds. The
         store makes the final decision when the actor serves the request. If a client disconnects and repeats its
@@ -141,7 +141,7 @@ class AccountActor:
     ) -> R:
         """Connect this Cloudflare account for a user; see `operations.connect`.
 
-        `claim` identifies the request, so that a repeat of it is recognized.
+        `claim` identifies the request, so that a repeated request is recognized.
         """
         if await connect.check(self._context, self.edge_account_id, user_id):
             await self._check_turn("connect", claim)
@@ -205,7 +205,7 @@ class AccountActor:
                 began_at = trio.current_time()
                 account = accounts.present(await self._context.store.read(accounts.account_by_id(account_id)))
                 self._checked = began_at, await health_check.check_now(self._context, account, self.timers)
-            # If the check was started for another caller, its repairs do not count as this caller's.
+            # If the check was started for another caller, its repairs are not attributed to this caller.
             return await self._context.store.run(commit(health_check.check_result(self._checked[1], is_own=is_own)))
 
         return await self.ask(run_check)

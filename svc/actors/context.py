@@ -26,14 +26,15 @@ R = TypeVar("R")
 
 # Wraps an effect's transaction (Tx[T]) and returns the transaction to run. The caller gets that transaction's value
 # (R). A wrapper can store the response to a request in the same transaction as the effect. Callers that store no
-# response pass the identity function. Each attempt calls the wrapper again, for example with another random code.
+# response pass the identity function. The wrapper is called again for each attempt, for example when a random code is
+# already taken.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 _DELETED_BOOTSTRAPS = 1000
 
 
 class _NotYet(Exception):
-    """Raised in place of the effect, if no response is stored yet."""
+    """The request has no stored response yet. Raised in place of its effect."""
 
 
 def _not_yet() -> Tx[Any]:
@@ -53,7 +54,7 @@ class Context:
     bundle: WorkerBundle
     push_url: str
     metrics: Metrics = field(default_factory=Metrics)
-    # Ids of recently deleted bootstrap tokens, to refuse requests that were queued with the same token.
+    # Ids of recently deleted bootstrap tokens. Queued requests with one of these tokens are refused.
     deleted_bootstraps: deque[str] = field(default_factory=lambda: deque(maxlen=_DELETED_BOOTSTRAPS), init=False)
 
     def check_push_url(self) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Timers:
     """An account's due times (monotonic seconds) and failure counts, kept between two runs of its actor.
 
-    If these values are lost, the only effect is that the account is checked earlier.
+    If these values are lost, the account is checked earlier; there is no other effect.
     """
 
     health_at: float
@@ -30,7 +30,7 @@ class Timers:
     routes_at: float = 0
     sync_at: float = 0
     sync_failures: int = 0
-    syncs_paid_until: float = 0  # rate limit: each sync adds seconds, so this time may be in the future
+    syncs_paid_until: float = 0  # for the rate limit: each sync moves this time forward, possibly into the future
 
 
 # Does the work that is due. Returns the time of the next call in monotonic seconds. If this is math.inf, the duty is

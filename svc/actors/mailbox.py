@@ -30,8 +30,8 @@ T = TypeVar("T")
 class Ask(Generic[T]):
     """A request to an actor: the work to do, and its result once it is done.
 
-    Two requests with the same `claim` are the same HTTP request, sent twice. A request whose `claim` is None is never
-    treated as a repeat.
+    Two requests with the same `claim` are the same HTTP request that was sent twice. A request whose `claim` is None is
+    never treated as a repeat.
     """
 
     work: Callable[[], Awaitable[T]]

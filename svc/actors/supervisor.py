@@ -2,8 +2,8 @@
 
 One heap holds the due times of all accounts. Each pass starts a limited number of tasks. A crashed task restarts with
 exponential backoff. A shutdown gives running tasks time to finish. Each run of an account's task is a separate fault
-domain: a failure does not end other tasks or the process. If the store is unavailable, the task is retried later; that
-does not count as a crash. A commit wakes the accounts that it changed (`store/engines/changes.py`).
+domain: its failure ends neither other tasks nor the process. If the store is unavailable, the task is retried later;
+that does not count as a crash. A commit wakes the accounts that it changed (`store/engines/changes.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Enough for thousands of accounts per minute, but few enough that requests are served between two passes.
+# Enough to run thousands of accounts per minute, but few enough that requests are served between two passes.
 _STARTS_PER_PASS = 50
 _PASS_PAUSE_S = 0.02
 _LONGEST_BACKOFF_S = 300.0
@@ -51,7 +51,7 @@ _CRASHES_SHOWN = 3
 
 @dataclass(slots=True)
 class _Failures:
-    """Failures of one account since the last successful run of its task."""
+    """The failures of one account's task since its last successful run."""
 
     crashes: int = 0
     shown: bool = False
@@ -271,7 +271,7 @@ _CRASH = ServiceError("internal", "The service failed repeatedly on this account
 
 @asynccontextmanager
 async def open_supervisor(context: Context, duties: Sequence[Duty] = DUTIES) -> AsyncIterator[Supervisor]:
-    """Run a supervisor, with the rollout and the store's housekeeping beside it.
+    """Run a supervisor, the rollout and the store's housekeeping.
 
     At exit, the mailboxes are closed and running work has `drain_s` to finish before it is cancelled. A cancelled
     operation keeps its `running` row in the store, and the service resumes it at the next start.

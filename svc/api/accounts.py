@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 
 _BOOTSTRAP_FIELD = (
-    "An API token of the Cloudflare account, valid for one day, with the permissions *Account Settings: Read* and "
-    "*Account API Tokens: Edit*. The operation's `x-token-page` is the URL of Cloudflare's form with these permissions "
-    "already filled in. The service uses the token only for this request. It never stores the token, and deletes it "
-    "after the request."
+    "An API token of the Cloudflare account that is valid for one day and has the permissions *Account Settings: Read*"
+    " and *Account API Tokens: Edit*. The operation's `x-token-page` is the URL of Cloudflare's form with these"
+    " permissions already filled in. The service uses the token only for this request. It never stores the token, and"
+    " deletes it after the request."
 )
 
 
@@ -106,7 +106,7 @@ class PutLinkHost(Body):
     )
 
     def wish(self) -> model.LinkHostRequest:
-        """Return the request in the form that the actors use."""
+        """Return the request in the form that the actors expect."""
         return model.LinkHostRequest(self.host, self.replace_website, self.has_certificate)
 
 
@@ -116,8 +116,8 @@ class AccountError(ResponseBody):
     code: str | None = optional_field()
     message: str | None = optional_field()
     details: dict[str, Any] | None = optional_field(
-        "`remedy` says what the user can do. `revoke_tokens` lists the names of tokens to delete. Other details depend"
-        " on the code."
+        "`remedy` says what the user can do, and `revoke_tokens` lists the names of tokens to delete. Other details"
+        " depend on the code."
     )
     warnings: tuple[AccountWarning, ...] | None = optional_field()
 
@@ -145,8 +145,8 @@ class LastPush(ResponseBody):
     bundle: str
     schema_: int | None = Field(serialization_alias="schema")
     queue: Count = Field(
-        description="The number of parts that the worker still had to send after this push. A part contains new totals"
-        " of one day, or marks a day as final."
+        description="The number of parts that the worker still had to send after this push. Each part contains new"
+        " totals of one day, or marks a day as final."
     )
     error: str | None
     dropped: dict[str, Count] = Field(description="The number of events that were not counted, by reason.")
@@ -169,12 +169,12 @@ class MetricAdvice(ResponseBody):
     limit: Count
     busiest: Busiest
     forecast: Day | None = Field(
-        description="The day on which the trend reaches the limit. Null if the trend does not reach it within 30 days."
+        description="The day on which the trend reaches the limit. Null if this will not happen within 30 days."
     )
 
 
 class Advice(ResponseBody):
-    """Plan usage compared with the limits of the account's plan, over the last seven complete days (UTC)."""
+    """Usage over the last seven complete days (UTC), compared with the limits of the account's plan."""
 
     level: AdviceLevel | None = Field(
         description="The worst level among the metrics that could be read. Null if no metric could be read."
@@ -188,7 +188,7 @@ class Advice(ResponseBody):
         " Cloudflare account. `size` is the size of the worker's database in bytes. Paid plans have no daily limits, so"
         " only `size` is present."
     )
-    unavailable: tuple[Unread, ...] = Field(description="The data that could not be read completely.")
+    unavailable: tuple[Unread, ...] = Field(description="The data that could not be read in full.")
     suggest: Suggestion | None = Field(
         description="`shorter_hourly_retention` if the database's size is the only problem and the account's"
         " `days_kept` can be lowered; otherwise null."
@@ -272,8 +272,8 @@ class LinkHost(ResponseBody):
     state: RouteState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time from which all visitors get this version. Null if the worker does not have this version"
-        " yet, or received it from a service older than version 0.8."
+        description="The time at which this version takes effect for all visitors. Null if the worker does not have"
+        " this version yet, or received it from a service older than version 0.8."
     )
     error: ErrorObject | None
 
@@ -531,9 +531,9 @@ CHANGE = Endpoint(
     tag="accounts",
     action="account.change",
     summary="Change an account's name, Cloudflare plan or breakdown retention",
-    description="When `plan` changes, the service immediately starts to recompute `advice`, which is null until then."
-    " The worker receives a changed `days_kept` with the next sync. This operation is not part of the original API"
-    " specification.",
+    description="When `plan` changes, the service immediately begins to recompute `advice`. Until it has finished,"
+    " `advice` is null. A new value of `days_kept` reaches the worker with the next sync. This operation is not part"
+    " of the original API specification.",
     scopes=("accounts",),
     body=AccountChange,
     response=OneAccount,
@@ -555,11 +555,11 @@ RENEW = Endpoint(
     tag="accounts",
     action="account.renew",
     summary="Renew the working token",
-    description="The service checks the bootstrap token, creates a new working token, and deletes the old working token"
-    " and the bootstrap token. The worker keeps running. If the account did not work because of the old token, it works"
-    " again after the renewal. If the response is 503, nothing has changed: send the same request"
-    " again. If the response is `renew_lost`, the account keeps its old token, and the next renewal deletes any new"
-    " token that the failed renewal left at Cloudflare.",
+    description="The service checks the bootstrap token, creates a new working token, and deletes the old working"
+    " token and the bootstrap token. The worker keeps running. If the old token had stopped working, the account works"
+    " again after the renewal. If the response is 503, nothing has changed: send the same request again. If the"
+    " response is `renew_lost`, the account keeps its old token, and the next renewal deletes any new token that the"
+    " failed renewal left at Cloudflare.",
     scopes=("accounts",),
     body=Renew,
     response=OneAccount,
@@ -591,7 +591,7 @@ DISCONNECT = Endpoint(
     " changed outside the service. It then deletes the account. The account's sites and links become `deleted`; their"
     " counts and reports remain available. You can disconnect an account in any state, even if its token is invalid or"
     " Cloudflare is unavailable. `left` lists the resources that remain at Cloudflare. If you repeat the request, you"
-    " get the first response again.",
+    " get the same response again.",
     scopes=("accounts",),
     body=NoBody,
     response=Disconnected,
@@ -606,9 +606,9 @@ CHECK = Endpoint(
     description="The health check inspects the working token and its permissions; the worker, its bindings, its cron"
     " trigger and its workers.dev address; the database and its contents; the routes and DNS records; and the worker's"
     " pushes. The service restores missing routes, cron triggers and configuration. It does not overwrite resources"
-    " that were changed outside the service, but reports them as findings. You can run a health check while the account"
-    " is in any state. The service also runs health checks automatically. This operation is not part of the original"
-    " API specification.",
+    " that were changed outside the service; it reports them as findings. You can run a health check in any account"
+    " state. The service also runs health checks automatically. This operation is not part of the original API"
+    " specification.",
     scopes=("accounts",),
     body=NoBody,
     response=Check,

@@ -2,7 +2,7 @@
 
 ASCII input is returned unchanged. A host is mapped by UTS 46 (non-transitional, as in browsers) and then encoded label
 by label under the registration rules of IDNA 2008. Other non-ASCII characters of a URL are percent-encoded in UTF-8.
-Callers must still validate the result, which may be an invalid host name, or a URL on the link host.
+Callers must still validate the result: it may be an invalid host name or a URL on the link host.
 """
 
 from __future__ import annotations

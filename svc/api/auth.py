@@ -67,7 +67,7 @@ class NewSession(ResponseBody):
     user: User
 
 
-_SAME_ANSWER = "The response does not reveal whether the address belongs to a user."
+_SAME_ANSWER = "The response is the same whether or not the address belongs to a user."
 
 SIGN_UP = Endpoint(
     method="POST",
@@ -138,7 +138,7 @@ SIGN_OUT = Endpoint(
     path="/auth/sign-out",
     tag="sign-in",
     summary="Sign out",
-    description="The service ends the session of the refresh cookie and the session of the access token.",
+    description="The service ends the sessions that the refresh cookie and the access token belong to.",
     access="anybody",
     body=NoBody,
     response=Ok,

@@ -33,7 +33,7 @@ class LinkRow(Body):
 
 
 class _AnyRow:
-    """A row that is validated later and separately, so that its issues affect only its own result."""
+    """A row that is validated later, separately from other rows, so that its issues affect only its own result."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -94,9 +94,10 @@ ADD_MANY = Endpoint(
     tag="links",
     action="link.create",
     summary="Create many short links",
-    description="The service creates all valid links in one transaction. The result of each other link contains an"
+    description="The service creates all valid links in one transaction. For every other link, the result contains an"
     " error. If the account has no link host, or the links would exceed the limit, the service rejects the whole"
-    " request and creates no links. The body can be at most 1 MiB long, with at most 70,000 fields and list items.",
+    " request and creates no links. The body can have at most 1 MiB, and at most 70,000 fields and list items in"
+    " total.",
     scopes=("links",),
     body=NewLinks,
     response=Results,

@@ -33,7 +33,7 @@ TAGS: dict[Tag, str] = {
     "sites": "Hosts whose page views are counted.",
     "links": "Short links and their QR codes.",
     "reports": "Counts of sites and links.",
-    "worker": "Requests of installed workers.",
+    "worker": "Requests that installed workers send.",
     "service": "Probes and API descriptions.",
 }
 

@@ -1,8 +1,8 @@
 """Cursors: opaque strings that clients send to request the next page of a list.
 
-A cursor contains a digest of its query without `cursor` and `limit`. If the order or a filter changed between pages,
-the next page would silently omit items, so the cursor is rejected. Cursors are validated like any input. They are not
-signed, because they contain only values that the client has seen.
+A cursor contains a digest of its query without `cursor` and `limit`. If the order or a filter changes between pages,
+the cursor is rejected. Otherwise, the next page would silently omit items. Cursors are validated like any input. They
+are not signed, because they contain only values that the client has seen.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def place_in(cursor: str, of: Sequence[str | None], kinds: Sequence[type]) -> tu
 
 
 def expired() -> Invalid:
-    """Return the error for a cursor whose list is no longer available."""
+    """Return the error for a cursor of a list that is no longer available."""
     return Invalid([Issue("cursor", "has expired; start again without a cursor")])
 
 

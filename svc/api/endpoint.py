@@ -1,4 +1,4 @@
-"""The declaration of an endpoint, with everything that clients need to know."""
+"""The declaration of an endpoint: everything that clients need to know about it."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _PARAMETER = re.compile(r"{(\w+)}")
 class Endpoint(Generic[B, Q]):
     """A method on a path.
 
-    `codes`: error codes in addition to those that follow from the other fields (see `all_codes`).
+    `codes`: error codes beyond those that the other fields imply (see `all_codes`).
     `body`: None if the endpoint ignores the body.
     `response`: the JSON response; None if the endpoint has only other `media_types`.
     `cookies`: the response may set cookies.
-    `signs_out`: the endpoint may end the caller's session. If it does, the response has Clear-Site-Data.
+    `signs_out`: the endpoint may end the caller's session. The response then has the header Clear-Site-Data.
     `action`: the event that a write records (svc/api/events.py), or "nothing".
     `leaving`: the endpoint deletes the user, so the service stores no response for an Idempotency-Key. Until the
     deletion ends, the same session may repeat the request.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from svc import model
 
 _PREFIX = "evt"
-# An event's id encodes the user and the event's number, so the id need not be stored. It also serves as the cursor.
+# An event's id encodes the user and the event's number, so the id itself is not stored. It also serves as the cursor.
 _NUMBERS: int = 1 << (5 * ID_CHARS // 2)
 
 
@@ -47,8 +47,8 @@ class Event(ResponseBody):
     target: str | None = Field(description="The id of the changed object. Null if the change concerns the user.")
     outcome: str = Field(
         description="`done`, `accepted`, an account's new state (for `account.state`), or an error code. `accepted`"
-        " means that the change is stored and that work at Cloudflare follows. When an install ends, the service"
-        " records a separate event."
+        " means that the change has been stored and that the work at Cloudflare is still to come. When an install"
+        " ends, the service records a separate event."
     )
     edge_account_id: str | None = Field(
         description="The Cloudflare account that was changed. Null if the event concerns only the user."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class AskedClick(Body):
-    """A click. If a field is absent or null, the country is unknown, or the click has no user agent or query."""
+    """A click. If a field is absent or null, the click has an unknown country, no user agent or no query."""
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
@@ -73,9 +73,9 @@ EXPLAIN = Endpoint(
     tag="links",
     action="nothing",
     summary="Explain where a click leads and how it is counted",
-    description="The service evaluates the click exactly as the worker does once it has the current version of the link"
-    " (`config` is `synced`). The request itself is not counted. You cannot describe clicks that depend on other"
-    " headers: clicks on a link in another website (`Referer`) and prefetches.",
+    description="The service evaluates the click exactly as the worker does once it has the current version of the"
+    " link (`config` is `synced`). The request itself is not counted. Other headers cannot be specified, so you cannot"
+    " use this to explain prefetches or clicks on links in other websites (`Referer`).",
     scopes=("links",),
     body=AskedClick,
     response=ExplainedClick,

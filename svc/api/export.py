@@ -25,7 +25,7 @@ EXPORT = Endpoint(
     tag="me",
     summary="Export all your data as a ZIP file",
     description="The ZIP file contains your accounts, sites, links, all totals, and one year of events, as JSON and"
-    " CSV. Disconnected accounts and deleted sites and links are included. README.txt describes the other files. The"
+    " CSV. It includes disconnected accounts and deleted sites and links. README.txt describes the other files. The"
     " service sends the ZIP file while it creates it, so an interrupted download is incomplete. The request requires a"
     " sign-in session, or an API key with all scopes that is not limited to specific accounts. This operation is not"
     " part of the original API specification.",
@@ -158,7 +158,7 @@ HOURLY_COLUMNS = ("target", "kind", "edge_account_id", "name", "at", "views", "b
 def csv_lines(rows: Iterable[Iterable[object]]) -> str:
     """Return rows as CSV (RFC 4180).
 
-    Text that a spreadsheet could read as a formula is not escaped, because escaped text could not be imported again. No
+    Text that a spreadsheet could interpret as a formula is not escaped, because escaped text could not be imported. No
     cell of an export begins with =, + or @. Codes can begin with -, but they contain none of the characters that a
     formula needs to call a function or fetch a URL.
     """

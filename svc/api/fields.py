@@ -1,7 +1,7 @@
 """The types of request and response fields, each with its validation and JSON schema.
 
-Every valid value matches the pattern in the schema. If a pattern cannot express all rules, `format` names the format
-that defines the remaining rules.
+Every valid value matches the pattern in the schema. Where a pattern cannot express all rules, `format` names a format
+that defines the other rules.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _HOST = rf"^({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.?$"
 # Characters that RFC 3986 allows in a URL; all others must be percent-encoded.
 _UNRESERVED = r"A-Za-z0-9._~\-"
 _SUB_DELIMS = r"!$&'()*+,;="
-# More permissive than _LABEL, because some hosts have underscores, or begin or end with a hyphen. Percent signs are
-# excluded, because an encoded host could be mistaken for a different host.
+# More permissive than _LABEL, because labels in some host names contain underscores, or begin or end with a hyphen.
+# Percent signs are excluded, because an encoded host could be mistaken for a different host.
 _URL_LABEL = r"[A-Za-z0-9_-]{1,63}"
 _BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"{_BYTE}(\.{_BYTE}){{3}}"
 
 
 def _ipv6() -> str:
-    """Return a pattern for IPv6 addresses by RFC 3986, 3.2.2.
+    """Return a pattern for IPv6 addresses as defined in RFC 3986, 3.2.2.
 
     An address has eight groups; `::` replaces one or more of them, and an IPv4 address can replace the last two.
     """
@@ -230,7 +230,7 @@ def _secret(**more: object) -> WithJsonSchema:
 Text = Annotated[str, AfterValidator(_text)]
 Id = Annotated[Text, Field(max_length=100), _string(maxLength=100, pattern=NO_NUL)]
 Search = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL, examples=["shop"])]
-# The percent-encoded text must fit into a query together with all other parameters of the link list.
+# The percent-encoded text and all other parameters of the link list must fit into one query.
 ShortSearch = Annotated[Text, Field(max_length=50), _string(maxLength=50, pattern=NO_NUL)]
 Cursor = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL)]
 Host = Annotated[

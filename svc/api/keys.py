@@ -1,4 +1,4 @@
-"""/v1/keys: API keys, which only a sign-in session can manage."""
+"""/v1/keys: API keys. Only sign-in sessions can manage them."""
 
 from __future__ import annotations
 
@@ -118,9 +118,9 @@ REVOKE = Endpoint(
     tag="keys",
     action="key.revoke",
     summary="Revoke an API key",
-    description="The key stops working immediately. New requests with the key, and writes whose body has not arrived"
-    " yet, get `unauthorized`. The service aborts streamed responses (exports and totals), but completes all other"
-    " requests that are in progress.",
+    description="The key stops working immediately. New requests with the key get `unauthorized`, as do writes if"
+    " their body has not arrived yet. The service aborts streamed responses (exports and totals), but completes all"
+    " other requests that are in progress.",
     access="session",
     body=NoBody,
     response=Ok,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class LedgerQuery(Query):
     """The day that the statement covers."""
 
-    day: QueryDay | None = optional_field("A UTC day, not after today. Default: today.")
+    day: QueryDay | None = optional_field("A UTC day, no later than today. Default: today.")
 
 
 class EventCounts(ResponseBody):
@@ -56,7 +56,7 @@ class LedgerTarget(ResponseBody):
         description="The worker's total for the day. Also null if the worker has deleted the total because of its age."
     )
     queued: EventCounts | None = Field(
-        description="The highest total of the day in the parts (reports of new totals) that the worker has yet to send."
+        description="The day's highest total among the parts (reports of new totals) that the worker has yet to send."
     )
     pushed: EventCounts | None = Field(description="The total that the service has acknowledged to the worker.")
     stored: EventCounts = Field(description="The total in the service's store, without imported days.")
@@ -110,7 +110,7 @@ class Ledger(ResponseBody):
     )
     agrees: bool | None = Field(description="True if the numbers of all targets agree. Null if this is unknown.")
     platform_requests: PlatformRequests | None = Field(
-        description="Cloudflare's own count of the worker's requests. It is a few minutes behind, and includes the cron"
+        description="Cloudflare's own count of the worker's requests. It lags by a few minutes and includes the cron"
         " trigger's 1,440 runs per day. Null if Cloudflare does not report it."
     )
     unavailable: UnavailableReason | Literal["not_kept", "not_counted"] | None = Field(
@@ -129,9 +129,9 @@ SHOW = Endpoint(
     path="/v1/accounts/{account_id}/ledger",
     tag="accounts",
     summary="Show the statement of counts for one day",
-    description="The statement compares the number of events at each step from the worker to the service's totals. For"
-    " this, the service reads the worker's database, which counts as one of the user's 30 report reads per minute. This"
-    " operation is not part of the original API specification.",
+    description="The statement compares the number of events at each step from the worker to the service's totals. To"
+    " get these numbers, the service reads the worker's database. This counts as one of the user's 30 report reads per"
+    " minute. This operation is not part of the original API specification.",
     scopes=("reports",),
     query=LedgerQuery,
     response=OneLedger,

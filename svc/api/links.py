@@ -28,7 +28,7 @@ _RULES = "The worker tries the rules in order and applies the first that matches
 
 
 class NewRule(Body):
-    """The target of clicks from given countries and devices.
+    """The target of clicks from specific countries and devices.
 
     A condition that is absent or null matches all clicks. An empty list is rejected, because it would match no click.
     """
@@ -124,8 +124,8 @@ class Link(ResponseBody):
     state: LinkState
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time from which all visitors get this version. Null if the worker does not have this version"
-        " yet, or received it from a service older than version 0.8."
+        description="The time at which this version takes effect for all visitors. Null if the worker does not have"
+        " this version yet, or received it from a service older than version 0.8."
     )
     error: ErrorObject | None = Field(
         description="The reason why the service could not send the link to the worker. Null if there is no error."
@@ -235,8 +235,8 @@ CHANGE = Endpoint(
     tag="links",
     action="link.change",
     summary="Change a link's target and rules",
-    description="You cannot change the code. `config` is `pending` until the worker has received the change. The"
-    " service also accepts a body that changes nothing. If the link is deleted, the response is `not_found`.",
+    description="You cannot change the code. `config` is `pending` until the worker has received the change. A body"
+    " that changes nothing is accepted. If the link is deleted, the response is `not_found`.",
     scopes=("links",),
     body=LinkChange,
     response=OneLink,
@@ -248,8 +248,8 @@ DELETE = Endpoint(
     tag="links",
     action="link.delete",
     summary="Delete a link",
-    description="You can use the code for another link immediately. You can still read the deleted link and its report."
-    " If you delete the link again, the response is `not_found`.",
+    description="You can immediately reuse the code for another link, and you can still read the deleted link and its"
+    " report. If you delete the link again, the response is `not_found`.",
     scopes=("links",),
     body=NoBody,
     response=OneLink,

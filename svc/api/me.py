@@ -25,7 +25,7 @@ class User(ResponseBody):
     notify: bool = Field(description="Send an e-mail when an account needs attention and when it has recovered.")
     language: Language | None = Field(
         description="The language of e-mails to the user. Null if the user has not chosen one. Each e-mail is then in"
-        " the language of the request that caused it, or in English if it was not caused by a request."
+        " the language of the request that caused it, or in English if there was no such request."
     )
     email_refused_at: Moment | None = Field(
         description="The time when mail servers began to reject the address. Null if they accept it. While they reject"
@@ -142,7 +142,7 @@ CHANGE = Endpoint(
     path="/v1/me",
     tag="me",
     action="user.change",
-    summary="Turn notifications about the accounts on or off, or change the language of e-mails",
+    summary="Turn account notifications on or off, or change the language of e-mails",
     access="session",
     body=ChangeMe,
     response=Caller,

@@ -51,8 +51,8 @@ _OTHER_SCHEMAS: dict[str, Json] = {JSON_TYPE: {"type": "object"}, YAML_TYPE: {"t
 class _Generator(GenerateJsonSchema):
     """A schema generator that omits titles, because they repeat the field names, and defaults that are null.
 
-    Fields of request bodies have no `default`, because client generators such as openapi-typescript make fields with a
-    default mandatory. The descriptions of these fields name the default.
+    Fields of request bodies have no `default`, because client generators such as openapi-typescript treat fields with a
+    default as required. Their descriptions state the default instead.
     """
 
     default_in_requests = False
@@ -70,7 +70,7 @@ class _Generator(GenerateJsonSchema):
 
 
 class _QueryGenerator(_Generator):
-    """A schema generator that keeps defaults, because `required: false` already makes query parameters optional."""
+    """A schema generator that keeps defaults. With `required: false`, query parameters stay optional anyway."""
 
     default_in_requests = True
 
@@ -122,7 +122,7 @@ def to_json(contract: Json) -> bytes:
 
 
 def to_yaml(contract: Json) -> bytes:
-    """Serialize the document as YAML, with its fields in the same order."""
+    """Serialize the document as YAML. The fields keep their order."""
     copy = json.loads(to_json(contract))  # without a copy, shared objects would become YAML anchors and aliases
     text: str = yaml.safe_dump(copy, allow_unicode=True, sort_keys=False, width=120)
     return text.encode()
@@ -160,7 +160,7 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
         content: Json = {"schema": refs[endpoint.body, "validation"]}
         if endpoint.example:
             content["example"] = dict(endpoint.example)
-        # Forms must declare JSON as content type even if the body is empty.
+        # Forms must be sent with the content type JSON even if the body is empty.
         required = endpoint.is_form or not _may_be_empty(endpoint.body)
         operation["requestBody"] = {"required": required, "content": {JSON_TYPE: content}}
     if endpoint.token_page is not None:

@@ -1,4 +1,4 @@
-"""/edge/push: the totals that an account's worker sends. docs/develop/push.md describes the format and its reasons.
+"""/edge/push: the totals that an account's worker sends. docs/develop/push.md describes and explains the format.
 
 The head of a push is validated as a whole, and its parts are validated one by one. The response lists the ids of
 invalid parts, and the worker then removes these parts from its outbox. An invalid part therefore does not block later
@@ -24,8 +24,8 @@ from svc.errors import Invalid, Issue
 from svc.model import NO_NUL
 from svc.worker.pushed import Count, PushedPart, TargetId
 
-# Limits that apply before parsing, so that no body costs more than a valid body of the same size. A part has about 60
-# fields and lists besides its rows. A row has one list and four commas, and more than _BYTES_A_ROW bytes.
+# Limits that apply before parsing, so that parsing a body never costs more than parsing a valid body of that size. A
+# part has about 60 fields and lists besides its rows. A row has one list, four commas and more than _BYTES_A_ROW bytes.
 _MAX_PARTS = 100
 _MAX_FIELDS = 80 * _MAX_PARTS
 _BYTES_A_ROW = 30
@@ -113,7 +113,7 @@ ENDPOINTS = (PUSH,)
 def read_push(raw: bytes) -> tuple[PushHead, list[PushedPart], list[int]]:
     """Return the head, the valid parts, and the ids of invalid parts. Raises Invalid.
 
-    Parts are validated one by one only if validation of the whole push fails, which is rare.
+    Parts are validated one by one only if the push as a whole is not valid, which is rare.
     """
     if len(raw) > LARGE_BYTES:
         _check_marks(raw)
@@ -126,7 +126,7 @@ def read_push(raw: bytes) -> tuple[PushHead, list[PushedPart], list[int]]:
 
 
 def _check_marks(raw: bytes) -> None:
-    """Reject a large body before parsing if its punctuation shows that it cannot be a push. Raises Invalid."""
+    """Reject a large body before parsing if its punctuation shows that it is not a push. Raises Invalid."""
     rows = len(raw) // _BYTES_A_ROW
     lists, fields, commas = raw.count(b"[") + raw.count(b"{"), raw.count(b":"), raw.count(b",")
     if fields > _MAX_FIELDS or lists > _MAX_FIELDS + rows or commas > _MAX_FIELDS + 4 * rows:

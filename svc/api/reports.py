@@ -1,4 +1,4 @@
-"""The endpoints …/report (the counts of a site or link over a period, with breakdowns) and …/first-view."""
+"""The endpoints …/report (a site's or link's counts over a period, with breakdowns) and …/first-view."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class Report(ResponseBody):
     period: Period
     from_: Day = Field(serialization_alias="from")
     to: Day
-    as_of: Moment | None = Field(description="The time up to which the counts of today are included.")
+    as_of: Moment | None = Field(description="The time up to which today's counts are included.")
     totals: Counts
     series: tuple[Point, ...] = Field(description="One point per hour for `today`, one point per day otherwise.")
     incomplete: bool = Field(
-        description="True if hourly points of today are missing. The daily totals are still exact. Always false for a"
-        " link."
+        description="True if some of today's hourly points are missing. The daily totals are still exact. Always false"
+        " for a link."
     )
     breakdowns: Breakdowns | None
     breakdowns_from: Day | None = Field(
@@ -91,7 +91,7 @@ class FirstView(ResponseBody):
     as_of: Moment = Field(description="The time at which the numbers were read.")
     unavailable: UnavailableReason | None = Field(
         description="The reason why the service could not read the database. `seen` is then based on the worker's"
-        " pushes. Null if the database was read, or if the service did not need to read it."
+        " pushes. Null if the service has read the database or did not need to."
     )
 
 
@@ -107,7 +107,7 @@ SITE = Endpoint(
     tag="reports",
     summary="Get the report of a site",
     description="The worker sends its counts once an hour. For breakdowns, the service reads the worker's database and"
-    " caches the result for 5 minutes. A user can cause at most 30 of these reads per minute.",
+    " caches the result for 5 minutes. Each user is limited to 30 of these reads per minute.",
     scopes=("reports",),
     query=ReportQuery,
     response=OneReport,

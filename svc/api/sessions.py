@@ -20,8 +20,8 @@ class Session(ResponseBody):
     )
     created_at: Moment
     last_used: Moment = Field(
-        description="The time of the last token refresh. If a page of the web application is open, this is less than an"
-        " hour ago."
+        description="The time of the last token refresh. While a page of the web application is open, this is less"
+        " than an hour ago."
     )
     current: bool = Field(description="True if this is the caller's session.")
 

@@ -1,8 +1,8 @@
 """Base classes and parsing of request bodies, queries and responses. No I/O.
 
-Invalid input raises `Invalid` with a list of issues. Text must not contain NUL, numbers have bounds, lists have a
-maximum length, and unknown fields are rejected. Invalid input never costs more work than valid input, because the
-number of values in a body is limited before validation, and only the first invalid item of a list is reported.
+Invalid input raises `Invalid` with a list of issues. Unknown fields and NUL characters are rejected, and the sizes of
+numbers and lists are limited. Invalid input never costs more work than valid input, because the number of values in a
+body is limited before validation, and only the first invalid item of a list is reported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LARGE_BYTES = 65_536
 _MAX_FIELDS = 50
 _DEEPEST = 8
 _MAX_ISSUES = 20
-_LONGEST_PATH = 200  # characters; limited because clients choose the names of unknown fields
+_LONGEST_PATH = 200  # in characters; a path can contain unknown field names, which clients choose
 
 
 class Body(BaseModel):
@@ -38,8 +38,8 @@ class Body(BaseModel):
 
     Errors never quote the input.
 
-    `most_bytes`: maximum size, enough for the largest valid body with some white space.
-    `holds_password`: the body contains a password, so the hash stored for an Idempotency-Key must not help to guess it.
+    `most_bytes`: maximum size, sufficient for the largest valid body with some white space.
+    `holds_password`: the body contains a password, so the hash for an Idempotency-Key must not make it easier to guess.
     `most_values`, `most_containers`: maximum number of fields and items, and of lists and objects. The largest usual
     body, a link with ten rules for 300 countries each, has 3,100 values in 31 lists and objects.
     """
@@ -85,8 +85,8 @@ class Ok(ResponseBody):
 def optional_field(description: str | None = None, alias: str | None = None) -> Any:
     """Declare a field of a query or response that may be absent but is never null.
 
-    Example: `cursor: str | None = optional_field()`. Pass `alias` if the field's name is a Python keyword. Fields of
-    request bodies usually do not need this function, because null means absent there.
+    Example: `cursor: str | None = optional_field()`. Pass `alias` if the field's name is a Python keyword. Request
+    bodies rarely need this function, because null means absent there.
     """
     return Field(None, exclude_if=_is_none, json_schema_extra=_never_null, description=description, alias=alias)
 
@@ -113,7 +113,7 @@ def parse_body(model: type[B], raw: bytes) -> B:
 
 
 def parsed(model: type[B], **fields: object) -> B:
-    """Validate fields as if they came in a request body. Raises Invalid."""
+    """Validate fields as if they were a request body. Raises Invalid."""
     return parse_body(model, to_json(fields))
 
 
@@ -139,7 +139,7 @@ _TOO_MANY_CONTAINERS = "has too many lists and objects"
 
 
 def _bounded(raw: bytes, model: type[Body]) -> bytes:
-    """Return the JSON if it is within all limits. If a field is repeated, only the last one is kept. Raises Invalid."""
+    """Return the JSON if it is within all limits. If a field is repeated, its last value is kept. Raises Invalid."""
     if len(raw) > LARGE_BYTES:
         _check_marks(raw, model)
     try:

@@ -27,8 +27,8 @@ class NewSite(Body):
 
     account_id: Id
     host: Host = Field(
-        description="The apex of a zone of the account, or a host in the zone. The zone may be pending, and the DNS"
-        " record may be missing. In these cases, the site's `warnings` say what to do."
+        description="The apex of a zone of the account, or a host in the zone. If the zone is pending or the DNS"
+        " record is missing, the site's `warnings` say what to do."
     )
     excluded_paths: ExcludedPaths = Field(
         (),
@@ -83,7 +83,7 @@ class Snippet(ResponseBody):
 
 
 class Retiring(ResponseBody):
-    """A path that a rotation has replaced. The worker counts views with this path until the time `until`."""
+    """A path that a rotation has replaced. The worker counts views with this path until `until`."""
 
     path: str
     until: Moment
@@ -102,11 +102,11 @@ class Site(ResponseBody):
     respect_gpc: bool
     config: ConfigState
     live_at: Moment | None = Field(
-        description="The time from which all visitors get this version. Null if the worker does not have this version"
-        " yet, or received it from a service older than version 0.8."
+        description="The time at which this version takes effect for all visitors. Null if the worker does not have"
+        " this version yet, or received it from a service older than version 0.8."
     )
     retiring: tuple[Retiring, ...] = Field(
-        description="Old paths at which views are still counted. A site can have at most ten.",
+        description="Old paths for which views are still counted. A site can have at most ten of them.",
         json_schema_extra={"maxItems": 10},
     )
     error: ErrorObject | None

@@ -12,7 +12,7 @@ CSV_TYPE = "text/csv"
 
 
 class TotalsQuery(Query):
-    """The days of the totals, and whether to list them by day or by hour."""
+    """The first and last day of the totals, and whether to list them by day or by hour."""
 
     from_: QueryDay | None = optional_field("The first day. Default: the first stored day.", "from")
     to: QueryDay | None = optional_field("The last day, inclusive. Default: the last stored day.")
@@ -32,7 +32,7 @@ class Total(ResponseBody):
 
 
 class Totals(ResponseBody):
-    """Stored totals, oldest first. Days and hours without views, or not yet sent by the worker, are absent."""
+    """Stored totals, oldest first. Days and hours that have no views or were not sent yet are absent."""
 
     totals: tuple[Total, ...]
 

@@ -137,7 +137,7 @@ def _next_part(archive: tarfile.TarFile, name: str) -> tarfile.TarInfo:
     member = archive.next()
     if member is None:
         raise BadBackup(f"its part {name} is missing")
-    # Links, folders, devices and sparse files are rejected, because they could refer to other files, or grow when they
+    # Links, folders, devices and sparse files are rejected, because they could refer to other files or expand when they
     # are unpacked.
     if member.name != name or member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or member.issparse():
         raise BadBackup(f"it contains something else in place of its part {name}")

@@ -44,8 +44,8 @@ _PACKED_FORMATS = {
 class VerifiedBackup:
     """The result of verifying a backup.
 
-    `manifest` is None for a plain copy of a store. `keys` is None for a backup without a key file. `opened`: the
-    number of the backup's sealed tokens that the keys open.
+    `manifest` is None for a plain copy of a store. `keys` is None for a backup without a key file. `opened`: the number
+    of the backup's sealed tokens that the keys can open.
     """
 
     manifest: Manifest | None
@@ -80,8 +80,10 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
 
 
 def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:
-    """Write a backup to a stream. This requires disk space for a temporary copy: beside the store with SQLite, in the
-    temporary folder with PostgreSQL.
+    """Write a backup to a stream.
+
+    This requires disk space for a temporary copy, which is made beside the store (SQLite) or in the temporary folder
+    (PostgreSQL).
 
     Raises ConfigError like `backup`.
     """
@@ -116,8 +118,8 @@ def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool
 
     `source`: a file, or a stream, which is first copied beside the store. The backup is verified before anything
     changes. If the process is killed at any time, either the old store or the new one remains. When the service next
-    starts, it reads the data that the backup lacks from each account's worker. Returns the verified backup and the new
-    location of the old store, which is None if there was no store. Raises BadBackup; ConfigError.
+    starts, it reads the missing data back from each account's worker. Returns the verified backup and the new location
+    of the old store, which is None if there was no store. Raises BadBackup; ConfigError.
     """
     stamp = iso(now).translate(str.maketrans("", "", "-:."))
     try:

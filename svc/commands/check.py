@@ -42,7 +42,7 @@ Verdict = Literal["ok", "warn", "FAIL"]
 
 @dataclass(frozen=True)
 class Finding:
-    """The result for one part. `warn`: the service works, but there is a risk that the operator should know about."""
+    """The result of checking one part. `warn`: the service works, but the operator should know about a risk."""
 
     part: str
     verdict: Verdict

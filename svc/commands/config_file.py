@@ -58,7 +58,7 @@ def read(path: Path) -> Answers:
     """Return the settings in a configuration file. Raises ConfigError if the file is not valid."""
     load(path, {})
     file = tomllib.loads(path.read_text("utf-8-sig"))
-    # Also accept the name that a setting has in the program, if it differs.
+    # A file may also use the program's internal name for this setting.
     names = {("mail", "sender"): "from"}
     return {
         (section, names.get((section, key), key)): value
@@ -110,7 +110,7 @@ def as_owner(owner: os.stat_result) -> Iterator[None]:
 
 
 def settings(answers: Answers) -> dict[str, dict[str, object]]:
-    """Return the answers as nested sections, as if read from a file."""
+    """Return the answers as nested sections, in the form of a parsed configuration file."""
     found: dict[str, dict[str, object]] = {}
     for (section, key), value in answers.items():
         found.setdefault(section, {})[key] = value

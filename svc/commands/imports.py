@@ -43,7 +43,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "--of",
         metavar="EDGE_ACCOUNT_ID",
         type=edge_account_id,
-        help="the Cloudflare account whose links to import from an export of this service"
+        help="for an export of this service: the Cloudflare account whose links are imported"
         " (default: the account to import into)",
     )
     import_links.add_argument(
@@ -63,7 +63,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "totals",
         parents=[shared],
         help="import daily totals from GoatCounter, Plausible, Umami or this service (docs/use/import-totals.md)",
-        description="Imports totals of days before a site or link was added here. Shows what would be imported;"
+        description="Imports totals for the days before a site or link was added here. Shows what would be imported;"
         " --apply imports it. Can be repeated: existing days are skipped.",
     )
     import_totals.add_argument(

@@ -50,7 +50,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
 
 
 class _Rejected(Exception):
-    """An answer is not valid. The message says why."""
+    """An answer is not valid. The message gives the reason."""
 
 
 def _init(_: object, arguments: argparse.Namespace) -> int:

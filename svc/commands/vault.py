@@ -71,8 +71,8 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
 async def _reseal(store: Store, keys: list[bytes]) -> tuple[int, int]:
     """Re-encrypt all tokens that use an older key with the first key, each in a separate transaction.
 
-    Return the number of re-encrypted tokens, and the number of tokens that no key decrypts. After an interruption, the
-    call can be repeated.
+    Return the number of re-encrypted tokens, and the number of tokens that no key decrypts. If the call is interrupted,
+    it can be repeated.
     """
     from svc.security.vault import Vault
     from svc.store.working_tokens import reseal, sealed_tokens

@@ -1,4 +1,4 @@
-"""The four lines that `svc serve` shows on a terminal and at the first start."""
+"""The four lines that `svc serve` prints on a terminal, or logs on the first start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def welcome(config: Config, url: str, base_url: str, *, web: bool, option: str =
     """Return four lines: the service's URL and files, the missing settings, the command that adds a user, and web URLs.
 
     `url`: the address on which the service listens. `base_url`: the public URL. `web`: True if the web application was
-    built. `option`: the command-line option with which other commands use the same configuration.
+    built. `option`: the command-line option that makes other commands use the same configuration.
     """
     key_file = config.vault.key_file.absolute()
     missing = []

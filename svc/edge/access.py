@@ -77,7 +77,7 @@ class Bearer:
 
 
 class Client(Protocol):
-    """The part of the HTTP client that an Access uses: a single attempt and the retry policy."""
+    """The part of the HTTP client that an Access uses: a single attempt, and the retry policy."""
 
     retry: Retry
 
@@ -103,10 +103,10 @@ class Access:
         return f"Access({self.edge_account_id!r})"
 
     def settling(self, seconds: float) -> Access:
-        """Return an Access for a token that was just created. For `seconds`, it retries calls after 401 and 403.
+        """Return an Access for a new token. For `seconds`, it retries calls that fail with 401 or 403.
 
         Cloudflare users report that a new token can take about a minute to work everywhere. With other tokens, calls
-        are retried only a few times after 401 and 403; see responses.CREDENTIAL_WAITS.
+        that fail with 401 or 403 are retried only a few times; see responses.CREDENTIAL_WAITS.
         """
         return Access(self._client, self._bearer, trio.current_time() + seconds)
 
@@ -186,8 +186,8 @@ class Access:
     ) -> int | None:
         """Read pages 1, 2, … into `found`, and return the total reported by the API, if any.
 
-        A page can be shorter than requested. The list ends at the total, at a page without new items (for endpoints
-        that ignore `page`), or if the response has no paging data.
+        A page can be shorter than requested. The list ends when the total is reached, at a page without new items (for
+        endpoints that ignore `page`), or if the response has no paging data.
         """
         page, seen, total = 1, 0, None
         known: set[T] = set()

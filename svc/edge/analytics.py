@@ -3,7 +3,7 @@
 The datasets are `adaptive`: their figures can be estimates from samples. Cloudflare users report that this happens even
 for small accounts. Each figure is therefore read with its confidence interval (Cloudflare docs:
 graphql-api/features/confidence-intervals). Days without usage have no row. Requests and database rows are read with
-separate queries, so that one still works if the other's dataset fails.
+separate queries, so that one query still works if the dataset of the other fails.
 
 All functions raise EdgeUnavailable, and EdgeRefused if a permission is missing or a dataset is unknown.
 """
@@ -33,7 +33,7 @@ DAYS_AVAILABLE = 28
 # There is usually one row per day, but datasets may split a day into several rows. The API allows up to 10,000 rows.
 _ROWS = 1_000
 _FILTER = f"limit: {_ROWS}, filter: {{date_geq: $first, date_leq: $last"
-# Far above real figures. The sum of thousands of these figures still fits into the integers of the store and all
+# Far above real figures. The sum of thousands of figures of this size still fits into the integers of the store and all
 # clients.
 _MOST = 10**15
 _INTERVAL = "{ estimate lower upper }"

@@ -30,7 +30,7 @@ class CallLimits:
     """Limits for calls: `calls` per token in any five minutes, and `per_second` in total, evenly spaced.
 
     An eighth of a token's calls is reserved for calls that a user is waiting for. Because calls are evenly spaced, no
-    second has more than `per_second` calls, whenever Cloudflare's seconds begin.
+    second has more than `per_second` calls, regardless of when Cloudflare's seconds begin.
     """
 
     def __init__(self, calls: int, per_second: int) -> None:

@@ -171,7 +171,7 @@ class Edge:
 
 @dataclass
 class _Call:
-    """The time at which an attempt was sent (None if it was not sent) and its outcome, for the metrics."""
+    """The time when an attempt was sent (None if it was not sent) and its outcome, for the metrics."""
 
     sent_at: float | None = None
     outcome: str = "cancelled"

@@ -63,7 +63,7 @@ class FairLimiter:
             self.release(request)
 
     def enqueue(self, request: SlotRequest) -> None:
-        """Queue a call. `request.granted` is set when the call gets a slot, which is immediately if one is free."""
+        """Queue a call. `request.granted` is set when the call gets a slot, immediately if one is free."""
         self._waiting.setdefault(request.edge_account_id, deque()).append(request)
         self._give()
 

@@ -1,4 +1,4 @@
-"""Classify responses from Cloudflare's API as results or failures, and decide about retries. No I/O."""
+"""Classify responses from Cloudflare's API as results or failures, and decide whether to retry. No I/O."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _REFUSALS: dict[int, Code] = {
     10072: "cron_limit",
 }
 _DEAD_TOKEN = frozenset({1000, 9109})
-# HTTP 403 usually means a refused credential, because of an invalid token, a missing permission, or no apparent reason.
-# Each product has its own code for this (10000, 7403, 10023 …). The exceptions are the codes above, and 1001, which
-# means that the calling token cannot grant a new token's policies.
+# HTTP 403 usually means a refused credential: the token is invalid, lacks a permission, or is refused for no apparent
+# reason. Each product has its own code for this (10000, 7403, 10023 …). The exceptions are the codes above, and 1001,
+# which means that the calling token cannot grant a new token's policies.
 _FORBIDDEN_FOR_ANOTHER_REASON = frozenset({1001})
 _CONCURRENT_CHANGE = 10035  # Cloudflare docs: wait and retry
 # Messages of transient failures, regardless of the HTTP status (Cloudflare docs: D1 "debug", Workers 10021).

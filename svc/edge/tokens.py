@@ -136,7 +136,7 @@ class _NewToken(_Token):
 
 
 async def verify(access: Access) -> TokenStatus:
-    """Return the status of the calling token. (The path below /user rejects account-owned tokens.)"""
+    """Return the status of the calling token. (The endpoint under /user rejects account-owned tokens.)"""
     found = await access.get(_Status, f"{access.account_path}/tokens/verify")
     return TokenStatus(found.id, found.status, found.expires_on)
 

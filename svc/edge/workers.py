@@ -122,7 +122,7 @@ def _path(access: Access, name: str) -> str:
 
 
 async def has_subdomain(access: Access) -> bool:
-    """Return True if the account has a workers.dev subdomain. Accounts that never used Workers have none."""
+    """Return True if the account has a workers.dev subdomain. Accounts that have never used Workers have none."""
     found = await access.find(_Subdomain, f"{access.account_path}/workers/subdomain", _GONE)
     return found is not None and bool(found.subdomain)
 
@@ -197,8 +197,8 @@ async def schedules(access: Access, name: str) -> set[str]:
 async def set_schedules(access: Access, name: str, crons: Sequence[str]) -> None:
     """Set the script's cron triggers.
 
-    Raises EdgeRefused with `cron_limit` if the account has no cron trigger left, or with `subdomain_required` if it has
-    no workers.dev subdomain.
+    Raises EdgeRefused with `cron_limit` if the account has reached its cron trigger limit, or with `subdomain_required`
+    if it has no workers.dev subdomain.
     """
     path = f"{_path(access, name)}/schedules"
     # Do not set unchanged triggers: if an account exceeds its cron trigger limit, Cloudflare rejects even the triggers

@@ -41,8 +41,8 @@ class Zone:
     def has_certificate(self, host: str) -> bool:
         """Return True if Cloudflare's free certificate covers `host`, which must be in this zone.
 
-        A full zone's certificate covers the apex and the names one label below it. A partial zone has a certificate for
-        each host (Cloudflare docs: universal-ssl/limitations).
+        A full zone's certificate covers the apex and names that are one label below it. A partial zone has a
+        certificate for each host (Cloudflare docs: universal-ssl/limitations).
         """
         return self.kind == "partial" or host.lower().removesuffix(self.name).rstrip(".").count(".") == 0
 

@@ -41,7 +41,7 @@ T = TypeVar("T")
 # There is no server at this address, because the test worker must not push to a real service.
 _PUSH_URL = "https://field-check.invalid/edge/push"
 _PUSH_SECOND = 17 * 60
-# Shorter than SETTLING_S: the bootstrap token is usually new as well, but an invalid token should be reported soon.
+# Shorter than SETTLING_S. The bootstrap token may also be new, but an invalid token should be reported quickly.
 _BOOTSTRAP_SETTLING_S = 10.0
 _VIEW_STORED_S = 60.0
 _POLL_S = 1.0

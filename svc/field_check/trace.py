@@ -28,7 +28,7 @@ SETTLING_S = 60.0
 
 @dataclass(frozen=True)
 class Trace:
-    """A run's name, which is part of all its resources' names, and the kinds of resources that it may have created.
+    """A run's name, and the resources that it may have created. Their names all contain the name of the run.
 
     `installs`: a database and a worker may exist. `zone_id`: routes may exist in this zone.
     """
@@ -67,7 +67,7 @@ class TraceFile:
 
 
 def token_name(trace: Trace, purpose: str) -> str:
-    """Return the run's name for a token with this purpose."""
+    """Return the name of the run's token for this purpose."""
     return f"{trace.name}-{purpose}"
 
 

@@ -1,8 +1,8 @@
 """GET /metrics on a separate address, in Prometheus' text format: the process's metrics and figures from the store.
 
-A scrape polls the store in the background, at most every 15 s. The cost of the queries does not depend on the amount of
-data. A scrape waits at most 1 s for the poll. While the store is unavailable, its figures are omitted. The text is
-rendered in a thread and reused for 1 s, so frequent scrapes do not slow down other requests.
+A scrape polls the store in the background, at most once every 15 s. The cost of the queries does not depend on the
+amount of data. A scrape waits at most 1 s for the poll. While the store is unavailable, the page omits the store's
+figures. The text is rendered in a thread and reused for 1 s, so frequent scrapes do not slow down other requests.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Scrapes within this time after the text was rendered get the same text.
+# How long scrapes get the same text after it was rendered.
 _FRESH_S = 1.0
 _POLL_EVERY_S = 15.0
 _POLL_WAIT_S = 1.0
@@ -58,7 +58,7 @@ _STORE_METRICS = (
 
 
 class StorePoller:
-    """Updates the metrics that come from the store when a scrape requests them."""
+    """Updates the metrics that come from the store. Scrapes trigger the updates."""
 
     def __init__(
         self, store: Store, clock: Clock, metrics: Metrics, bundle: str, nursery: trio.Nursery, every_s: float
@@ -73,7 +73,7 @@ class StorePoller:
         self._polled_at = -math.inf
         self._polling: trio.Event | None = None
         self._ended_from = clock()
-        self._ended: dict[str, int] = {}  # id → `ended_at` of counted operations that the query may return again
+        self._ended: dict[str, int] = {}  # id → `ended_at`, for counted operations that the query may return again
 
     async def poll(self) -> None:
         """Start a poll of the store if one is due, and wait up to 1 s for a running one."""
@@ -121,7 +121,7 @@ class StorePoller:
         set_gauge(table.ROLLOUT_ACCOUNTS, rollout.failed if rollout else 0, "failed")
 
     async def _count_ended(self) -> None:
-        """Count, exactly once, each operation that has ended since the service started, in any part of the service."""
+        """Count each operation that has ended since the service started. None is counted twice."""
         while True:
             found = await self._store.read(ended_since(self._ended_from, _MAX_ENDED))
             for each in found:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import io
     from collections.abc import Iterable
 
-# In characters. A page's title or URL has a few hundred characters.
+# The maximum length of a row. A page's title or URL usually has a few hundred characters.
 MAX_ROW_CHARS = 1 << 20
 DELIMITERS = (",", ";", "\t", "|")
 # The first bytes of a ZIP archive (one with files, and an empty one) and of a gzip file.
@@ -28,13 +28,13 @@ class NotReadable(ValueError):
 
 
 class RowTooLong(ValueError):
-    """A row has more than `MAX_ROW_CHARS` characters. The message has the line number."""
+    """A row has more than `MAX_ROW_CHARS` characters. The message contains the line number."""
 
 
 class Lines:
     """The lines of a text. At most `MAX_ROW_CHARS` characters of a row are read into memory.
 
-    `line` is the number of the last line that was read, starting with 1. Iterating raises RowTooLong. With
+    `line` is the number of the last line that was read, counting from 1. Iterating raises RowTooLong. With
     `skip_long_rows`, a row that is too long but has only one line is skipped instead: the iterator returns an empty
     line, and `too_long` is True until the next row.
     """

@@ -1,4 +1,4 @@
-"""A temporary database on disk for the rows of an import, which may be too many to keep in memory."""
+"""A temporary database on disk for the rows of an import, which may not fit in memory."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Composed:
-    """An email, and the user that has its address (None if there is no such user)."""
+    """An email, and the user who has its address (None if no user has it)."""
 
     email: Email
     user: User | None
@@ -92,7 +92,7 @@ def _sign_up(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     user = yield from _get_user(row)
     unconfirmed = user is not None and not user.email_confirmed
     yield from _token(row, "confirm", user.id if unconfirmed and user else users.UNKNOWN_USER, draft)
-    # Search in both cases, so that the timing does not reveal whether the address is known.
+    # Run this search even if its result is not needed, so that the timing does not reveal whether the address is known.
     found = yield from users.find_user(row.address)
     url = draft.terms.service_url
     if row.user_id is None:
@@ -137,7 +137,7 @@ def _password_changed(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """Compose the notice of an account's problem or recovery. It uses the account's current name."""
+    """Compose the email about an account's problem or recovery, with the account's current name."""
     account = None if row.account_id is None else (yield from accounts.account_by_id(row.account_id))
     user = None if account is None else (yield from users.get_user(account.user_id))
     if account is None or user is None or not user.notify:
@@ -149,7 +149,10 @@ def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 
 
 def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
-    """Compose the list of remaining resources. Once the user is deleted, only this row still has the address."""
+    """Compose the last email to a deleted user, which lists the remaining resources.
+
+    After the deletion, only this row still has the address.
+    """
     # Earlier versions of the service stored sentences in `left`.
     left = row.facts.get("left") or [RemainingResource(**one) for one in row.facts.get("leftovers", ())]
     tokens, url = row.facts["revoke_tokens"], draft.terms.service_url

@@ -28,7 +28,7 @@ _MAX_NAME = 100
 _MAX_MESSAGE = 1_000
 _MB = 1_000_000
 
-# For problems without an error, the error code that has the appropriate remedy.
+# For each problem that may come without an error, the error code whose remedy is shown.
 _CODES: Mapping[Problem, Code] = {
     "revoked": "revoked",
     "permission_error": "permission_error",

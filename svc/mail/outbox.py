@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 # New emails wake the outbox. Polling finds emails that are due for a retry.
 _POLL_EVERY_S = 5.0
 _BATCH = 100
-# There are several senders, so that one slow email does not delay the others. Some servers refuse more than this number
-# of connections.
+# There are several senders, so that one slow email does not delay the others. Some servers accept no more connections
+# than this.
 _SENDERS = 4
 # Idle connections are closed after this time. Servers close idle connections after five minutes.
 _IDLE_S = 5.0
@@ -56,7 +56,8 @@ _FIRST_AWAY_MS = 5_000
 _LONGEST_AWAY_MS = 300_000
 # The maximum number of times that an email is sent if the outcome stays unknown. The server may accept every copy.
 _MAX_COPIES = 2
-# At shutdown, emails that are being sent get this much time. Interrupted emails are sent again after the next start.
+# At shutdown, the service waits this long for emails that are being sent. After the next start, it sends interrupted
+# emails again.
 _DRAIN_S = 5.0
 _CLOSE_S = 1.0
 
@@ -228,7 +229,7 @@ class Outbox:
         self._server_is_there()
 
     async def _record_sent(self, mail_id: str, user: User | None) -> None:
-        """Delete a sent email's row. If the store is unavailable, a later poll deletes it and does not send again."""
+        """Delete a sent email's row. If the store is unavailable, a later poll deletes it without sending again."""
         await self._store.run(_mark_sent(mail_id, user.id if user is not None and user.email_refused_at else None))
         self._sent.discard(mail_id)
 

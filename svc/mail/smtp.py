@@ -1,9 +1,8 @@
 """A connection to a mail server, for several emails. Its calls block, so `transport.py` runs them in a thread.
 
-Errors are classified by what they mean for the email. The server accepts no emails now (`ServerUnavailable`), did not
-accept this email (`NotAccepted`), refused the address (`AddressRefused`), or may have accepted the email
-(`OutcomeUnknown`). Error messages contain the step and the response codes, but not the response text, which may quote
-the address.
+The class of an error states what happened: the server currently accepts no emails (`ServerUnavailable`), did not accept
+this email (`NotAccepted`), refused the address (`AddressRefused`), or may have accepted the email (`OutcomeUnknown`).
+Error messages contain the step and the response codes, but not the response text, which may quote the address.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-# The limit for one response, in bytes. Real responses have a few hundred bytes.
+# The maximum size of a response. Real responses have a few hundred bytes.
 _MAX_RESPONSE_BYTES = 65_536
 _ENHANCED = re.compile(rb"([245])\.(\d{1,3})\.(\d{1,3})\b")
 # RFC 3463: these subjects mean that the problem is the address (1), its mailbox (2), routing (4), or unspecified (0).
@@ -85,7 +84,7 @@ class Connection:
         self._cut = False
         self._socket: socket.socket | None = None
         self._step = "connect"
-        self.used = False  # True once it has sent an email
+        self.used = False  # True once the connection has sent an email
 
     def connect(self) -> None:
         """Connect and sign in. smtp:// upgrades to TLS if the server offers it; smtps:// starts with TLS.
@@ -290,7 +289,7 @@ class _ServerTls(_Server, smtplib.SMTP_SSL):
 
 
 class _Bounded:
-    """A line reader for the server's responses. `left_bytes`: how many more bytes may be read."""
+    """A line reader for the server's responses. `left_bytes`: the number of bytes that may still be read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

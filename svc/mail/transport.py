@@ -37,7 +37,7 @@ _NUMBERS = itertools.count()
 
 
 class _Policy(EmailPolicy):
-    """A policy that folds only the subject header, because some programs do not join folded addresses.
+    """A policy that folds only the subject header, because some programs cannot read folded addresses.
 
     RFC 2047, 2: an encoded word has at most 75 characters, so a long non-ASCII subject needs several encoded words.
     """
@@ -122,7 +122,7 @@ class _Smtp:
         try:
             await self._carry(connection, email.to, message)
         except ServerUnavailable:
-            # Servers close connections after a number of emails or after some time, and do so in various ways.
+            # Servers close connections after a certain number of emails or a certain time, and do so in various ways.
             if not connection.used:
                 raise
             await self.connect()
@@ -190,7 +190,7 @@ def _check_folder(config: MailConfig) -> None:
 
 
 def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> EmailMessage:
-    """Create the message for an email. It has one recipient. Raises ValueError if a header contains a line break."""
+    """Create the message for an email, which has one recipient. Raises ValueError if a header contains a line break."""
     message = EmailMessage(policy)
     message["From"] = Address(addr_spec=sender)
     message["To"] = Address(addr_spec=email.to)

@@ -13,9 +13,9 @@ def forbid_core_dumps() -> None:
     """Prevent core dumps of this process and of processes that it forks.
 
     RLIMIT_CORE alone is not enough: the kernel ignores it if core dumps are piped to a program (core(5)). Some of these
-    programs check the limit, as systemd-coredump does, but others do not. A non-dumpable process is never dumped, and
-    other processes of its user cannot read its memory. If the process executes a program, that program is dumpable
-    again, but RLIMIT_CORE still applies to it.
+    programs, such as systemd-coredump, check the limit, but others do not. A non-dumpable process is never dumped, and
+    other processes of its user cannot read its memory. If the process executes another program, that program can be
+    dumped again, but RLIMIT_CORE still applies to it.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))

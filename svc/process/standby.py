@@ -1,8 +1,8 @@
 """`svc serve --standby`: wait while another service uses the store, then serve.
 
-A waiting standby does not listen on its port, so load balancers immediately detect that it is not serving. It reports
-its state to systemd and, over a Unix socket in the abstract namespace, to `svc health`. The socket's name disappears
-when the process ends.
+A waiting standby does not listen on its port, so load balancers detect immediately that it is not serving requests. It
+reports its state to systemd and, over a Unix socket in the abstract namespace, to `svc health`. The socket's name
+disappears when the process ends.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def stand_by(config: Config, systemd: Systemd, serve: Callable[[], Awaitab
     """
     standby = _Standby(config, systemd)
     async with trio.open_nursery() as nursery:
-        # For systemd, a waiting standby has started, so the standby must also feed the watchdog while it takes over.
+        # systemd considers a waiting standby started, so the standby must feed the watchdog during the takeover too.
         nursery.start_soon(systemd.keep_notified, lambda: None)
         while await standby.wait_for_store():
             try:

@@ -58,7 +58,7 @@ class Systemd:
         """Feed the watchdog and report the status, until cancelled. `problem` returns the current problem, or None.
 
         The watchdog detects a hung event loop. The service feeds it even while the store is unavailable, because a
-        restart would not help then.
+        restart would not help in that case.
         """
         if not self.notify_address:
             return

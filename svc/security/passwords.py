@@ -18,7 +18,7 @@ _HASHER = PasswordHasher()
 
 
 def normalised(password: str) -> str:
-    """Return the password in Unicode form NFKC, since systems encode the same text differently (ä, full-width letters).
+    """Return the password in Unicode form NFKC, as systems encode the same text differently (ä, full-width letters).
 
     Nothing else changes: spaces, upper case and all other characters are significant.
     """

@@ -2,8 +2,8 @@
 
 The store contains the digests of a session's tokens, and the salt of its newest pair. The previous refresh token and
 this salt determine the newest pair. A client may exchange the same token twice, in two tabs or after a lost response.
-It then gets the same pair both times, in whatever order the responses arrive, even if the service restarts in between.
-Deriving the pair requires both the salt and the token.
+It then gets the same pair both times, regardless of the order in which the responses arrive, and even if the service
+restarts in between. Deriving the pair requires both the salt and the token.
 
 All refresh tokens of a session start with the same secret, called the family. The family identifies the session to
 which an old refresh token belongs, even though only the newest two tokens are stored.

@@ -1,8 +1,8 @@
 """Encrypt working tokens at rest, with AES-GCM and a key from the key file. Each token is bound to its account.
 
-The key file has one key per line (32 bytes in base64), with the newest key first. Sealing uses the first key and
-opening tries all keys, so `svc vault rotate` adds a new key at the top. If the service cannot open a stored token, it
-does not start. It never replaces a lost key file with a new one.
+The key file has one key per line (32 bytes in base64), newest key first. Sealing uses the first key and opening tries
+all keys, so `svc vault rotate` adds a new key at the top. If the service cannot open a stored token, it does not start.
+It never replaces a lost key file with a new one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Vault:
     """Seal and open secrets. The `repr` shows no keys.
 
     With `path`, keys can be rotated while the service is running. If the key file has changed, the vault reads it again
-    before sealing a secret, and when a secret does not open.
+    before it seals a secret, and when it cannot open one.
     """
 
     def __init__(self, keys: list[bytes], path: Path | None = None) -> None:
@@ -98,8 +98,8 @@ def open_vault(config: VaultConfig, sealed: Mapping[str, bytes], *, make: bool =
     """Open the vault with the configured key file, and check that it opens all secrets in `sealed` (by owner id).
 
     If there is no key file and nothing is sealed, a file with a new key is created (mode 0600). If `make` is False, no
-    file is created, and a vault without keys cannot seal. Raises ConfigError if the file cannot be read, can be read by
-    other users or is damaged, or if a key is missing.
+    file is created, and the vault cannot seal secrets without a key. Raises ConfigError if the file cannot be read, can
+    be read by other users or is damaged, or if a key is missing.
     """
     path = config.key_file
     accept = config.lost_tokens == "accept"

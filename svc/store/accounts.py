@@ -97,8 +97,8 @@ def unsynced() -> Tx[dict[str, int]]:
 class Due:
     """The time when work for an account is due, and the data from which its health checks are scheduled.
 
-    `at`: when work is due (epoch ms); 0 means now, None means never. The other fields are those that
-    `actors/checks/schedule.py` needs.
+    `at`: when work is due (epoch ms); 0 means now, None means never. `actors/checks/schedule.py` needs the other
+    fields.
     """
 
     edge_account_id: str
@@ -113,8 +113,8 @@ class Due:
 def due_times(timing: TimingConfig) -> Tx[list[Due]]:
     """Return the times when work for each account is due. The service builds its schedule from them when it starts.
 
-    Work that is due now: operations, connects, syncs, reading back a worker's data after a restore, and routes to
-    create or remove. Work that is due later: e-mails, the timeout for a silent worker, and the expiry of bootstrap
+    Some work is due now: operations, connects, syncs, reading back a worker's data after a restore, and creating or
+    removing routes. Other work is due later: e-mails, the timeout for a silent worker, and the expiry of bootstrap
     tokens, working tokens and old site paths.
     """
     rows = yield sql(
@@ -250,7 +250,7 @@ def record_crash(edge_account_id: str, note: ErrorNote) -> Tx[None]:
 
 
 def clear_crash(edge_account_id: str) -> Tx[None]:
-    """Remove the error that `record_crash` stored, because work on the account succeeds again."""
+    """Remove the error that `record_crash` stored, because work on the account is succeeding again."""
     rows = yield sql("select error from accounts where edge_account_id = $1 and error is not null", edge_account_id)
     for row in rows:
         if _is_crash_note(row["error"]):
@@ -320,14 +320,14 @@ def forget_database(account_id: str) -> Tx[None]:
 def record_pushes(
     pushes: Sequence[tuple[str, WorkerPush]], parts: Mapping[str, tuple[int, int | None]] | None = None
 ) -> Tx[set[str]]:
-    """Record the workers' reports. If an account has several, the last one counts. Returns existing accounts' ids.
+    """Record the workers' reports. If an account has several, the last counts. Returns the ids of existing accounts.
 
-    A report ends the `no_connection` state, and the self-check of the upload that it came from. If the report has a
-    cron error, a health check becomes due.
+    A report ends the account's `no_connection` state, and the self-check of the upload that installed the reporting
+    worker. If the report has a cron error, a health check becomes due.
 
-    `parts`: for each account that sent parts, the number of the first part and of the last part that the transaction
-    settles. A part has the totals of one day. If parts before the first one are missing, the store has lost commits,
-    and the worker's data is read back as after a restore.
+    `parts`: for each account that sent parts, the numbers of the first and last parts that the transaction settles. A
+    part contains the totals of one day. If parts before the first one are missing, the store has lost commits, and the
+    worker's data is read back as after a restore.
     """
     latest = dict(pushes)
     numbers = parts or {}

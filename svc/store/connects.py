@@ -101,7 +101,7 @@ def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | 
 
 
 def drop_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """Delete a connect and its account after a permanent refusal, if no token can be valid. Only its events remain."""
+    """Delete a connect and its account after a permanent refusal, if no token can be valid. Only the events remain."""
     operation = yield from operations.running(account_id)
     if operation is not None:
         yield from operations.fail(operation.id, error, now)
@@ -126,7 +126,7 @@ def finish_connect(
 
 
 def fail_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """End a connect whose tokens may still be valid. The account's record remains and names the tokens (rule A8)."""
+    """End a connect whose tokens may still be valid. The account's record remains and lists the tokens (rule A8)."""
     account = yield from accounts.locked(account_id)
     if account is not None and account.sealed_token is None:
         yield from states.move(account_id, None, "bootstrap_lost", error, now)

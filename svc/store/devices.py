@@ -6,7 +6,8 @@ from svc.store.tx import Tx, placeholders, sql
 
 # The longest time for which browsers keep a cookie. The service deletes devices that have not been used for this long.
 DEVICE_DAYS = 400
-# The maximum number of devices per user. A person has fewer. The limit keeps a bot's sign-ins from filling the store.
+# The maximum number of devices per user. Real users have fewer. The limit keeps a bot's sign-ins from filling the
+# store.
 MAX_DEVICES = 10
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from svc.model import Operation, OperationKind
 
-# The operations that the actor carries out in a duty. All others run within their request. While the actor carries out
-# a disconnect, it does not serve other requests, so an operation of any other kind is either waiting for its user or
-# was interrupted.
+# The operations that the actor carries out in a duty. All others run within their request. While the actor is carrying
+# out a disconnect, it does not serve other requests, so an operation of any other kind is either waiting for its user
+# or was interrupted.
 _OWN_WORK: tuple[OperationKind, ...] = ("install", "update")
 
 

@@ -1,4 +1,4 @@
-"""A user's data for an export, returned in pages in the order of creation."""
+"""A user's data for an export, returned in pages in order of creation."""
 
 from __future__ import annotations
 

@@ -16,10 +16,11 @@ LARGE_BYTES = 4_096
 
 @dataclass(frozen=True)
 class Claim:
-    """The identity of a request: user, method, path and key. A repeat must also have the same `body_digest`.
+    """The identity of a request: user, method, path and key. A repeated request must also have the same `body_digest`.
 
-    A repeat may use another of the user's credentials if that credential has access to at least the same accounts.
-    `edge_accounts`: the ids of the Cloudflare accounts that the credential is limited to; None means no limit.
+    A repeated request may use another of the user's credentials if that credential has access to at least the same
+    accounts. `edge_accounts`: the ids of the Cloudflare accounts that the credential is limited to; None means no
+    limit.
     """
 
     user_id: int

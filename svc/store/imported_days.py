@@ -96,7 +96,7 @@ def targets_named(account_ids: Sequence[str], kind: str, name: str) -> Tx[list[T
 
 
 def known_targets(target_ids: Sequence[str]) -> Tx[set[str]]:
-    """Return those of the ids that belong to a site or link in this service, including deleted sites and links."""
+    """Return the ids that belong to a site or link in this service, including deleted sites and links."""
     known: set[str] = set()
     for first in range(0, len(target_ids), 1_000):
         ids = target_ids[first : first + 1_000]

@@ -58,8 +58,8 @@ def installing(account_id: str, now: int) -> Tx[None]:
 def begin_upload(operation: Operation, key_digest: str) -> Tx[None]:
     """Record that the worker is about to be uploaded, with the key that has this digest.
 
-    Even if the response to the upload is lost, the service then accepts the worker's pushes and recognizes the script
-    as its own.
+    The service then accepts the worker's pushes and recognizes the script as its own, even if the response to the
+    upload is lost.
     """
     yield from worker_keys.add_worker_key(operation.account_id, key_digest)
     yield from operations.count_uploads(operation.id, 1)

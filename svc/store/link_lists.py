@@ -88,7 +88,7 @@ def list_links(
 def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
     """Return the ids of all links on the list. Those with the most clicks in the last 7 closed days come first.
 
-    Links with equally many clicks are sorted by age, with the oldest first.
+    Links with the same number of clicks are sorted by age, oldest first.
     """
     parameters: list[Parameter] = [today - DAYS_SHOWN, today]
     conditions = which.conditions(parameters)
@@ -102,7 +102,7 @@ def ranked_by_clicks(which: LinkFilter, today: int) -> Tx[list[str]]:
 
 
 def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
-    """Return those of the links `link_ids` (at most 1,000) that are on the list, in the order of `link_ids`."""
+    """Return the links among `link_ids` (at most 1,000) that are on the list, in the order of `link_ids`."""
     parameters: list[Parameter] = []
     conditions = which.conditions(parameters)
     ids = placeholders(len(link_ids), first=len(parameters) + 1)

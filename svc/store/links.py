@@ -207,7 +207,7 @@ def link_of(row: Row) -> Link:
 
 
 def used_codes(account_id: str, codes: Collection[str]) -> Tx[list[str]]:
-    """Return those of the codes that the account's links already use, in alphabetical order."""
+    """Return the codes that the account's links already use, in alphabetical order."""
     wanted = sorted(set(codes))
     used: list[str] = []
     for first in range(0, len(wanted), CODES_A_STATEMENT):

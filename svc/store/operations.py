@@ -130,7 +130,7 @@ def set_step(operation_id: str, step: str, now: int) -> Tx[None]:
 
 
 def replace_running(operation: Operation, operation_id: str, now: int) -> Tx[Operation]:
-    """Replace an operation whose token may have been created although the service received no response.
+    """Replace an operation whose token may have been created even though the service received no response.
 
     The new operation's token has a different name, so the service can distinguish it from a token that appears late.
     """
@@ -150,7 +150,7 @@ def token_made(operation_id: str, token_id: str) -> Tx[None]:
 
 
 def token_settled(operation_id: str) -> Tx[None]:
-    """Record that the operation's token is now the account's own, or no longer exists."""
+    """Record that the operation's token is now the account's working token, or no longer exists."""
     yield sql("update operations set token_asked_at = null where id = $1", operation_id)
 
 

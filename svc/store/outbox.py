@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 # resolved.
 MailKind = Literal["sign_up", "resend", "reset", "choose_password", "password_changed", "account", "user_deleted"]
 
-# How long the service tries to send a notification. After that time, the user has probably seen the news in the
-# service, or the news is outdated.
+# How long the service tries to send a notification. After that time, the user has probably seen the problem in the
+# service, or the notification is outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
 # The maximum number of expired e-mails deleted in one transaction, so that other writers do not have to wait.
 _BATCH = 1_000
@@ -46,7 +46,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Queue:
-    """The number of queued e-mails, and when the oldest was created (epoch ms; None if the queue is empty)."""
+    """The number of queued e-mails, and the time when the oldest was created (epoch ms; None if the queue is empty)."""
 
     waiting: int
     since: int | None
@@ -184,7 +184,7 @@ def retry_uncounted(mail_id: str, due_at: int) -> Tx[None]:
 
 
 def postpone(mail_id: str, due_at: int) -> Tx[None]:
-    """Postpone the e-mail to `due_at`. This is not a failed attempt."""
+    """Postpone the e-mail to `due_at`. This does not count as a failed attempt."""
     yield sql("update outbox set due_at = $2 where id = $1", mail_id, due_at)
 
 

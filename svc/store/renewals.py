@@ -63,7 +63,7 @@ def finish_renew(
 
 
 def fail_renew(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """End a failed renewal. The account keeps its token, and names the tokens that the renewal may have created."""
+    """End a failed renewal. The account keeps its token, and lists the tokens that the renewal may have created."""
     yield from lock_account(account_id)  # so that the resumed self-check does not miss a concurrent push
     operation = yield from operations.running(account_id)
     if operation is not None and operation.kind == "renew":

@@ -44,7 +44,7 @@ def delete_sign_ups(before: int) -> Tx[int]:
     """Delete users who never confirmed their address and no longer have a valid confirmation link.
 
     Such users cannot have accounts. If one nevertheless has accounts, that user is skipped, so that the batch does not
-    fail. Users without an address are also skipped, because they are already being deleted.
+    fail. Users without an address are skipped too, because they are already being deleted.
     """
     return _delete(
         "users",
@@ -69,7 +69,7 @@ def delete_refused_hours(before: int) -> Tx[int]:
 def delete_final_days(before: int) -> Tx[int]:
     """Delete the records that mark a day's totals as complete.
 
-    They are kept for long enough: reports cover 30 days, and pushes may be up to 37 days old.
+    Their retention period is long enough: reports cover 30 days, and pushes may be up to 37 days old.
     """
     return _delete("final_days", "account_id, day", "day < $1", day_of(before))
 

@@ -25,8 +25,8 @@ SILENT_MS = 2 * HOUR_MS
 # the canary accounts, there is no limit on this time.
 _WATCHED_MS = 2 * SILENT_MS
 _FELL_SILENT = "fell_silent"
-# If an account's update has failed this often, the account probably has a problem unrelated to the worker. Its update
-# is not retried and does not count towards a halt.
+# If an account's update has failed this many times, the account probably has a problem unrelated to the worker. Its
+# update is not retried and does not count towards a halt.
 _GIVEN_UP = 3
 # The number of newest outcomes that are considered when deciding whether to halt.
 RECENT = 20
@@ -286,8 +286,8 @@ def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int)
 def retry(rollout: Rollout, before: int) -> Tx[bool]:
     """Retry updates that ended without success before `before` (epoch ms), if the account still lacks the new worker.
 
-    If an update that failed because of the new worker fails again, it is not retried any more. Returns False if there
-    is nothing to retry.
+    If an update that failed because of the new worker fails again, it is not retried again. Returns False if there is
+    nothing to retry.
     """
     rows = yield sql(
         f"{_RESET_OUTCOME}, failures = case when outcome = 'failed' then $4 else failures end"  # noqa: S608

@@ -15,7 +15,7 @@ from svc.store.users import user_of
 if TYPE_CHECKING:
     from svc.model import User
 
-# The maximum number of sessions per user. A person needs fewer. The limit keeps a bot's sign-ins from filling the
+# The maximum number of sessions per user. Real users need fewer. The limit keeps a bot's sign-ins from filling the
 # store.
 MAX_SESSIONS = 50
 

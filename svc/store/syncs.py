@@ -86,7 +86,7 @@ def sync_again_after(account_id: str, version: int) -> Tx[None]:
 def begin_sync(account_id: str, version: int) -> Tx[None]:
     """Record that the configuration up to `version` is about to be written.
 
-    If a worker has a higher version than any recorded one, it was synced from a newer state of the store.
+    If a worker's version is higher than any recorded version, the worker was synced from a newer state of the store.
     """
     yield sql("update accounts set asked_version = $2 where id = $1 and asked_version < $2", account_id, version)
 
@@ -94,7 +94,7 @@ def begin_sync(account_id: str, version: int) -> Tx[None]:
 def end_sync(
     account_id: str, after_version: int, version: int, refused: Mapping[str, ErrorNote], live_at: int
 ) -> Tx[None]:
-    """Record that the worker's database has `version`, with everything written after `after_version`.
+    """Record that the worker's database now has `version`, including all changes after `after_version`.
 
     `refused`: the errors for sites and links whose rows Cloudflare rejects, by id. `live_at`: the time from which every
     isolate (a running copy of the worker) serves all other changes (epoch ms).

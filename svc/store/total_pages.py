@@ -2,7 +2,7 @@
 
 A row has `target`, `at` (the day number, or the start of the hour in epoch ms), `views`, `bots` and `visitors`. A row
 for a day also has `final` and `imported` (0 or 1). A page continues after the last row of the previous page. Each row
-that exists the whole time therefore occurs exactly once, with its numbers at the time when its page was read.
+that exists throughout therefore appears exactly once, with the numbers that it had when its page was read.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ Refusal = Literal["too_old", "invalid"]
 
 @dataclass(frozen=True)
 class Ingested:
-    """The result of a push. Other parts are early: they were neither accepted nor refused, and are sent again later."""
+    """The result of a push. Parts that it omits are early: neither accepted nor refused, and sent again later."""
 
     accepted: tuple[int, ...]
     refused: tuple[tuple[int, Refusal], ...]
@@ -227,7 +227,7 @@ def is_settled(part: PushedPart, now: int) -> bool:
 
 
 def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Counts]]]:
-    """Return the target's counts for the hours that begin in [from_ms, to_ms), in order. Other hours had no views."""
+    """Return the target's counts for the hours that begin in [from_ms, to_ms), in order. Missing hours had no views."""
     rows = yield sql(
         "select at, views, bots, visitors from hours where target = $1 and at >= $2 and at < $3 order by at",
         target,
@@ -238,7 +238,7 @@ def hour_counts(target: str, from_ms: int, to_ms: int) -> Tx[list[tuple[int, Cou
 
 
 def day_counts(target: str, from_day: int, to_day: int) -> Tx[dict[int, tuple[Counts, int, bool]]]:
-    """Return the target's days in [from_day, to_day]: for each day, its counts, its `as_of`, and True if it is final.
+    """Return the target's days in [from_day, to_day]: for each day, its counts, its `as_of`, and whether it is final.
 
     A missing day had no views, provided that the account's worker has sent that day (`final_days`, `pushed_as_of`).
     """

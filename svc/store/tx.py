@@ -20,7 +20,7 @@ A transaction that changes something for a user also yields an `Event`, which is
 transaction (`store/events.py`). If the transaction finds nothing to change, it yields `UNCHANGED`, and its events are
 discarded.
 
-SQL must run on both engines. Parameters are written `$1`, with a cast where the type is not clear. A list is a single
+SQL must run on both engines. Parameters are written `$1`, with a cast where the type is ambiguous. A list is a single
 parameter: `id = any($1)`. Times (epoch ms) and booleans are integers, JSON is text, sums are cast to bigint, and now()
 is not used. On PostgreSQL, a row may change after it was read. If two transactions may conflict, a single statement
 must therefore decide the outcome (`on conflict do nothing returning`, `update … where state = … returning`).
@@ -52,7 +52,7 @@ Parameter = str | int | bytes | None | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A SQL statement, and each run's parameters, beginning with $1. `repr` does not show the parameters."""
+    """A SQL statement and the parameters of each run, starting with $1. `repr` does not show the parameters."""
 
     text: str
     runs: Sequence[tuple[Parameter, ...]] = field(repr=False)

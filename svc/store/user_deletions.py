@@ -55,7 +55,7 @@ def begin(user_id: int, verified: str, access_digest: str, now: int, language: L
     yield sql("delete from keys where user_id = $1", user_id)
     yield sql("delete from sessions where user_id = $1", user_id)
     yield sql("delete from devices where user_id = $1", user_id)
-    # Delete e-mails before tokens, so that the token of an e-mail that is being composed is also deleted.
+    # Delete e-mails before tokens, so that the token of an e-mail that is being composed is deleted too.
     yield from outbox.forget(user_id, user.email)
     yield from forget_mail_tokens(user_id)
     # Keep the password hash until the end, because a repeated request must give the password again.
@@ -73,7 +73,7 @@ def under_way() -> Tx[list[int]]:
 
 
 def asking_user(access_digest: str) -> Tx[User | None]:
-    """Return the user who is being deleted and who requested this with the access token; None if there is none."""
+    """Return the user who requested their own deletion with this access token; None if there is no such user."""
     rows = yield sql(
         "select u.id, d.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at, u.created_at"
         " from departures d join users u on u.id = d.user_id where d.access_digest = $1",

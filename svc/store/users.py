@@ -58,8 +58,8 @@ def add_user(
 def invalidate_sign_ups(email: str) -> Tx[None]:
     """Invalidate the passwords and sessions of all sign-ups with this address.
 
-    Use this if there were more sign-ups than e-mails, so that they cannot be confirmed separately. The link in each
-    e-mail still confirms the address, and the user then chooses a password.
+    Use this if there were more sign-ups than e-mails, because the sign-ups cannot then be confirmed separately. The
+    link in each e-mail still confirms the address, and the user then chooses a password.
     """
     same = "lower(email) = lower(cast($1 as text)) and email_confirmed = 0"
     yield sql(f"delete from sessions where user_id in (select id from users where {same})", email)  # noqa: S608  # constant text

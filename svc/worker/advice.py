@@ -1,6 +1,6 @@
 """A Cloudflare account's plan usage: a level for each limit, and a forecast of when the limit is reached. No I/O.
 
-Days without a figure, or with too rough an estimate, are ignored. A metric without any known day is omitted.
+Days that have no figure, or only an imprecise estimate, are ignored. A metric without any known day is omitted.
 `unavailable` names the sources that could not be read.
 
 The forecast is a seasonal Kendall trend with weekdays as the seasons (R. M. Hirsch, J. R. Slack, R. A. Smith,
@@ -154,7 +154,7 @@ def _level(part: float, forecast: int | None, today: int, *, reached: bool) -> A
 
 
 def forecast_day(values: Mapping[int, int], limit: int, today: int) -> int | None:
-    """Return the first of today and the next 30 days on which the trend reaches the limit, or None.
+    """Return the first day, from today to 30 days from now, on which the trend reaches the limit, or None.
 
     `values`: values by day number. Missing days are unknown.
     """

@@ -29,8 +29,8 @@ class WorkerBundle:
     last of them sets the version number. Migrations only add tables and columns, so that older workers keep working.
     All statements except `alter table` can be repeated.
     `caps`: the maximum number of keys per target and day in each breakdown.
-    `live_after_s`: the number of seconds after a sync until all isolates use the new configuration.
-    `explainer`: evaluates clicks in the same way as this worker.
+    `live_after_s`: the number of seconds after a sync at which all isolates use the new configuration. `explainer`:
+    evaluates clicks in the same way as this worker.
     """
 
     module: bytes

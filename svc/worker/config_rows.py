@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # 33 rows with 3 parameters each, because D1 allows 100 parameters per statement.
 _ROWS_A_STATEMENT = 33
-# The number of rows written in one call, which takes far less than D1's limit of 30 s.
+# The number of rows written in one call. Such a call takes far less than D1's limit of 30 s.
 _ROWS_A_CALL = 330
 
 _RAISE_VERSION = (
@@ -40,9 +40,9 @@ def rows_of(
     """Return the rows that update the worker from `after_version` to the given configuration, oldest first.
 
     The result has only the newest row of each key. If two rows have the same version, which is possible after a
-    restore, the row with a body counts as newer. If a key was removed and then used again, the result also has its
-    removal: if Cloudflare's firewall rejects the new row, the code of a deleted link must not redirect to the old
-    target.
+    restore, the row with a body counts as newer. If a key was removed and then used again, the result contains the
+    removal as well. Otherwise, if Cloudflare's firewall rejected the new row, the code of a deleted link would still
+    redirect to the old target.
     """
     newest: dict[str, ConfigRow] = {}
     removals: list[ConfigRow] = []

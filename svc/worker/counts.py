@@ -25,7 +25,7 @@ _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices",
 # There are two statements, because the firewall of Cloudflare's API blocks `union` as an attack.
 _PAGES_OF = "select lines from event_page where instr(lines, ?1) > 0"
 _LOG_OF = "select lines from event_log where instr(lines, ?1) > 0"
-# The key for all values beyond a breakdown's cap. The values that occur first get their own keys.
+# The key for all values beyond a breakdown's cap. The values that occur first have their own keys.
 _OTHER = "(other)"
 _TOP = 10
 _HASHES = TypeAdapter(list[str])

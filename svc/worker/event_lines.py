@@ -29,8 +29,8 @@ def read_events(lines: object) -> list[Event]:
 def read_events_of(lines: object, target: str) -> list[Event]:
     """Return one target's events in a row's column `lines`.
 
-    Events of other targets are not validated, because most of a hundred thousand events may belong to other targets.
-    Raises ValueError, KeyError or TypeError on text that the worker did not write.
+    Events of other targets are not validated, because there can be a hundred thousand events, most of them for other
+    targets. Raises ValueError, KeyError or TypeError on text that the worker did not write.
     """
     return _EVENTS.validate_python([line for line in json.loads(_array(lines)) if line[:1] == [target]])
 

@@ -224,5 +224,5 @@ def _lower(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """Join surrogate pairs to characters. The text must be well-formed UTF-16."""
+    """Combine surrogate pairs into characters. The text must be well-formed UTF-16."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

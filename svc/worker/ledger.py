@@ -20,7 +20,7 @@ from svc.worker.rows import Row, Statement, integer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-# The step at which two numbers differ although they should be equal; see docs/use/ledger.md.
+# The step at which two numbers that should be equal differ; see docs/use/ledger.md.
 Fault = Literal["counting", "unknown_target", "refused", "push", "store", "set_back"]
 # The reason why the worker did not count an accepted event. `invalid` means that the worker did not accept the event.
 DropReason = Literal["budget", "busy", "too_old", "invalid"]
@@ -104,8 +104,8 @@ class WorkerDay:
     """The worker's numbers for a day, by target, at one point in time.
 
     `closed`: True if the worker has closed the day.
-    `accepted`: events accepted for counting. Some of these were `dropped` (by reason), some are `waiting` to be folded,
-    and the others are `folded` into the day's rows.
+    `accepted`: events accepted for counting. Each of these was `dropped` (by reason), is `waiting` to be folded, or is
+    `folded` into the day's rows.
     `pushed`, `refused`, `unknown`: the highest totals that the service acknowledged, rejected, or ignored because it
     does not know the target.
     `queued_parts`: the number of this day's parts in the outbox; `queued`: the highest totals in these parts.

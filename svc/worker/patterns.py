@@ -25,7 +25,7 @@ _IN_CLASS = re.compile(r"\\(.)|(.)", re.DOTALL)
 
 
 def units_of(text: str) -> str:
-    """Return the text with each character above U+FFFF replaced by two surrogates, as in JavaScript."""
+    """Return the text with each character above U+FFFF replaced by a surrogate pair, as in JavaScript."""
     if text.isascii() or max(text) <= "\uffff":
         return text
     return "".join(map(chr, array("H", text.encode("utf-16", "surrogatepass")[2:])))

@@ -65,7 +65,7 @@ def emulated_api() -> Iterator[Running]:
 
 @pytest.fixture
 def running_worker() -> None:
-    """Request this fixture in tests that call the worker, so that uploaded workers run."""
+    """Make the emulator run uploaded workers. Tests that call a worker request this fixture."""
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ class Service:
         return (await self.call("GET", f"/v1/accounts/{(await self.account()).id}")).body["account"]
 
     async def settled(self, *states: str) -> Any:
-        """Wait until an install ends. Check that the account's state is in `states`, and return the API's account."""
+        """Wait until an install ends. Check that the state is in `states`. Return the account as the API shows it."""
 
         async def poll() -> bool | None:  # reads the store, because a request takes ten times as long
             return (await self.account()).state not in ("pending", "installing") or None
@@ -220,7 +220,7 @@ class Place:
         # settling_in_connect_s must be long enough for the check of a new token on a slow machine.
         polite = {"timeout_s": 5, "connect_s": 20, "settling_s": 1, "settling_in_connect_s": 2, "retries": 1}
         edge_config = EdgeConfig(api_base_url=self.emulator.api, **{**polite, **self.edge})
-        # Pushes do not extend the interval between health checks, except in tests that are about this.
+        # Pushes do not extend the interval between health checks, except in tests of that feature.
         often_s = self.timing.get("health_every_s", 3_600)
         quick = {"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, "health_well_every_s": often_s}
         config = Config(
@@ -305,7 +305,7 @@ def _execute(statement: str) -> Tx[None]:
 
 
 def _read_states() -> Tx[tuple[list[tuple[str, str]], list[tuple[str, str]]]]:
-    """Return the (account id, state) pairs from the triggers, and those from the audit log.
+    """Return the (account id, state) pairs that the triggers recorded, and those in the audit log.
 
     Both lists are ordered by account, and then by time.
     """

@@ -1,4 +1,4 @@
-"""Every error code of accounts, operations, sites, links and link hosts. The tests play each row of a table."""
+"""Tests of every error code of accounts, operations, sites, links and link hosts. They run each row of a table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ELSEWHERE = {
 
 
 class TickingClock(FrozenClock):
-    """A clock that never returns the same time twice, so that operations have an order."""
+    """A clock that never returns the same time twice, so that the order of operations is known."""
 
     def __call__(self) -> int:
         self.now_ms += 1
@@ -64,7 +64,7 @@ async def test_each_error_is_shown_until_its_remedy_is_applied(row, place, zone,
 @pytest.mark.rule("A2", "A16", "G8")
 @ON_SQLITE
 async def test_each_error_of_an_installed_account_is_shown_until_its_remedy_is_applied(place, zone, request):
-    """One account plays all rows that start and end with an installed account, because creating another takes time."""
+    """All rows that start and end with an installed account share one account, because creating another takes time."""
     place.clock = TickingClock(place.clock())
     shared = [row for row in ROWS if row.shares]
     case = Case(shared[0], place, zone, lambda: request.getfixturevalue("next_bundle"))

@@ -81,7 +81,7 @@ async def test_pending_route_is_created_right_after_a_restart(place, zone, what)
         # Wait for the sync, so that only the route remains to be created.
         await eventually(lambda: nothing_to_sync(service))
     await place.emulator.clear_faults()
-    # No retry or health check during the test.
+    # Prevent retries and health checks during the test.
     place.timing |= {"route_retry_s": 3600, "health_every_s": 86_400}
     async with place.running() as service:
         if what == "site":

@@ -1,4 +1,4 @@
-"""The mailbox is bounded, and no caller waits forever."""
+"""The size of the mailbox is limited, and no caller waits forever."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_limits_table_matches_the_code() -> None:
     assert rows["Requests with an API key"].startswith(f"{limits.requests_per_minute} per minute")
     assert (
         f"{limits.report_reads_per_minute} per minute"
-        in rows["Database reads for reports, in all of a user's accounts"]
+        in rows["Database reads for reports, across all of a user's accounts"]
     )
     assert rows["Exports"].startswith(f"{export.PER_HOUR} per hour")
     schemas = document("https://svc.example")["components"]["schemas"]

@@ -18,7 +18,7 @@ _TREES = ROOT / "build/trees"
 _TOOLS = ("mmdebstrap", "buildah", "umoci", "runc", "dpkg-deb", "objdump")
 # Packages for the local base images. They replace the public images, so that no registry is needed.
 IMAGES = {"python": ("python3", "python3-venv", "libpython3-stdlib", "libpython3-dev", "binutils"), "system": ()}
-# The path settings of a service that is not installed. Installed artefacts have their own defaults.
+# The path settings for a service that is not installed. Installed artefacts have their own defaults.
 PLACES = ("SVC_STORE_URL", "SVC_VAULT_KEY_FILE", "SVC_MAIL_FOLDER")
 _APT = Path("/etc/apt")
 

@@ -24,7 +24,7 @@ def source(tmp_path: Path, store_config: StoreConfig) -> Config:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Config]:
-    """The configuration of a service that represents another machine."""
+    """The configuration of a second service, as if on another machine."""
     if request.param == "sqlite":
         yield config_of(tmp_path / "target")
     else:

@@ -124,7 +124,7 @@ class KilledRestores:
 
 
 def _rows(config: Config, *, serving: bool = False) -> str:
-    """Return all rows of a store except values that each start or restore changes. Check that its tokens decrypt."""
+    """Return a store's rows without the values that every start or restore changes. Check that its tokens decrypt."""
 
     async def read() -> Any:
         async with open_store(config.store, serving=serving) as store:

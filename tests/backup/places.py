@@ -49,7 +49,7 @@ def fill(config: Config) -> Rows:
         for row in (yield sql("select id from accounts")):
             yield sql("update accounts set sealed_token = $2 where id = $1", row["id"], vault.seal("cfat_x", row["id"]))
         yield sql("insert into departures (user_id, email, access_digest, began_at) select id, 'x', 'y', 1 from users")
-        # The id of this deleted user must not be used again.
+        # The id of this deleted user must not be reused.
         yield sql(
             "insert into users (email, password_hash, email_confirmed, plan, created_at)"
             " values ('gone@example.com', 'h', 0, 'free', 1)"

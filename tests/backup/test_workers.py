@@ -1,4 +1,4 @@
-"""After the restore of a backup that was made under load, workers match the store and no daily totals are lost.
+"""After a backup that was made under load is restored, workers match the store and no daily totals are lost.
 
 Between the backup and the restore, the test makes random changes. The service and its commands run as processes, and
 the workers run in Cloudflare's runtime. The test counts each visit itself, to check the totals.

@@ -150,7 +150,7 @@ def test_check_passes_and_creates_no_files(tmp_path):
 
 
 def test_commands_for_existing_store_do_not_create_one(tmp_path):
-    """A mistyped store URL must be an error."""
+    """A mistyped store URL must cause an error."""
     plan = ["user", "plan", "a@b.example", "api"]
     for arguments in (["store", "recovered"], ["vault", "rotate"], ["rollout", "status"], plan):
         response = svc(tmp_path, *arguments)
@@ -338,7 +338,7 @@ def test_check_reports_who_can_read_metrics(bind, text):
 @pytest.mark.rule("X14")
 @pytest.mark.parametrize("host", ["0.0.0.0", "0", "[::]", "[0::0]", "[::ffff:0:0]"])
 def test_check_warns_if_metrics_bind_to_all_addresses(host):
-    """This is common in containers, where access depends on which port is published."""
+    """This is common in containers, where access depends on the published ports."""
     found = check._metrics(Config(metrics=MetricsConfig(bind=f"{host}:9090")))
     assert found.verdict == "warn"
     assert (

@@ -243,7 +243,7 @@ async def log_of_a_start(folder: Path, **settings: str) -> list[dict[str, Any]]:
 
 
 async def test_first_start_logs_welcome_until_user_exists(tmp_path):
-    """If there is no terminal, the service logs the welcome message at its start until a user exists."""
+    """Without a terminal, the service logs the welcome message at every start until a user exists."""
     store = {"SVC_STORE_URL": f"sqlite:///{tmp_path}/svc.db"}
     log = await log_of_a_start(tmp_path, SVC_MAIL_FOLDER="mail", **store)
     first = [line["message"] for line in log if line["logger"] == "svc.commands.serving"]

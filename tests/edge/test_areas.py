@@ -1,4 +1,4 @@
-"""Tests of the functions for tokens, zones, workers, databases and routes against the emulator."""
+"""Test the functions for tokens, zones, workers, databases and routes against the emulator."""
 
 from __future__ import annotations
 

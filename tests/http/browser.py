@@ -22,7 +22,7 @@ class Browser:
     async def call(
         self, path: str, json: Any = None, *, cookies: dict[str, str] | None = None, **more: Any
     ) -> Response:
-        """POST `path` without storing the response's cookies. `cookies`: sent instead of the stored cookies."""
+        """Send a POST request without storing the response's cookies. `cookies`: sent instead of the stored ones."""
         sent = "; ".join(f"{name}={value}" for name, value in (self.cookies if cookies is None else cookies).items())
         headers = {"User-Agent": self.agent, **({"Cookie": sent} if sent else {}), **more}
         return await self.world.call("POST", path, json, headers=headers)
@@ -37,7 +37,7 @@ class Browser:
                 self.cookies[name] = value
 
     async def post(self, path: str, json: Any = None, **more: Any) -> Response:
-        """POST `path`, and store the response's cookies."""
+        """Send a POST request, and store the response's cookies."""
         response = await self.call(path, json, **more)
         self.keep(response)
         return response

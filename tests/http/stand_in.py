@@ -188,7 +188,7 @@ class StandInReads:
         return self._world.readable
 
     async def ask(self, user_id: int, account: Account, key: tuple[object, ...], read: object) -> WorkerSide:
-        """Return the worker's side of a count audit. This method has no other use."""
+        """Return the worker's side of a count audit. The tests use this method for nothing else."""
         del user_id, account, read
         what, day, _ = key
         await self._world.ask(f"{what} {day}")

@@ -1,4 +1,4 @@
-"""Metrics of requests: each request is counted once, whatever its outcome. The number of labels is bounded."""
+"""Metrics of requests: each request is counted once, whatever its outcome, and the number of labels is limited."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from svc.errors import Code
 
 # `needs`: a key needs at least one of these scopes (`all`: every scope; `-`: none; `session`: keys are rejected).
-# The other columns have the response to a sign-in session, a key with the scopes, a key with all other scopes, a key
+# The other columns contain the response to a sign-in session, a key with the scopes, a key with all other scopes, a key
 # limited to another account, another user, and a user with an unconfirmed address. Endpoints that delete the caller or
 # end the caller's session come last.
 TABLE = """
@@ -97,7 +97,7 @@ class Wanted(NamedTuple):
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
-        """The scopes, any one of which a key needs. If empty, the endpoint accepts either any key or no key."""
+        """The scopes of which a key needs at least one. If empty, the endpoint accepts all keys or rejects all keys."""
         return tuple(scope for scope in get_args(Scope) if scope in self.needs.split(","))
 
 

@@ -1,4 +1,4 @@
-"""Imports whose temporary files do not fit on the disk. A limit on the size of files takes the place of a full disk."""
+"""Imports whose temporary files do not fit on the disk. A file size limit simulates a full disk."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ ZONE = "shop.example"
 PUSHED_BY_MS = 55 * 60_000
 
 
-# A lenient platform rejects a new token only if it is invalid, so the service need not wait for it to propagate.
+# A lenient platform accepts a valid token immediately, so the service need not wait for the token to propagate.
 QUICK = {"SVC_EDGE_SETTLING_S": "1", "SVC_EDGE_SETTLING_IN_CONNECT_S": "0.5"}
 # For tests that use the emulator's own, strict defaults.
 STRICT_PLATFORM = pytest.mark.parametrize("strict", [True], ids=["strict"])

@@ -189,7 +189,7 @@ class RandomAccount:
 
 @dataclass
 class Seen:
-    """Statistics of a world. Tests use them to check that a run covered enough."""
+    """Statistics of a world. Tests use them to check that a run covered enough cases."""
 
     histories: int = 0
     events: int = 0

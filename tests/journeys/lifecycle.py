@@ -1,6 +1,6 @@
 """Every operation that changes something at the platform, with its expected result.
 
-Tests use them to kill the service, or to make the platform fail, at every step.
+Tests run these operations, and kill the service or make the platform fail at every step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from edge_worker.emulator.client import Customer, Emulator
     from edge_worker.harness.service import Service
 
-# Tests replace a site that has more old paths than this with a new one. The service's limit is ten.
+# If a site has more old paths than this, tests replace it with a new site. The service's limit is ten.
 _MAX_OLD_PATHS = 6
 # Failures that clients of the platform encounter, from docs/use/cloudflare.md and the emulator's faults.
 FAULTS: dict[str, dict[str, Any]] = {
@@ -148,8 +148,8 @@ class World:
 class Operation:
     """An operation of the service.
 
-    `prepare` creates the preconditions and can be repeated. `request` returns the method, path and body. `done` returns
-    True once the result is correct, and None until then.
+    `prepare` establishes the preconditions and can be repeated. `request` returns the method, path and body. `done`
+    returns True once the result is correct, and None until then.
 
     The operation makes at least `calls` calls to the platform, and has at least `moments` moments as counted by
     `mortal`.

@@ -34,7 +34,7 @@ _IDLE_STATEMENTS = 5
 _MAX_RUNS = 120
 # Workers send closed hours and days within this time.
 _PUSHED_MS = 61 * MINUTE_MS
-# Time for the crons before a moment, and for user actions. The clock keeps running: on a slow machine, for minutes.
+# Time for the crons before a moment, and for user actions. The clock keeps running, for minutes on a slow machine.
 _BEFORE_MS, _BEFORE_ACTIONS_MS = 9 * MINUTE_MS, 5 * MINUTE_MS
 _CONNECTIONS = 16
 # Accounts mostly wait, because after its first write, a worker's configuration is written only every ten seconds.
@@ -246,7 +246,7 @@ class RandomAccounts:
         account.connected, account.away = False, 0
         for site in account.sites:
             site.alive = False
-        # All events are stored, so the report covers at least the last event.
+        # All events are now stored, so the report covers at least the last event.
         account.as_of_at_least = max((event.at for site in account.sites for event in site.target.events), default=0)
 
     # ------------------------------------------------------------------------------------------------------- visits

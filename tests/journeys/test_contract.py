@@ -19,5 +19,5 @@ async def test_schemathesis_finds_nothing_for_any_operation_and_caller(tmp_path)
     assert [one for one in OPERATIONS.values() if counted(outcome.cases, one) < EXAMPLES] == []
     asked = {
         kind for kinds in outcome.cases.values() for kind in kinds
-    }  # callers are drawn at random, so a few cases do not include all of them
+    }  # callers are drawn at random, so a few cases may not include every caller
     assert {"session", "anonymous"} < asked <= set(KINDS)

@@ -62,7 +62,7 @@ async def test_metrics_match_the_requests_and_contain_no_personal_data(
         assert response.status == 204
         await emulator.settled()
         await emulator.clock(0)
-        for _ in range(3):  # the first pushes, which are not bound to a time of day
+        for _ in range(3):  # the first pushes, which do not wait for a time of day
             await emulator.cron(customer.account_id, "svc-edge")
         await service.call("GET", "/v1/accounts/acc_" + "0" * 20, expect=404)
 

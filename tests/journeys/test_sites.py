@@ -60,7 +60,7 @@ async def test_old_snippet_counts_for_30_days_and_a_deleted_sites_snippet_does_n
     assert await view(emulator, old["path"], "/old-at-once") == 204
     assert await counted(emulator, customer, token) == ["/before", "/old-at-once"]
     for days, pages in ((29, ["/new-29", "/old-29"]), (31, ["/new-31"])):
-        # A cron folds the earlier events. Afterwards, no cron is overdue.
+        # A cron folds the earlier events. No cron is overdue after that.
         now = await emulator.clock(days * DAY_S)
         assert (await emulator.cron(customer.account_id, "svc-edge", at=now))["outcome"] == "ok"
         taken = await view(emulator, old["path"], f"/old-{days}") == 204

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Outage:
-    """A store that a test can make unavailable (`begin`) and available again (`end`). Both functions block."""
+    """Functions that make a store unavailable (`begin`) and available again (`end`). Both functions block."""
 
     def __init__(self, config: StoreConfig, begin: Callable[[Service], None], end: Callable[[Service], None]) -> None:
         self.config = config

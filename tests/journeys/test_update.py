@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.journeys.lifecycle import World
 
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
-# The usual number of platform calls in an update, and of its moments as counted by `mortal`.
+# The usual number of platform calls in an update, and the usual number of its moments as counted by `mortal`.
 CALLS, MOMENTS = 9, 35
 # The sample sizes in `make test`. `make test-all` tests all moments, and all calls with all failures.
 CALLS_DRAWN, MOMENTS_DRAWN = 2, 1
@@ -93,7 +93,7 @@ async def test_update_during_traffic_neither_loses_nor_duplicates_events(
         await crons(emulator, customer, real, noon + 62 * MINUTE_MS, 5)
         before = (await service.call("GET", f"/v1/accounts/{account_id}"))["account"]
 
-    # Events are in the log, in pages and in memory. The migration and the upload are slow.
+    # There are events in the log, in pages and in memory. The migration and the upload are slow.
     await emulator.fault("slow", "*/d1/database/*/query", method="POST", delay_s=0.3, times=4)
     await emulator.fault("drop_after", "*/workers/scripts/svc-edge", method="PUT")
     await emulator.fault("slow", "*/workers/scripts/svc-edge", method="PUT", delay_s=0.5)

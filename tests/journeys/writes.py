@@ -36,7 +36,7 @@ class Place:
     ids: dict[str, str] = field(default_factory=dict)  # ids of the account, site, link, key and session
 
     async def counts(self) -> Counter[str]:
-        """Return the number of each thing that a write could create twice."""
+        """For each kind of object that a write could create twice, return the number of such objects."""
         found = Counter(await self.store.read(_rows()))
         account = (await self.emulator.state())["accounts"][self.customer.account_id]
         names = [token["name"] for token in account["tokens"].values()]

@@ -284,7 +284,7 @@ async def test_request_for_unknown_address_leaves_no_trace(store, clock):
     assert "unknown@" not in repr(await store.read(tokens()))
 
 
-# ------------------------------------------------------------------------------------------------- failing emails
+# ------------------------------------------------------------------------------------------------- failing e-mails
 
 
 async def test_transient_refusal_is_retried_with_growing_delays_and_delays_no_others(store, clock):

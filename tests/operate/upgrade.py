@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def check(place: Place, block: Block) -> None:
-    """Check the version, and check that all parts pass."""
+    """Check the version, and that all checks pass."""
     place.settings |= {"SVC_HTTP_BASE_URL": "https://svc.example.com"}
     said = await place.run(block)
     assert said.startswith("svc 0.8.0\n")

@@ -240,7 +240,7 @@ async def test_new_link_host_replaces_the_old_one_under_a_new_version(store):
     await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone"))
     [left] = await store.read(unwanted_routes.of_account(account_id))
     assert (left.host, left.route_id) == ("l.example.com", None)
-    # The host is now in another zone, so the route in the old zone is unwanted.
+    # The host is now in another zone, so the route in the old zone is no longer needed.
     await store.run(link_hosts.put_link_host(account_id, "go.example.com", "zone2"))
     unwanted = await store.read(unwanted_routes.of_account(account_id))
     assert [(route.host, route.zone_id) for route in unwanted] == [

@@ -50,7 +50,7 @@ async def test_edge_account_belongs_to_the_first_user_who_connects_it(store):
     account, _ = await store.run(begin(user_id, "e1"))
     assert await refusal(store, begin(other_id, "e1")) == "account_taken"
     again, _ = await store.run(begin(user_id, "e1", LimitsConfig(accounts=1, accounts_total=1)))
-    assert again.id == account.id  # reconnecting does not count towards the limits
+    assert again.id == account.id  # reconnecting does not count toward the limits
     await store.run(with_token(account.id))
     assert await refusal(store, begin(user_id, "e1")) == "already_connected"
 

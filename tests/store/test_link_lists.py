@@ -1,4 +1,4 @@
-"""Lists of links are complete and have the same order on both engines. They can be paged while links change."""
+"""Lists of links are complete and have the same order on both engines. They can be paged through while links change."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ async def test_least_recently_used_session_is_displaced(store):
     for session in made:
         await store.run(sessions.add_session(session))
     await store.run(sessions.rotate_session(made[0].id, "r-0", newer("used", START_MS + HOUR_MS), START_MS))
-    # The newest session stays, even after the clock was set back.
+    # The newest session is kept, even if the clock was set back.
     await store.run(sessions.add_session(new_session(user_id, "last", until=UNTIL, at=START_MS - 1)))
     found = await store.read(sessions.list_sessions(user_id, START_MS))
     assert len(found) == MAX_SESSIONS

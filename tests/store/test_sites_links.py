@@ -225,7 +225,7 @@ async def test_objects_of_another_user_are_not_found(store):
 async def test_list_pages_are_in_the_order_of_creation(store):
     account_id = await store.run(an_account())
     user_id = await store.read(owner_of(account_id))
-    for number in range(7):  # the links of a pair have the same time, so their ids determine their order
+    for number in range(7):  # both links of a pair have the same time, so their ids determine their order
         await store.run(links.add_link(new_link(user_id, account_id, f"code{number}", START_MS + number // 2), 100))
     whole = await store.read(link_lists.list_links(LinkFilter(user_id)))
     assert [(link.created_at, link.id) for link in whole] == sorted((link.created_at, link.id) for link in whole)

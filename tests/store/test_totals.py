@@ -1,4 +1,4 @@
-"""Pushes contain absolute numbers, so the totals do not depend on the order of pushes or on repeated pushes."""
+"""Pushes contain absolute numbers, so neither the order of pushes nor repeated pushes affect the totals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions on both engines: atomic, durable before their result is returned, and cleanly cancelled."""
+"""Transactions on both engines are atomic, durable before their result is returned, and cancelled cleanly."""
 
 from __future__ import annotations
 

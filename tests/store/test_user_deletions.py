@@ -47,7 +47,7 @@ WORKER = RemainingResource("worker", "changed", {"worker": "svc-edge"})
 
 
 async def forget_all(store: Store, user_id: int) -> DeletionResult:
-    """Run all transactions after the first one, in order. In Cloudflare, only the worker could not be removed."""
+    """Run all transactions after the first one, in order. Only the worker could not be removed from Cloudflare."""
     for account in await store.read(accounts.list_accounts(user_id)):
         operation = await store.run(disconnects.begin_disconnect(account.id, new_id("op"), START_MS))
         await store.run(disconnects.end_disconnect(operation, "svc-op_new", [WORKER], START_MS))
@@ -114,7 +114,7 @@ async def test_first_transaction_ends_all_access(store):
         await store.run(connect(user_id))
     await store.run(users.put_mail_token(user_id, "reset", "digest", START_MS + 1))
     assert await store.run(users.reset_password("digest", "hash", START_MS)) is None
-    # The address is free.
+    # The address is available again.
     assert await store.run(users.add_user(user.email, "hash", START_MS)) is not None
 
 

@@ -1,4 +1,4 @@
-"""Tests of `make test-busy`: it runs all tests several times beside busy processes, and fails if one run fails."""
+"""Tests of `make test-busy`: it runs all tests several times alongside busy processes, and fails if any run fails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools import test_runs
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Each run adds a line, and reports how many processes of `test_runs` keep the machine busy beside it.
+# Each run adds a line to `runs`, and adds the number of busy processes that `test_runs` has started to `busy`.
 MAKEFILE = """test:
 \t@echo run >> runs
 \t@pgrep -c -P $$(ps -o ppid= -p $$PPID) -f 'while True' >> busy
@@ -22,7 +22,7 @@ MAKEFILE = """test:
 
 
 def run_the_tests(folder: Path, monkeypatch: pytest.MonkeyPatch, *, failing: int = 0) -> int:
-    """Run `make test-busy RUNS=3 BUSY=2` for a project whose run with this number fails. Return the exit status."""
+    """Run `make test-busy RUNS=3 BUSY=2` in a project in which run number `failing` fails. Return the exit status."""
     (folder / "Makefile").write_text(MAKEFILE.format(failing=failing))
     monkeypatch.setattr(test_runs, "ROOT", folder)
     monkeypatch.setattr(test_runs, "LOGS", folder / "logs")

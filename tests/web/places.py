@@ -62,7 +62,7 @@ _HOUR_MS = 3_600_000
 # The method and path of requests that pages have sent in the current test, except requests for static files.
 CALLED: set[tuple[str, str]] = set()
 _CALLS = {"fetch", "xhr", "eventsource", "websocket", "ping"}
-# A script with which pages record violations of their Content-Security-Policy.
+# A script that makes pages record violations of their Content-Security-Policy.
 _WATCH = "window.broken = []; addEventListener('securitypolicyviolation', (e) => broken.push(e.effectiveDirective))"
 
 
@@ -106,7 +106,7 @@ def pages() -> list[dict[str, Any]]:
 
 
 def states() -> list[str]:
-    """Return paths with a query that shows more of a page than the path alone."""
+    """Return paths with queries that show more of a page than the path alone."""
     return [f"/accounts/:id?day={time.strftime('%Y-%m-%d', time.gmtime())}"]
 
 

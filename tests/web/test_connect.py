@@ -27,7 +27,7 @@ LACKS = ("The bootstrap token is missing a permission.", "permissions marked as 
 CANNOT_GIVE = "Workers Scripts: Edit", "D1: Edit", "Zone: Read"
 KEPT = "Your input is still here. “Continue” sends the same request again; nothing is done twice."
 
-# A function that prepares the platform and returns the token to type; then the expected code, texts and permissions.
+# A function that prepares the platform and returns the token to type, and the expected code, texts and permissions.
 Arranged = tuple["Callable[[World, Customer], str]", str, tuple[str, ...], tuple[str, ...]]
 
 

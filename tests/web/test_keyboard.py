@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 EVE = "eve@example.com"
-# The maximum number of Tab presses from the top of a page to its end.
+# The maximum number of Tab presses needed to get from the top of a page to its end.
 MAX_TABS = 60
 # The limit is high, because the machine may be busy with other tests.
 MAX_POLLS, POLL_EVERY_MS = 200, 50

@@ -1,4 +1,4 @@
-"""Leaving a page with unsent input requires confirmation, unless the input was sent."""
+"""Leaving a page requires confirmation while a form has unsent input, but not after the input was sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of links: create links with rules, test, scan, edit in two windows, import, find and delete them."""
+"""Tests of links: create links with rules; test, scan, import, find and delete them; edit one in two windows."""
 
 from __future__ import annotations
 

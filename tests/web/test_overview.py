@@ -25,7 +25,7 @@ HOUR_MS = 3_600_000
 
 
 def beside(place: Place, work: Callable[[Service, Emulator], Awaitable[Any]]) -> Any:
-    """Run an action outside the browser. It gets access to the service as Ann, and to the emulated platform."""
+    """Run an action outside the browser. `work` gets access to the service (as Ann) and to the platform."""
 
     async def done() -> Any:
         async with local_client(timeout=60) as client:

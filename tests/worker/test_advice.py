@@ -1,4 +1,4 @@
-"""Tests of the plan usage advice with histories that have known results."""
+"""Tests of the plan usage advice. The results for these usage histories are known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RHYTHM = [1.0, 1.1, 1.2, 1.1, 0.9, 0.4, 0.3]
 
 
 def days(values):
-    """Return figures for consecutive days. The last day is yesterday. None: no figure for that day."""
+    """Return figures for consecutive days. The last day is yesterday. None means that the day has no figure."""
     first = TODAY - len(values)
     return [Figure.exact(first + n, value) for n, value in enumerate(values) if value is not None]
 

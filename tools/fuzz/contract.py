@@ -1,9 +1,9 @@
 """Fuzz every operation in the OpenAPI document over HTTP with schemathesis.
 
 All of schemathesis's checks and phases run, with every kind of credential. `python -m tools.fuzz.contract --cases 2000`
-runs until each operation has had this number of cases, and prints the number of cases for each kind of credential. A
-short run is part of the tests. The service is real, and its accounts are connected on the emulated platform. The users
-are in `callers`, and the additional settings for schemathesis are in `schemathesis_hooks`.
+runs until this number of cases has been sent for each operation, and prints the number of cases for each kind of
+credential. A short run is part of the tests. The service is real, and its accounts are connected on the emulated
+platform. The users are in `callers`, and the additional settings for schemathesis are in `schemathesis_hooks`.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def counted(cases: Cases, operation: str) -> int:
 
 
 def never_done(cases: Cases) -> list[str]:
-    """Return the operations that never succeeded although some caller has permission.
+    """Return the operations that never succeeded, although some caller has permission to use them.
 
     The cases of these operations prove little.
     """
@@ -231,7 +231,7 @@ def table(cases: Cases) -> str:
 
 
 async def main(wanted: int, seed: int, concurrency: int) -> None:
-    """Run until every operation has had `wanted` cases.
+    """Run until `wanted` cases have been sent for every operation.
 
     There are `concurrency` runs at a time, each with the next seed and a new service. Raises SystemExit if a run found
     a problem, or if an operation had too few cases or never succeeded.

@@ -132,7 +132,7 @@ def mutated(seeds: list[bytes], chance: random.Random) -> bytes:
 
 
 async def one(port: int, data: bytes, chance: random.Random, read_s: float) -> str:
-    """Run one connection: send chunks, read briefly, and close in a random way. Return the response's first line."""
+    """Open a connection, send chunks, read briefly, and close it in a random way. Return the response's first line."""
     first = b""
     stream = await trio.open_tcp_stream("127.0.0.1", port)
     async with stream:

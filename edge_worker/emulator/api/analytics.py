@@ -137,7 +137,7 @@ def _weeks(days: int) -> str:
 
 
 def _bounds(condition: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
-    """Return a filter as a predicate on a row's dimensions. Times are compared by day, as usage is counted by day."""
+    """Return a filter as a predicate on a row's dimensions. Times are compared by day, because usage is daily."""
 
     def fits(dimensions: dict[str, Any]) -> bool:
         for key, wanted in condition.items():
@@ -238,7 +238,7 @@ def _sampled(row: Row, interval: float) -> Row:
         return row
     kept = {name: round(value / interval) for name, value in row["sum"].items()}
     estimates = {name: round(count * interval) for name, count in kept.items()}
-    # Variance of a sum whose events were each kept with probability 1 / interval: 0 if all were kept.
+    # The variance of a sum if each event was kept with probability 1 / interval. It is 0 if all were kept.
     variance = {name: count * interval * (interval - 1) for name, count in kept.items()}
     return {**row, "sum": estimates, "kept": kept, "variance": variance, "avg": {"sampleInterval": interval}}
 

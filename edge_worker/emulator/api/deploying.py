@@ -38,7 +38,7 @@ async def deploy(
     annotations: dict[str, str] | None = None,
     also: Callable[[], None] | None = None,
 ) -> Deployment:
-    """Deploy the version to 100 %. `also` makes further changes to the script in the same step.
+    """Deploy the version to 100 %. `also` makes other changes to the script in the same step.
 
     Raises ApiError 10021 if the version does not start. In that case, nothing changes.
     """

@@ -1,4 +1,4 @@
-"""Permissions: permission groups, and what a token's policies allow.
+"""Permission groups, and the access that a token's policies allow.
 
 Platform docs: fundamentals/api/how-to/create-via-api, reference/permissions. The ids also occur in public code.
 """

@@ -29,7 +29,7 @@ def script_of(account: Account, name: str) -> Script:
 
 
 def tails_to(account: Account, name: str) -> list[str]:
-    """Return the names of the scripts that send their logs to this one, the only kind of reference here."""
+    """Return the names of the scripts that send their logs to this one. The emulator has no other kind of reference."""
     return [
         script.name
         for script in account.scripts.values()
@@ -52,7 +52,7 @@ def active_of(script: Script) -> Version:
 
 
 def check_subdomain(account: Account) -> None:
-    """Check that the account has a workers.dev subdomain, which every setup requires. Raises ApiError 10063."""
+    """Check that the account has a workers.dev subdomain, which uploads and crons require. Raises ApiError 10063."""
     if account.subdomain is None:
         raise ApiError(403, 10063, "You need a workers.dev subdomain in order to proceed.")
 

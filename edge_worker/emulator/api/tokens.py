@@ -168,7 +168,7 @@ def _condition(body: dict[str, Any]) -> dict[str, Any] | None:
 def make_token(
     account: Account, body: dict[str, Any], now: int, *, live_at: int, creator: Token | None = None
 ) -> Token:
-    """Create a token of the account from a create call's body. If control creates it, all permissions are granted.
+    """Create a token of the account from the body of a create call. If control creates it, all permissions are granted.
 
     Raises ApiError if the platform would reject it.
     """
@@ -235,7 +235,7 @@ async def listing(account: Account) -> Response:
 @routes.get("/accounts/<account_id>/tokens/permission_groups")
 @for_account(*READ)
 async def permission_groups(account: Account) -> Response:
-    """List the permission groups. `is_selectable` is only a hint: the call that creates a token decides."""
+    """List the permission groups. `is_selectable` is only a hint: the call that creates a token has the final say."""
     creator = _creator()
     name, scope = request.args.get("name"), request.args.get("scope")
     renamed = platform().renamed_permission

@@ -52,7 +52,7 @@ def shown_binding(binding: dict[str, Any]) -> dict[str, Any]:
 
 
 async def read_form(part: str) -> tuple[dict[str, Any], list[Module]]:
-    """Read the form's JSON part and its modules. A module's name is its FILE name: part names vary between clients."""
+    """Read the form's JSON part and its modules. Modules are named by FILE name, because part names vary by client."""
     form, files = await request.form, await request.files
     text: str | bytes | None = form.get(part)
     modules = []

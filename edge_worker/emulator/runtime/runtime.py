@@ -1,8 +1,9 @@
 """The runtime behind the API: one workerd process for the edge and all scripts, one for the databases.
 
 An upload starts a new scripts process beside the old one, on the same listening socket. The old process accepts no
-more connections, completes its requests, and ends when none of its scripts is working (platform docs: requests in
-flight get 30 s of grace). No request is refused during the change. If a script does not start, nothing changes.
+more connections, completes its requests, and ends when none of its scripts is working (platform docs: in-flight
+requests get a grace period of 30 s). No request is refused during the change. If a script does not start, nothing
+changes.
 """
 
 from __future__ import annotations
@@ -139,8 +140,8 @@ class Runtime:
             if old is not None:
                 self._retiring.append(old)
                 self._nursery.start_soon(self._retire, old)
-                # Both processes listen on the edge's socket. Respond to an upload only once the old process accepts no
-                # more requests.
+                # Both processes listen on the edge's socket. Respond to an upload only once the old process has stopped
+                # accepting requests.
                 await old.draining.wait()
 
     async def new_isolates(self, place: str | None) -> None:
@@ -297,7 +298,7 @@ class Runtime:
             self._add_counts(process, response)
 
     def _add_counts(self, process: _Scripts, response: dict[str, Any]) -> None:
-        """Add the process's counts since the previous query to the usage."""
+        """Add the counts since the previous query of this process to the usage."""
         for account_id, days in response["counts"].items():
             account = self.world.accounts.get(account_id)
             if account is None:

@@ -82,7 +82,7 @@ class Workerd:
     ) -> Workerd:
         """Start workerd and return once it listens on all sockets.
 
-        `log` gets each line of workerd's output. Raises StartFailed with the output if workerd ends instead.
+        `log` gets each line of workerd's output. Raises StartFailed with the output if workerd exits instead.
         """
         read_end, write_end = os.pipe()
         arguments = [str(binary()), "serve", "--experimental", f"--control-fd={write_end}"]
@@ -93,7 +93,7 @@ class Workerd:
             [*arguments, str(config)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             pass_fds=[write_end, *(listener.fileno() for listener in sockets.values())],
-            start_new_session=True,  # only we receive a Ctrl-C; we then shut the child down cleanly
+            start_new_session=True,  # only this process receives Ctrl-C, and then shuts the child down cleanly
             preexec_fn=_end_with_parent(),
         )  # fmt: skip
         os.close(write_end)
@@ -154,7 +154,7 @@ class Workerd:
         return self._process.pid
 
     def terminate(self) -> None:
-        """Ask workerd to accept no more connections and to exit once it has responded to the open requests."""
+        """Ask workerd to stop accepting connections, and to exit once it has responded to all open requests."""
         self._terminated = True
         self._process.terminate()
 

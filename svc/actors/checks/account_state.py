@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The state that a serving account enters after a refusal by Cloudflare, by error code.
+# The state that a serving account enters when Cloudflare refuses a call, by error code.
 STATE_AFTER: dict[str, AccountState] = {
     "permission_error": "permission_error",
     "token_refused": "permission_error",
@@ -31,7 +31,7 @@ STATE_AFTER: dict[str, AccountState] = {
     "name_taken": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
-# Refusals that suggest that there are other problems. The status 404 also does, because it means that something is
+# Refusals that suggest that the account has other problems. So does the status 404, which means that something is
 # missing.
 _SUGGESTS_MORE = ("permission_error", "token_refused", "resource_drift", "cloudflare_error")
 _NOT_FOUND = 404
@@ -41,7 +41,7 @@ _SILENT = ServiceError("worker_silent")
 async def record_refusal(
     context: Context, account: Account, error: EdgeRefused | CannotUnseal | EdgeUnavailable
 ) -> None:
-    """Show a refusal on the account. Some codes also change the account's state.
+    """Show a refusal on the account, and change the account's state if the code requires it.
 
     If the refusal suggests further problems, a health check becomes due immediately. Among the transient errors, only a
     404 suggests further problems.
@@ -72,9 +72,9 @@ def check_state(account: Account, allowed: Collection[str], purpose: str) -> Non
 
 @asynccontextmanager
 async def refusals_recorded(context: Context, account: Account) -> AsyncIterator[None]:
-    """Record a refusal that the block raises, so that the account shows it. The error still propagates.
+    """Record a refusal raised in the block, so that the account shows it. The error still propagates.
 
-    Use it around calls that a request makes with the working token.
+    Use this around calls that a request makes with the working token.
     """
     try:
         yield

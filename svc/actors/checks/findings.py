@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from svc.finding import FindingKind, Subject, Variant
     from svc.store.tx import Tx
 
-# An automatic repair. It raises EdgeRefused if a person has to make the repair. It raises EdgeUnavailable if the next
-# check should try again.
+# An automatic repair. It raises EdgeRefused if a person has to make the repair, and EdgeUnavailable if the next check
+# should retry.
 Repair = Callable[[], Awaitable[None]]
 # Identifies the thing that a finding is about: its type (the subject), and the facts that distinguish it from other
 # things of that type.
@@ -32,10 +32,10 @@ TO_WORKER = finding.TO_WORKER.format_map(_NAMES)
 class Finding:
     """A difference between the expected and the actual state. `svc.finding` describes it by `kind` and `facts`.
 
-    `code`: the error code whose remedy applies. `repair`: the automatic repair; None if a person has to repair the
-    difference. `details`: details of Cloudflare's refusal. `variant`: the form of the description to use. `free`: the
-    description of a finding of kind `other`, which has no template. `refusal`: the reason why Cloudflare refused the
-    repair.
+    `code`: the error code that determines the remedy. `repair`: the automatic repair; None if a person has to repair
+    the difference. `details`: details of Cloudflare's refusal. `variant`: the form of the description to use. `free`:
+    the description of a finding of kind `other`, which has no template. `refusal`: the reason why Cloudflare refused
+    the repair.
     """
 
     kind: FindingKind

@@ -61,7 +61,7 @@ _MOST_SEVERE_FIRST = (
 
 @dataclass(frozen=True)
 class Checked:
-    """A finding of a requested check. `repaired`: this check repaired the problem, as a second check confirmed."""
+    """A finding of a requested check. `repaired`: this check repaired it, and a second check confirmed that."""
 
     finding: Finding
     repaired: bool
@@ -111,9 +111,9 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
 
 
 async def repeat_install_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Repeat an install that failed because Cloudflare refused the working token, once Cloudflare accepts the token.
+    """If an install failed because Cloudflare refused the working token, repeat it once Cloudflare accepts the token.
 
-    If the token is refused for long enough, the error becomes `revoked`, and a person has to intervene.
+    If Cloudflare keeps refusing the token for long enough, the error becomes `revoked`, and a person has to intervene.
     """
     if account.state != "connected" or account.error is None or account.error.code != "token_refused":
         return math.inf
@@ -142,9 +142,9 @@ def count_repaired(checked: Sequence[Checked]) -> int:
 
 
 def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Checked]]:
-    """Return the transaction that returns a check's result.
+    """Return a transaction whose value is the findings. It is a change only if this request repaired something.
 
-    `is_own`: the check was started for this request. Otherwise its repairs do not count as a change by this request.
+    `is_own`: True if the check was started for this request. Repairs by another request's check do not count.
     """
     if not is_own or not count_repaired(checked):
         yield UNCHANGED
@@ -196,7 +196,7 @@ def _depth(account: Account, timers: Timers) -> Depth:
 
 
 async def state_with_new_token(context: Context, account: Account) -> tuple[AccountState, ErrorNote | None]:
-    """Check token, script and database after a renewal. Return the state and error that the account then shows.
+    """Check the token, the script and the database after a renewal. Return the account's resulting state and error.
 
     `account` has the new token. If Cloudflare does not respond in time, the state and the error do not change. An
     account stays `connected` if its worker was never installed or its install failed.
@@ -225,12 +225,12 @@ async def state_with_new_token(context: Context, account: Account) -> tuple[Acco
 
 
 def _is_changing(operation: Operation | None) -> bool:
-    """Return True if an operation is changing resources at Cloudflare. During its self-check, it only waits."""
+    """Return True if the operation is changing resources at Cloudflare. An operation in its self-check only waits."""
     return operation is not None and operation.step != operation_rows.SELFCHECK
 
 
 async def _local_findings(context: Context, account: Account) -> list[Finding]:
-    """Return problems that are known from the store. If there are any, calls to Cloudflare would be pointless."""
+    """Return the problems that are already known from the store. If there are any, calling Cloudflare is pointless."""
     running = await context.store.read(operation_rows.running(account.id))
     if running is not None and _is_changing(running):
         facts = {"operation": running.kind, "step": running.step}
@@ -324,7 +324,7 @@ async def _check_part(
 
 
 async def _check_other_permissions(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check those permissions of the working token that no other part of the check uses."""
+    """Check the permissions of the working token that no other part of the health check uses."""
     today = day_of(context.clock())
     database_id = account.database_id or ""
     calls: tuple[tuple[str, Callable[[], Awaitable[object]]], ...] = (
@@ -337,7 +337,7 @@ async def _check_other_permissions(context: Context, access: Access, account: Ac
         try:
             await call()
         except EdgeRefused as error:
-            if error.code == "permission_error":  # other refusals do not concern the token
+            if error.code == "permission_error":  # other refusals have nothing to do with the token
                 found.append(findings.refused("token", f"has the permission {permission}", error, permission))
         except EdgeUnavailable as error:
             log.info("permissions unknown", extra={"account": account.id, "from": permission, "why": error.message})
@@ -346,7 +346,7 @@ async def _check_other_permissions(context: Context, access: Access, account: Ac
 
 
 def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings for an account without a complete install: why it failed, and problems with the token."""
+    """Return the findings for an account without a complete install: why the install failed, and token problems."""
     note = account.error or ErrorNote("resource_drift", "The worker is not installed.")
     why = note.message.removesuffix(".")
     about_token = [one for one in found if one.subject == "token"]
@@ -354,14 +354,14 @@ def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
 
 
 def _without_duplicates(found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without duplicates. Duplicates arise if several parts need the same missing permission."""
+    """Return the findings without duplicates. Duplicates occur when several parts need the same missing permission."""
     return list({(one.about, one.code, one.expected): one for one in found}.values())
 
 
 async def _record_findings(context: Context, account: Account, found: Sequence[Finding]) -> None:
     """Show the most severe finding on the account and replace any earlier error.
 
-    If no finding needs a person, the state becomes `ready` again.
+    If no finding requires human action, the state becomes `ready` again.
     """
     if not found or account.well_at is not None or account.suspected_at is not None:
         well_at = None if found else context.clock()
@@ -381,7 +381,7 @@ async def _record_findings(context: Context, account: Account, found: Sequence[F
 
 
 def _most_severe(found: Sequence[Finding]) -> Finding | None:
-    """Return the most severe finding that changes the account's state and needs a person; None if there is none."""
+    """Return the most severe finding that changes the account's state and requires human action, or None."""
     severe = [one for one in found if one.code in STATE_AFTER and not one.is_repairable]
     return min(severe, key=lambda one: _MOST_SEVERE_FIRST.index(one.code), default=None)
 

@@ -1,4 +1,4 @@
-"""Checks of the routes and DNS records of an account's hosts. A host without them is not counted or redirected.
+"""Checks of the routes and DNS records of an account's hosts. Without them, counting and redirecting do not work.
 
 Each zone is read only once, with its routes and records, regardless of how many sites it has.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Routed:
-    """A host that, according to the store, has a route. `record` stores the state of the route that was found."""
+    """A host that has a route, according to the store. `record` stores the state of the route found by the check."""
 
     host: str
     zone_id: str
@@ -56,7 +56,7 @@ class _Retiring:
 
 
 async def check_hosts(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check the hosts and return the findings. The sites and the link host also show their results.
+    """Check the hosts and return the findings. The results also appear on the sites and the link host.
 
     A deleted route becomes pending, and a duty creates it again. If a zone has left the account, its routes no longer
     exist. Raises EdgeRefused, EdgeUnavailable.
@@ -75,8 +75,8 @@ async def check_hosts(context: Context, access: Access, account: Account) -> lis
 async def check_zones_are_seen(context: Context, access: Access, account: Account) -> None:
     """Check that the token can read the zones of all the account's hosts.
 
-    If a token may not read a zone, Cloudflare omits the zone from the list without an error. Zones that are no longer
-    in the account are ignored. Raises EdgeRefused permission_error, EdgeUnavailable.
+    If a token lacks permission to read a zone, Cloudflare silently omits the zone from the list. Zones that are no
+    longer in the account are ignored. Raises EdgeRefused permission_error, EdgeUnavailable.
     """
     listed, cut = await zones.list_zones(access)
     seen = {zone.id for zone in listed}
@@ -88,7 +88,7 @@ async def check_zones_are_seen(context: Context, access: Access, account: Accoun
 
 
 async def _has_routes(access: Access, zone_id: str) -> bool:
-    """Return True if the zone's routes can be listed, which is impossible if the zone has left the account."""
+    """Return True if the zone's routes can be listed. They cannot be listed once the zone has left the account."""
     try:
         await edge_routes.list_routes(access, zone_id)
     except EdgeError:
@@ -178,7 +178,7 @@ def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
 
 
 async def _leave_to_duty() -> None:
-    """Do nothing, because `routes.make_when_due` follows each health check that finds something to repair."""
+    """Do nothing: `routes.make_when_due` runs after each health check that finds something to repair."""
 
 
 async def _check_zone(
@@ -248,7 +248,7 @@ async def _without_zone(
     for one in made:
         note = zone_not_found(one.host).to_note()
         await context.store.run(one.record("route_pending", one.route_id, note, ()))
-        repair = None if zone is None else _leave_to_duty  # the zone is back, under another id
+        repair = None if zone is None else _leave_to_duty  # the zone was added again and has a new id
         found.append(Finding("route_gone", note.code, {"route": one.pattern}, repair))
     return found
 

@@ -63,7 +63,7 @@ async def script_settings(context: Context, access: Access, account: Account, *,
     seen = await workers.bindings(access, SCRIPT_NAME) if bindings else {}
     install = seen.get("INSTALL")
     if install is not None and install.text != account.install_id and await is_unknown(context, install.text or ""):
-        return [unknown_upload(context, account)]  # an upload of the same code with another key
+        return [unknown_upload(context, account)]  # an upload of the same code, but with a different key
     wrong = await _wrong_bindings(context, account, seen)
     if wrong:
         found.append(Finding("bindings_differ", "resource_drift", {"bindings": ", ".join(wrong)}))
@@ -80,7 +80,7 @@ async def script_settings(context: Context, access: Access, account: Account, *,
 
 
 async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str, SeenBinding]) -> list[str]:
-    """Return the names of bindings that differ from the last upload. For a secret, only its existence is checked.
+    """Return the names of bindings that differ from the last upload. Secrets are only checked for existence.
 
     The value of PUSH_URL is not compared: after the operator changes the URL, the worker keeps the previous one.
     """
@@ -90,7 +90,7 @@ async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str,
     install = seen.get("INSTALL")
     open_uploads = await context.store.read(operation_rows.with_open_upload(account.id))
     if install is not None and install.text != account.install_id and install.text in open_uploads:
-        return []  # the service made this upload, but lost the response
+        return []  # the service made this upload, but did not receive the response
     texts["INSTALL"] = account.install_id
     wrong = [name for name, text in texts.items() if name not in seen or seen[name].text != text]
     if "DB" not in seen or seen["DB"].database_id != account.database_id:

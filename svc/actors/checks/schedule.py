@@ -50,7 +50,7 @@ def wait_s(account: Account, timing: TimingConfig, now: int) -> float:
 
 
 def first_wait_s(due: Due, timing: TimingConfig, now: int) -> float:
-    """Return the time from the service's start to the first health check, in seconds. Spreads overdue checks."""
+    """Return the seconds from the service's start to the first health check. Overdue checks are spread over time."""
     if due.well_at is not None and is_confirmed_by_pushes(due, now):
         slot_at = _next_slot(due.edge_account_id, timing.health_well_every_s * 1000, due.well_at)
         if slot_at > now:
@@ -59,11 +59,11 @@ def first_wait_s(due: Due, timing: TimingConfig, now: int) -> float:
 
 
 def first_advice_s(due: Due, timing: TimingConfig, now: int) -> float:
-    """Return the time from the service's start until advice may be due, in seconds. Spreads overdue advice."""
+    """Return the seconds from the service's start until advice may be due. Overdue advice is spread over time."""
     return max(spread(due.edge_account_id) * timing.health_every_s, ((due.advice_at or 0) - now) / 1000)
 
 
 def _next_slot(edge_account_id: str, period_ms: float, after: int) -> float:
-    """Return the account's next fixed time after `after` (both epoch ms). There is one such time per period."""
+    """Return the account's first fixed time after `after` (both epoch ms). An account has one fixed time per period."""
     slot_at = after // period_ms * period_ms + spread(edge_account_id) * period_ms
     return slot_at if slot_at > after else slot_at + period_ms

@@ -1,7 +1,8 @@
 """Checks of the worker's database: are its tables complete, is its configuration current, does the worker report?
 
 If something outside the service emptied the database or restored it to an earlier state, the service repairs it: the
-schema's statements create the tables, and a sync writes the configuration. Counts that had not been pushed are lost.
+schema's statements create the tables, and a sync writes the configuration. Counts that had not been pushed yet are
+lost.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
 # A worker pushes once an hour, even if there are no counts, and stores the time of its next push.
 STOPPED_MS = 2 * HOUR_MS
-# Each count reads all rows of the configuration. Unless the minimum number of counts needs more, counting may read this
-# many rows per day. An account on the free plan can read five million rows per day.
+# Counting the configuration's rows reads all of them. Counting may read this many rows per day, or more if necessary to
+# count at least `_LEAST_COUNTS_A_DAY` times a day. An account on the free plan can read five million rows per day.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 
@@ -59,7 +60,7 @@ class _State:
     is_complete: bool = False
     schema: int = 0
     meta: WorkerMeta | None = None
-    count: tuple[int, int] | None = None  # rows of the configuration, and the sum of their versions; None: not counted
+    count: tuple[int, int] | None = None  # number of configuration rows, sum of their versions; None: not counted
 
 
 async def check_database(
@@ -67,8 +68,8 @@ async def check_database(
 ) -> list[Finding]:
     """Check the account's database and the worker's reports.
 
-    `newer`: the script is known to be an upload that the store has no record of. `count`: count the configuration's
-    rows even if this is not due. Raises EdgeRefused, EdgeUnavailable.
+    `newer`: True if the script is known to come from an upload that the store has no record of. `count`: count the
+    configuration's rows even if no count is due. Raises EdgeRefused, EdgeUnavailable.
     """
     if account.database_id is None:
         return []
@@ -157,7 +158,7 @@ async def _is_later_upload(context: Context, account: Account, meta: WorkerMeta)
 
     The store does not have that worker's key either, so the service rejects all of its pushes.
     """
-    # A push that was made before the last recorded install proves nothing.
+    # A push from before the last recorded install proves nothing.
     pushed_later = account.installed_at is not None and meta.next_push_at - HOUR_MS > account.installed_at
     return pushed_later and meta.tried != account.install_id and await is_unknown(context, meta.tried)
 
@@ -192,7 +193,7 @@ async def _refill(context: Context, access: Access, account: Account) -> None:
     all_links = [one for one in await context.store.read(links.changed_links(account.id, 0)) if not one.config_error]
     refused = await context.store.read(syncs.synced_rows(account.id))
     if refused is None:
-        return  # a sync is still due; the next health check finds rows that are still missing after it
+        return  # a sync is still due; if rows are missing after it, the next health check finds them
     rows = await trio.to_thread.run_sync(
         config_rows.rows_of, all_sites, all_links, account.link_host, account.days_kept, 0
     )

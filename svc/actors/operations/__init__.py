@@ -3,8 +3,8 @@
 There are two kinds. A *recorded* operation (install, update) needs only its row. The response to the request is sent as
 soon as the row is stored, and `run` does the work. If the process is killed, the service continues the operation at its
 next start. An *asked* operation (connect, renew) needs a secret that exists only in the call, so it cannot be
-continued. Its row only shows what to clean up. A disconnect is recorded, but runs within its request because the
-response lists the remaining resources. It continues from its row only if it was interrupted.
+continued. Its row only records what has to be cleaned up. A disconnect is recorded, but runs within its request because
+the response lists the remaining resources. It is continued from its row only after an interruption.
 """
 
 from __future__ import annotations

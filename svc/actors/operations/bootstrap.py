@@ -1,8 +1,8 @@
-"""Use of a bootstrap token: check it, create a working token with it, then delete obsolete tokens and the token itself.
+"""Use of a bootstrap token: check it, create a working token, then delete obsolete tokens and the bootstrap token.
 
-A working token's name (`svc-<operation id>`) is stored in the operation's row before the token is created. It stays
-there until the token belongs to the account or is known to be deleted. The service therefore knows the name of every
-token that may still be valid.
+A working token's name (`svc-<operation id>`) is stored in the operation's row before the token is created. The name
+stays there until the account uses the token, or the token is known to be deleted. The service therefore knows the name
+of every token that may still be valid.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _NOT_SETTLED = ("token_refused", "permission_error")
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """An accepted bootstrap token, with its status and the name of its account.
+    """An accepted bootstrap token, its status, and the name of its account.
 
     `left_s`: how much longer the request may use the token, in seconds.
     """
@@ -97,7 +97,7 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
 
 @contextmanager
 def explain_still_valid() -> Iterator[None]:
-    """Add details to each final refusal in the block: that the bootstrap token is still valid, and how to delete it."""
+    """Add to each final refusal in the block that the bootstrap token is still valid, and how to delete it."""
     try:
         yield
     except ServiceError as refusal:
@@ -154,7 +154,7 @@ def _missing_permissions(missing: list[str]) -> ServiceError:
 async def mint(
     context: Context, bootstrap: Access, account: Account, operation: Operation
 ) -> tuple[Operation, NewToken]:
-    """Create a working token with exactly the required permissions. Return the token and the operation that names it.
+    """Create a working token with exactly the required permissions. Return the token and the operation that records it.
 
     Some of Cloudflare's servers may not know the new token when it is tested here. The install tests it again.
 
@@ -224,7 +224,7 @@ async def probe(working: Access) -> None:
 async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
     """Delete tokens that this account's earlier operations lost or replaced. Tokens are found by id and by name.
 
-    A token that was requested recently may still appear, so its operation's row continues to list it. Raises
+    A recently requested token may not appear in Cloudflare's list yet, so it stays in its operation's row. Raises
     ServiceError orphan_not_deleted, EdgeUnavailable.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
@@ -247,7 +247,7 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
 async def clean_up(
     context: Context, bootstrap: Access, account: Account, refusal: ServiceError, within_s: float = math.inf
 ) -> Sequence[Operation]:
-    """Delete, within `within_s` seconds, the tokens that a refused operation and earlier operations created.
+    """Delete the tokens that the refused operation and earlier ones created. Stop after `within_s` seconds.
 
     Returns the operations whose tokens may still be valid. Raises StoreUnavailable.
     """
@@ -294,7 +294,7 @@ def sealed(context: Context, account: Account, token: NewToken, bootstrap: Token
 
 
 def with_token_names(lost: Sequence[Operation], refusal: ServiceError) -> ServiceError:
-    """Return the refusal, with details that name the tokens that may still be valid."""
+    """Return the refusal, with the names of tokens that may still be valid in its details."""
     details = {**(refusal.details or {}), **tokens_to_revoke(lost)}
     return ServiceError(refusal.code, refusal.message, details, had_effect=refusal.had_effect)
 
@@ -318,7 +318,7 @@ async def forget_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 async def _create(context: Context, bootstrap: Access, operation: Operation, policies: list[tokens.Policy]) -> NewToken:
-    """Request the token once, under the operation's name. Raises EdgeRefused, EdgeUnavailable.
+    """Request the token once, with the name in the operation's row. Raises EdgeRefused, EdgeUnavailable.
 
     Raises EdgeUnknown if the token may exist.
     """

@@ -49,10 +49,10 @@ _SERVER_ERROR = 500
 async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
     """Check that the user may connect `edge_account_id`. Return False if another user has connected it.
 
-    A connect is checked three times: in the caller's task, before seconds are spent on the bootstrap token; when the
-    actor serves the request, because another connect may have finished since then; and finally in the transaction of
-    `begin_connect`. The caller's task does not report a False result to the user. Only a user who has a valid token for
-    the account learns that it is taken.
+    A connect is checked three times: in the caller's task, before the bootstrap token check, which takes seconds; when
+    the actor serves the request, because another connect may have finished since then; and finally in the transaction
+    of `begin_connect`. The caller's task does not report a False result to the user. Only a user who has a valid token
+    for the account learns that it is taken.
 
     Raises Conflict already_connected; Forbidden limit_reached; ServiceError not_configured, service_full.
     """
@@ -122,7 +122,7 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
     if operation is None:
         raise AssertionError("a pending account has no operation")
     ends_at = account.created_at + _PENDING_MS
-    # A connect that is in any other step was interrupted because its process ended.
+    # A connect at any other step was interrupted because its process ended.
     if operation.step == operations.WAITING and context.clock() < ends_at:
         return trio.current_time() + (ends_at - context.clock()) / 1000
     lost = await context.store.read(operations.with_open_token(account.id))
@@ -133,7 +133,7 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
 async def _working_token(
     context: Context, access: Access, account: Account, operation: Operation
 ) -> tuple[Operation, NewToken]:
-    """Create a working token. After a refusal, record the outcome, clean up if the refusal is final, and raise it."""
+    """Create a working token. On a refusal, record the outcome, clean up if it is final, and raise the refusal."""
     try:
         return await bootstrap.mint(context, access, account, operation)
     except (EdgeUnavailable, StoreUnavailable):
@@ -145,7 +145,7 @@ async def _working_token(
 
 
 async def _leave_pending(context: Context, account: Account, refusal: ServiceError) -> ServiceError:
-    """Keep the connect pending, so that the user's next request can continue it. The account shows the refusal.
+    """Keep the connect pending and show the refusal on the account. The user's next request can continue the connect.
 
     Returns the refusal with the names of tokens that may still be valid.
     """
@@ -160,7 +160,7 @@ async def _leave_pending(context: Context, account: Account, refusal: ServiceErr
 
 
 async def _give_up(context: Context, access: Access, account: Account, refusal: ServiceError) -> ServiceError:
-    """End a refused connect. Delete its account, unless the account has to show a token that may still be valid.
+    """End a refused connect. Delete its account, unless a token may still be valid, which the account then shows.
 
     Returns the refusal with the names of tokens that may still be valid.
     """

@@ -49,8 +49,8 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-# The time for which an isolate of the worker collects events before it writes them, by the level of its write budget
-# (edge_worker/src/budget.js), and the time that the write takes.
+# How long an isolate of the worker collects events before it writes them, by the level of its write budget
+# (edge_worker/src/budget.js), and how long the write takes.
 GATHERED_S = (1.5, 5.0, 12.0, 20.0)
 _WRITE_S = 0.5
 _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
@@ -94,7 +94,7 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 def _with_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
-    """End a disconnect that no request is waiting for, and add the event that the request would have added."""
+    """End a disconnect that no request is waiting for, and record the event that the request would have recorded."""
     former = yield from end
     yield by_service(former.user_id, former.id, former.edge_account_id, "account.disconnect", "done", now)
     return former
@@ -120,7 +120,7 @@ async def _carry_out(
 
 @dataclass
 class _Resource:
-    """A resource to remove, named by `facts`. `left`: why it remains; None if it is gone."""
+    """A resource to remove, identified by `facts`. `left`: why it remains; None if it no longer exists."""
 
     kind: LeftKind
     facts: Mapping[str, str]
@@ -128,7 +128,7 @@ class _Resource:
 
     @property
     def remaining(self) -> RemainingResource | None:
-        """The resource as the result reports it; None if it is gone."""
+        """The resource as it appears in the result; None if it no longer exists."""
         return (
             None
             if self.left is None
@@ -145,7 +145,7 @@ class _MadeRoute(_Resource):
 
 @dataclass
 class _Removal:
-    """One run through the steps. If a step fails, it records why its resources remain, and the next step follows.
+    """One run of all steps. If a step fails, it records why its resources remain, and the run continues.
 
     A step fails only after the Cloudflare client has retried its call.
     """
@@ -192,7 +192,7 @@ class _Removal:
         self.revoke_token = account.token_name
 
     async def run(self, deadline_scope: trio.CancelScope) -> None:
-        """Run all steps. The time that isolates need to write their last events extends the deadline.
+        """Run all steps. The deadline is extended by the time that isolates need to write their last events.
 
         Raises StoreUnavailable.
         """
@@ -243,7 +243,7 @@ class _Removal:
         of_zone: dict[str, list[_MadeRoute]] = defaultdict(list)
         for made in self.routes:
             of_zone[made.route.zone_id].append(made)
-        # An account can make only this many concurrent calls, so additional tasks would only wait.
+        # The service makes at most this many concurrent calls for an account, so more tasks would only wait.
         limiter = trio.CapacityLimiter(self.context.config.edge.concurrency_per_account)
         async with trio.open_nursery() as nursery:
             for zone_id, wanted in of_zone.items():
@@ -367,7 +367,7 @@ class _Removal:
 
 
 def _route_facts(pattern: str, host: str) -> Mapping[str, str]:
-    """Return facts that identify a route in the dashboard. They name the host, because zone names are not stored."""
+    """Return facts that identify a route in the dashboard. They include the host, because zone names are not stored."""
     return {"route": pattern, "host": host}
 
 

@@ -3,9 +3,9 @@
     database and its tables ──► subdomain ──► script ──► cron ──► selfcheck (account `ready`) ──► done, by a first push
 
 The service does not change resources that it did not create. A script is the service's own if it has the service's tag.
-A database is the service's own if the store recorded that none existed before. Each change is recorded before its call,
-and the outcome directly after the call. A failed install can therefore be repeated, and the repeat finds what the
-previous install created.
+A database is the service's own if the store recorded that none existed before. The service records each change before
+it makes the call, and the outcome directly afterwards. If a failed install is repeated, the new attempt therefore finds
+what the previous one created.
 """
 
 from __future__ import annotations
@@ -49,12 +49,13 @@ async def _ensure_database(job: Job) -> None:
     context, account, access = job.context, job.account, _access(job)
     await context.store.run(installs.installing(account.id, context.clock()))
     await probe(access)  # because a connect does not wait until all Cloudflare servers know the new token
-    await check_script(context, access, account)  # a foreign script would make all other steps useless
+    # If a foreign script has the name, all other steps are pointless.
+    await check_script(context, access, account)
     await migrate(access, await _find_or_create_database(context, access, account), context.bundle)
 
 
 async def _register_subdomain(job: Job) -> None:
-    """Register a name on workers.dev if the account has none, which means that it has not used Workers before.
+    """Register a workers.dev name if the account has none because it has never used Workers.
 
     The worker is not reachable under this name (see `set_cron`). The name is permanent, so the service chooses a random
     name.
@@ -76,7 +77,7 @@ async def _register_subdomain(job: Job) -> None:
 
 
 async def upload_script(job: Job) -> None:
-    """Upload the worker with a new key, unless an earlier attempt of this operation has already done so."""
+    """Upload the worker with a new key, unless an earlier attempt of this operation already did."""
     context, account, operation, access = job.context, job.account, job.operation, _access(job)
     if account.database_id is None:
         raise AssertionError("upload before the database was created")
@@ -186,8 +187,8 @@ def push_second(edge_account_id: str) -> int:
 
     Pushes start at minute 3, after the worker has written the previous hour's last events and added them to its totals.
     They end at minute 52, so that a failed push can be retried within the hour. The cron run starts at the beginning of
-    a minute and waits for the second within that minute. This second is at most 44. Because the service has 15 seconds
-    to respond, the run ends before the next run starts.
+    a minute and waits for the second within that minute. This second is at most 44 and the service has 15 seconds to
+    respond, so each run ends before the next one starts.
     """
     seconds, minute = divmod(zlib.crc32(edge_account_id.encode()), 50)
     return (3 + minute) * 60 + seconds % 45

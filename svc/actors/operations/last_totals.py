@@ -1,7 +1,7 @@
 """The last totals of a deleted worker: the service stores the unpushed counts from the worker's database.
 
-Afterwards the service has everything that was counted, as after a final push. The number of calls depends on the number
-of rows (several thousand per call), not on the number of sites and links.
+Afterwards, the service has all counts, as it would after a final push. The number of calls depends on the number of
+rows (several thousand per call), not on the number of sites and links.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 # A cron run that began before the worker was deleted may change the tables during the read. The read is then repeated.
 _TRIES = 3
-# Limits how long one transaction occupies the store's writer.
+# Limits how long one transaction blocks the store's writer.
 _TARGETS_A_PART = 1_000
 
 
@@ -54,7 +54,7 @@ async def keep_last_totals(context: Context, access: Access, account_id: str, da
             break
         log.info("counts changed during read", extra={"account": account_id})
     for part in _build_parts(closed, open_counts, now):
-        # The current hour counts as complete, because nothing more can be counted in it.
+        # Treat the current hour as complete, because nothing more can be counted in it.
         await context.store.run(totals.ingest(account_id, [part], max(now, part.as_of)))
 
 
@@ -76,7 +76,7 @@ async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[
         after_id = -1
         while rows := await _rows(access, database_id, last_counts.events_statement(table, after_id)):
             after_id = int(rows[-1]["id"])  # type: ignore[call-overload]  # a row's id is a number
-            # In a thread, because processing many events would block other accounts.
+            # Use a thread, because processing many events would block other accounts.
             await trio.to_thread.run_sync(counts.add_lines, [str(row["lines"]) for row in rows])
     await _read_all_rows(
         access, database_id, lambda last: last_counts.hours_statement(meta.closed_day, last), counts.add_hours

@@ -113,7 +113,7 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
 async def end_when_due(context: Context, account: Account, timers: Timers) -> float:
     """End a renewal that was interrupted because its process died.
 
-    A renewal in this process has always ended before duties run.
+    Renewals of this process always end before duties run, so only an earlier process can have left one.
     """
     del timers
     await _end_interrupted(context, account.id)
@@ -133,7 +133,7 @@ async def _end_interrupted(context: Context, account_id: str) -> None:
 async def _give_up(context: Context, access: Access, account: Account, cause: ServiceError) -> ServiceError:
     """End a renewal that cannot continue, and delete what it created. Return the error to raise.
 
-    If tokens may still be valid, the error names them, and after a transient failure its code is `renew_lost`.
+    If tokens may still be valid, the error names them. After a transient failure, its code is then `renew_lost`.
     """
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind != "renew":

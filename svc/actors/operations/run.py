@@ -36,7 +36,7 @@ ATTEMPTS = 8
 _ATTEMPT_S = 120.0
 # A token that exceeds 1,200 calls in five minutes is blocked for five minutes (Cloudflare's documentation, "Limits").
 _LONGEST_BLOCK_S = 300.0
-# The details of a failure that the attempted change did not cause. A later attempt may succeed.
+# The details of a failure that was not caused by the change itself, so a later attempt may succeed.
 _TRANSIENT = {"transient": True}
 
 
@@ -80,7 +80,7 @@ async def resume(context: Context, work: Work, operation: Operation, timers: Tim
             await _attempt(context, work, operation)
     except StoreUnavailable:
         raise  # not a failure of the operation
-    except DailyLimit as error:  # writes are refused until midnight UTC, which is too long to wait
+    except DailyLimit as error:  # writes are refused until midnight UTC, and the operation cannot wait that long
         failure = ErrorNote("cloudflare_error", error.message, {**(error.details or {}), **_TRANSIENT})
     except (EdgeUnavailable, trio.TooSlowError) as error:
         if operation.attempts + 1 < ATTEMPTS:

@@ -5,8 +5,8 @@
 The old worker runs until the upload. Schema changes only add to the tables that it uses, so visitors notice nothing.
 The database and all its data are kept. The new worker gets a new key, and the old key is accepted for one more day. The
 upload must include a key, because the service rejects pushes from a worker without a key. Cloudflare's documentation
-and its users disagree on whether a script keeps a secret that the upload does not include. If an update fails, the
-account keeps its previous state.
+and user reports disagree on whether a script keeps a secret that an upload omits. If an update fails, the account keeps
+its previous state.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ async def _migrate(job: Job) -> None:
     context, account = job.context, job.account
     context.check_push_url()
     access = context.access(account)
-    # If a resource is missing, the customer deleted it, and an update must not restore it.
+    # A missing resource was deleted by the customer, so an update must not restore it.
     if await check_script(context, access, account) is None:
         raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was deleted outside the service.")
     if account.database_id is None or await d1.get(access, account.database_id) is None:

@@ -50,8 +50,8 @@ def add_wanted(
         code = one.code or _new_unused(codes, draw)
         codes.add(code)
         batch.append(new_link(account, one.url, code, one.rules, now))
-    # One in several thousand batches draws a code that is taken. While this lock is held, no other request can use a
-    # code.
+    # One in several thousand batches draws a code that is already taken. While this lock is held, no other request can
+    # use a code.
     yield from lock_user(account.user_id)
     drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
     while taken := set((yield from used_codes(account.id, drawn))):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.model import Account, Figure, UnavailableReason
 
-# not_kept: the worker has deleted the day. not_counted: the worker's database did not exist on that day.
+# not_kept: the worker has deleted the day's data. not_counted: the worker's database did not exist on that day.
 Missing = Literal["not_kept", "not_counted"]
 
 # The read stops waiting for Cloudflare's count this many seconds before its deadline, so that it can still return the
@@ -58,7 +58,7 @@ async def read(
 
 async def _read_side(day: int, stored: Mapping[str, Stored], access: Access, database_id: str) -> WorkerSide:
     rows = await query(statements(day, stored), access, database_id)
-    # In a thread, because processing a day with thousands of sites and links would block other requests.
+    # Use a thread, because processing a day with thousands of sites and links would block other requests.
     worker = await trio.to_thread.run_sync(partial(read_day, rows, day))
     if worker is None:
         return WorkerSide(None, "not_counted")

@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 _CODE_CHARS = 6
 # Codes do not contain easily confused characters, because people read them aloud and type them from paper. They do not
-# contain vowels either, so that they never form a word, which could be rude, or one of model.RESERVED_CODES.
+# contain vowels either, so they never form words, some of which are rude, and never equal one of model.RESERVED_CODES.
 CODE_ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZbcdfghjkmnpqrstvwxyz"
 # There are 48^6 codes. In an account with 10,000 links, the chance that two random codes in a row are taken is one in a
 # trillion.

@@ -92,7 +92,7 @@ class LiveReads:
     async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
         """Return the current counts of a site that is waiting for its first view.
 
-        They include yesterday, in case the wait extends past midnight.
+        Yesterday is included in case the user is still waiting after midnight.
         """
         today = day_of(self._context.clock())
         days = TargetDays(site_id, today - 1, today)
@@ -104,7 +104,7 @@ class LiveReads:
         now, caps = self._context.clock(), self._context.bundle.caps
 
         def count(found: Found) -> Live:
-            # Keep only the largest keys, which are all that reports show. A large site's cache entry is then small.
+            # Keep only the most frequent keys, because reports show no others. Cache entries of large sites stay small.
             return add_up(Rows(*found), days, caps, now).with_tops()
 
         return await self.ask(user_id, account, key, partial(_query_and_build, read_statements(days), count), kept_s)
@@ -119,10 +119,10 @@ class LiveReads:
     ) -> T | Unavailable:
         """Return the result of a cached read, a running read, or a new read. Only a new read counts against the limit.
 
-        Failures are not cached; the user's limit bounds the retries. `key` identifies the read within the account.
-        `kept_s`: the cache duration; None means the same as for reports. `read` gets access to the account, and the
-        database id. It must not change anything. It raises ValueError, KeyError or TypeError if it finds data that the
-        worker did not write.
+        Failures are not cached; the user's rate limit bounds retries. `key` identifies the read within the account.
+        `kept_s`: how long to cache the result; None means as long as reports. `read` receives the account's `Access`
+        and the database id, and must not change anything. It raises ValueError, KeyError or TypeError if it finds data
+        that the worker did not write.
         """
         now = self._context.clock()
         kept_ms = (self._context.config.timing.report_cache_s if kept_s is None else kept_s) * 1000
@@ -177,7 +177,7 @@ class LiveReads:
                     value = await read(access, database_id)
         except CannotUnseal:
             return Unavailable("not_installed")
-        except EdgeRefused as error:  # only `revoked` means that the token is invalid
+        except EdgeRefused as error:  # only the code `revoked` means that the token is invalid
             return Unavailable("not_installed" if error.code == "revoked" else "cloudflare")
         except (EdgeError, trio.TooSlowError, StoreUnavailable):  # StoreUnavailable: recording the refusal failed
             return Unavailable("cloudflare")
@@ -214,5 +214,5 @@ async def _query_and_build(
     database_id: str,
 ) -> T:
     found = await query(statements, access, database_id)
-    # In a thread, because processing many events that are not yet in the totals would block other requests.
+    # Use a thread, because processing many events that are not in the totals yet would block other requests.
     return await trio.to_thread.run_sync(build, found)

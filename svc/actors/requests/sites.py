@@ -33,7 +33,7 @@ async def add(
 ) -> R:
     """Add a site. Its snippet is available immediately, and a duty creates its route afterwards.
 
-    An inactive zone or a missing proxied DNS record becomes a warning of the site.
+    If the zone is inactive or there is no proxied DNS record, the site gets a warning.
 
     Raises Conflict account_not_ready, site_on_link_host, site_exists; ServiceError zone_not_found; Forbidden
     limit_reached; EdgeError.

@@ -32,7 +32,7 @@ async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bo
 
 
 class ZoneNotActive(EdgeRefused):
-    """Cloudflare refused a call because the zone is inactive. The code is zone_not_active."""
+    """A zone is inactive, so Cloudflare refused a call. The error code is zone_not_active."""
 
     def __init__(self, zone: Zone) -> None:
         note = not_active(zone)
@@ -72,7 +72,7 @@ async def current_zone(access: Access, host: str, zone_id: str, refusal: EdgeErr
 
 def zone_not_found(host: str) -> ServiceError:
     """Return the error for a host that does not belong to any of the account's zones."""
-    return ServiceError("zone_not_found", f"{host} is in no zone of the account.", {"host": host})
+    return ServiceError("zone_not_found", f"{host} does not belong to any zone of the account.", {"host": host})
 
 
 def obstacles(

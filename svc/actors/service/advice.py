@@ -1,8 +1,8 @@
 """The daily advice: how close an account is to the limits of its plan, based on the usage that Cloudflare reports.
 
-Each account's advice is computed at a fixed time of day, at 01:00 UTC or later, when the previous day's figures are
-complete. A failed read is retried after an hour. The due time is stored, so it survives a restart. Overdue advice is
-spread over the first hour after the start.
+Each account's advice is computed at a fixed time of day. This is 01:00 UTC or later, because the previous day's figures
+are complete by then. A failed read is retried after an hour. The due time is stored, so it survives a restart. Overdue
+advice is spread over the first hour after the start.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The hours of the day over which accounts are spread. According to users' reports, Cloudflare's figures lag by minutes.
+# The hours of the day over which the accounts' times are spread. According to users' reports, Cloudflare's figures lag
+# by minutes.
 _FIRST_HOUR = 1
 _HOURS = 22
 _RETRY_MS = HOUR_MS
@@ -43,7 +44,7 @@ def time_of_day_after(edge_account_id: str, now: int) -> int:
 
 
 async def advise_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Compute the advice for a serving account, once a day and immediately after a change of its plan."""
+    """Compute the advice for a serving account, once a day and immediately after its plan changes."""
     del timers
     if account.state not in SERVING or account.database_id is None:
         return math.inf
@@ -51,7 +52,7 @@ async def advise_when_due(context: Context, account: Account, timers: Timers) ->
     due_at = account.advice_due_at
     if due_at is None:
         due_at = time_of_day_after(account.edge_account_id, account.created_at)  # when the first day is complete
-    # If the due time is this far ahead, the clock was wrong when the time was stored. Waiting for it could take years.
+    # A due time this far ahead was stored while the clock was wrong. Waiting for it could take years.
     if now >= due_at or due_at - now > 2 * DAY_MS:
         advice = await _UsageReader(context, account, now).advice()
         due_at = now + _RETRY_MS if advice.unavailable else time_of_day_after(account.edge_account_id, now)

@@ -1,4 +1,4 @@
-"""Housekeeping in the store: which rows are deleted, after what time, and how often.
+"""Housekeeping in the store: which expired rows are deleted, when they expire, and how often this runs.
 
 Each chore is a separate fault domain: a failure is logged, and the chore runs again at its next time.
 """
@@ -38,8 +38,8 @@ _STORE_WAIT_S = 30.0
 class Chore:
     """A task that deletes expired rows when the service starts, and then every `every_s` seconds.
 
-    A row expires when its time is more than `kept_days` ago. `delete` receives this limit as a time (epoch ms), deletes
-    one batch and returns the batch's size.
+    A row expires after `kept_days` days. `delete` receives the time before which rows have expired (epoch ms). It
+    deletes one batch and returns the batch's size.
     """
 
     delete: Callable[[int], Tx[int]]

@@ -2,8 +2,8 @@
 
 A duty compares the account's current problems with the stored ones (`accounts.told`), so code that changes an account
 need not deal with e-mails. A problem is reported once it has lasted for a while. It is forgotten once it has been gone
-for the same time, so that a flapping problem is reported only once. The stored problems and the e-mails are written in
-one transaction; the outbox sends the e-mails.
+for the same length of time, so a flapping problem is reported only once. The stored problems and the e-mails are
+written in one transaction; the outbox sends the e-mails.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # States that need attention. Other states resolve automatically, or a user is already working on them.
 _STATES = ("revoked", "permission_error", "resource_drift", "no_connection")
-# After an outage of the service, all workers push within two hours.
+# After an outage of the service, all workers push again within two hours.
 _NEXT_PUSHES_MS = 7_200_000
 # A problem is reported once it has lasted this long, and forgotten once it has been gone for this long.
 _LASTING_MS = 900_000

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The number of canary accounts if the configuration does not name them.
+# The number of canary accounts if the configuration does not name any.
 _CANARIES = 3
 # The rollout halts after this many failures among the newest `rollouts.RECENT` outcomes.
 _MAX_FAILED = 4
@@ -87,7 +87,7 @@ async def advance(context: Context) -> int:
     if rollout.state == "halted":
         return _IDLE_PERIODS
     if rollout.state == "running" and is_failing(progress.recent, progress.counts["under_way"]):
-        # Log this only if no command has halted the rollout in the meantime.
+        # Do not log this if a command has halted the rollout in the meantime.
         if await context.store.run(rollouts.stop(rollout, "failures", now)):
             fields = {"bundle": rollout.bundle, "updated": rollout.updated, "failed": rollout.failed}
             log.error("rollout halted; run `svc rollout status`", extra=fields)
@@ -119,7 +119,7 @@ def is_failing(recent: Sequence[UpdateOutcome], under_way: int) -> bool:
 
 
 def _is_settled(context: Context, rollout: Rollout, progress: Progress, now: int) -> bool:
-    """Return True if the updated workers have run for `canary_wait_s`, and the service could receive their pushes."""
+    """Return True if the updated workers have run for `canary_wait_s` while the service could receive their pushes."""
     settled_at = progress.last_ended_at + int(context.config.worker.canary_wait_s * 1000)
     return not progress.begun or now >= max(settled_at, rollout.patient_until)
 

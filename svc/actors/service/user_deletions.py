@@ -37,7 +37,7 @@ T = TypeVar("T")
 # Concurrent disconnects per user. Additional disconnects would only wait for the user's share of calls to Cloudflare.
 _CONCURRENCY = 8
 # After this time, the service stops calling Cloudflare and reports the remaining resources. If Cloudflare responds
-# quickly, the time is long enough for a thousand accounts.
+# quickly, this is enough time for a thousand accounts.
 _LONGEST_S = 1_800.0
 # After this many failed attempts, an account is disconnected without calling Cloudflare.
 _TRIES = 3
@@ -46,7 +46,7 @@ _LONGEST_WAIT_S = 30.0
 
 
 class Disconnecting(Protocol):
-    """The part of an account's actor that a deletion needs."""
+    """The methods of an account's actor that a deletion uses."""
 
     async def disconnect(
         self, user_id: int, account_id: str, commit: Commit[FormerAccount, FormerAccount], *, by: float = math.inf
@@ -188,7 +188,7 @@ class UserDeletions:
             try:
                 await actor.disconnect(account.user_id, account.id, user_deletions.mark_for_result, by=until)
                 return
-            except NotFound:  # a refused connect has deleted its record
+            except NotFound:  # the account's record no longer exists, because its connect was refused
                 return
             except Stopping:
                 raise

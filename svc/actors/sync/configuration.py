@@ -1,11 +1,11 @@
-"""The config sync: keep the worker's configuration (sites, links, link host, retention) equal to the store.
+"""The config sync: keep the worker's configuration (sites, links, link host, retention) in sync with the store.
 
 Every change increments the account's version. A sync writes the rows that are newer than the worker's database, oldest
-first, and updates the version in the database last. A sync that is interrupted or repeated therefore produces the same
-rows. Each sync first reads the version in the worker's database, to detect whether the store has lost commits
+first, and updates the version in the database last. The result is therefore the same even if a sync is interrupted or
+repeated. Each sync first reads the version in the worker's database, to detect whether the store has lost commits
 (`recovery`).
 
-A single change is synced immediately. In a long series of changes, all changes within several seconds share a sync.
+A single change is synced immediately. During a long series of changes, those made within several seconds share a sync.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 600.0
 _AFTER_MIDNIGHT_S = 60.0
-# Limits the rate of syncs, because each one makes at least two calls. After a burst of this many syncs, one per
+# Limits the rate of syncs, because each sync makes at least two calls. After a burst of this many syncs, one per
 # interval is allowed.
 _BURST = 8
 _EVERY_S = 10.0
@@ -113,7 +113,7 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
 
 
 async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow], version: int) -> dict[str, ErrorNote]:
-    """Write the rows in batches, and the version with the last batch.
+    """Write the rows in batches. The last batch also updates the version.
 
     Returns the sites and links whose rows the firewall refused, with the errors.
     """

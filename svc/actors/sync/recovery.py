@@ -1,7 +1,7 @@
 """Recovery of a store that is behind its workers, because it was restored from a backup or lost its last commits.
 
-Before a sync writes a version, it records that version in the store. If a worker's database has a higher version than
-the recorded one, that version comes from commits that this store does not have.
+Before a sync writes a version, it records that version in the store. If a worker's database has a higher version, the
+store has lost the commits that produced it.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def is_behind(account: Account, meta: WorkerMeta) -> bool:
 async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
     """Prepare an account that is behind its worker for a full sync. Return the account as it is afterwards.
 
-    Removes the worker's rows that the store does not have, and reads back the totals since the newest stored push. This
-    can be interrupted and repeated, because the sync itself is recorded only afterwards. Raises EdgeRefused,
+    Removes the worker's rows that the store does not have, and reads back the totals since the newest stored push.
+    Interrupting or repeating this is safe, because the sync itself is recorded only afterwards. Raises EdgeRefused,
     EdgeUnavailable, NotFound.
     """
     log.warning(
@@ -86,7 +86,7 @@ async def _remove_unknown(context: Context, access: Access, account: Account, da
 async def _read_back_totals(
     context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta
 ) -> None:
-    # The pushes received since the restore do not show which totals from before the restore are missing.
+    # Pushes received since the restore do not reveal which totals from before the restore are missing.
     known_as_of = account.restored_as_of
     if known_as_of is None:
         known_as_of = await context.store.read(totals.pushed_as_of(account.id)) or 0

@@ -80,7 +80,7 @@ def _pending_work(account_id: str) -> Tx[tuple[list[ObsoleteRoute], list[Site], 
 
 
 async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[ObsoleteRoute]) -> bool:
-    """Remove the routes. Return True if no route needs another attempt."""
+    """Remove the routes. Return True if none of them needs another attempt."""
     all_gone = True
     for route in unwanted:
         if route.again_at is not None and context.clock() < route.again_at:
@@ -149,10 +149,10 @@ async def _create_site_routes(context: Context, access: Access, unrouted: Sequen
 
 
 def _check_soon(context: Context, site: Site, timers: Timers) -> None:
-    """Schedule a health check for a site that has a route and warnings, because the warnings may be outdated.
+    """Schedule a health check for a site with a route and warnings, because the warnings may be outdated.
 
-    If a warning says that the zone is inactive, the zone has probably become active, and the check is due immediately.
-    DNS records are checked hourly.
+    If a warning says that the zone is inactive, the check is due immediately, because the new route suggests that the
+    zone is active now. Warnings about DNS records are checked hourly.
     """
     became_active = any(warning.code == "zone_not_active" for warning in site.warnings)
     wait_s = 0 if became_active else context.config.timing.health_every_s

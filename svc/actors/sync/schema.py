@@ -1,11 +1,11 @@
-"""Migrations of a worker's database: update its tables to the bundle's schema, but never to an older schema.
+"""Migrations of a worker's database: update its tables to the bundle's schema, unless the database's schema is newer.
 
     number read ──► newer than the bundle's: refused, nothing changed
         │
         └──► one call per migration, which ends by storing the new number ──► up to date
 
 Cloudflare does not document whether a batch sent through the REST API is one transaction, as it is in a worker's
-binding. Responses can also be lost. All statements can therefore be repeated, and an existing column is not added
+binding. Responses can also be lost. All statements are therefore safe to repeat, and an existing column is not added
 again.
 """
 
@@ -43,7 +43,7 @@ async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> Non
         try:
             await _apply(access, database_id, migration)
         except EdgeRefused:
-            # This call fails if an earlier call, whose response was lost, has already taken effect.
+            # This call fails if an earlier call took effect but its response was lost.
             if await _read_number(access, database_id, bundle) < after:
                 raise
 

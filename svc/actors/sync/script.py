@@ -55,8 +55,9 @@ def ownership_tag(account_id: str) -> str:
 async def upload_status(context: Context, access: Access, account: Account, script: Script) -> UploadStatus:
     """Compare `script`, which carries the ownership tag, with the recorded upload.
 
-    as_uploaded: the service uploaded this script, even if the response was lost. newer: an operation that is not in the
-    store uploaded it, because the store was restored or lost commits. changed: it was changed outside the service.
+    as_uploaded: the service uploaded this script, although the response may have been lost. newer: the script was
+    uploaded by an operation that is not in the store, because the store was restored or lost commits. changed: the
+    script was changed outside the service.
 
     Raises EdgeRefused, EdgeUnavailable.
     """

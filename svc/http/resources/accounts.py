@@ -94,7 +94,7 @@ class Accounts:
         return await actor.install(account.id, write.commit(self._one, about=account), write.claim)
 
     async def disconnect(self, write: Write[NoBody]) -> StoredResponse:
-        """Remove the worker and its resources, then the account. For a former account, return the earlier result."""
+        """Remove the worker and its resources, then the account. After a disconnect, return the first result."""
         account = await visible_or_former(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(api.Disconnected.from_model, about=account)
@@ -115,7 +115,8 @@ class Accounts:
 
         commit = write.commit(render, about=account)
         response = await link_host.put(self._context, account.id, write.body.wish(), commit)
-        # Wake the actor even if nothing changed, so that it immediately retries a route that was waiting for the user.
+        # Wake the actor even if nothing changed, so that it immediately retries a route that required action by the
+        # user.
         self._supervisor.wake(account.edge_account_id)
         return response
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-# For tables of numbers, this level takes half as long as the default level, and the result is one eighth larger.
+# For tables of numbers, this level takes half as long as the default, and the result is one eighth larger.
 _LEVEL = 3
 _READABLE = 0o644 << 16
 
@@ -35,7 +35,7 @@ class Archive:
         return self._take_bytes()
 
     def end(self) -> bytes:
-        """Finish the archive and return its last bytes. Call this even for an archive that is discarded."""
+        """Finish the archive and return its last bytes. Call this even if the archive is going to be discarded."""
         self._end()
         self._zip.close()
         return self._take_bytes()

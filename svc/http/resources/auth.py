@@ -1,11 +1,11 @@
 """/auth: sign-up, confirmation, sign-in, password reset, and the sign-in session.
 
-No response reveals whether an e-mail address is registered. The responses are identical, and the work before and after
-them is the same: an e-mail is prepared for every address, but sent only to users.
+No response reveals whether an e-mail address is registered. Registered and unregistered addresses get identical
+responses, and cause the same work: an e-mail is prepared for every address, but sent only to users.
 
-Attempts are counted per network before the body is read. Wrong passwords are also counted per e-mail address, for all
-networks together. A browser that has signed in before has a separate count, so that a stranger cannot lock a user out.
-Refresh and sign-out do not count as attempts, so other clients in the same network cannot block a signed-in user.
+Attempts are counted per network before the body is read. Wrong passwords are also counted per e-mail address, across
+all networks. Browsers that have signed in before are counted separately, so that a stranger cannot lock a user out.
+Refreshing and signing out do not count as attempts, so other clients in the same network cannot block a signed-in user.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _EMAILS_AN_HOUR = 5
 # A /24 or a /48 may contain several customers, but rarely more than this many sign in within the same minute.
 _NETWORKS_AROUND = 5
 # The previous refresh token still gets the newest pair for this long, because several tabs may refresh at the same
-# time, or a client may retry after a lost response. A later use means that the token was stolen or copied.
+# time, or a client may retry after a lost response. If it is used later, it was stolen or copied.
 _SAME_PAIR_S = 30
 # The minimum age of a pair before it is replaced. Until then, the same pair is returned without a cookie. A response
 # that sets the pair's cookie may take this long to arrive, and would otherwise overwrite a newer cookie.
@@ -128,7 +128,7 @@ class Auth:
         return Ok()
 
     async def resend(self, form: Form[api.Address]) -> Ok:
-        """Send the e-mail of the sign-up again."""
+        """Send the confirmation e-mail again."""
         if self._may_send("confirm", form.body.email):
             await self._store.run(self._requested("resend", form, instead_of=("sign_up", "resend")))
         return Ok()
@@ -149,7 +149,7 @@ class Auth:
     async def sign_in(self, form: Form[api.Credentials]) -> Response:
         """Begin a session: the response has an access token in its body and a refresh token in a cookie.
 
-        If the response replaces a refresh cookie, that cookie's session ends, because no client could continue it.
+        If the response replaces a refresh cookie, that cookie's session ends, because no client could use it anymore.
         """
         device = digest(self._cookies.get(form.request, DEVICE_COOKIE))
         user, stored, known = await self._store.read(_sign_in_facts(form.body.email, device))
@@ -188,8 +188,8 @@ class Auth:
     async def refresh(self, form: Form[NoBody]) -> Response:
         """Return the next pair of tokens. If a pair was recently created for this token, return that pair again.
 
-        If the refresh token was exchanged earlier than that, two clients have it, so its session ends. The user has to
-        sign in again, and a thief is signed out (RFC 9700, 4.14.2).
+        If the refresh token was exchanged longer ago, two clients have it, so its session ends. The user has to sign in
+        again, and a thief is signed out (RFC 9700, 4.14.2).
         """
         now, presented = self._clock(), self._cookies.get(form.request, REFRESH_COOKIE)
         family, known_as = digest(family_of(presented)), digest(presented)
@@ -254,9 +254,9 @@ class Auth:
         return self._auth_events.with_events(end, "session.end", via, request.client, lambda ended: ended)
 
     def _may_send(self, purpose: users.MailPurpose, address: str) -> bool:
-        """Count an e-mail for this purpose. Return True if it is within the address's limit per hour.
+        """Count an e-mail for this purpose. Return True if the address is still within its hourly limit.
 
-        Each purpose has a separate limit. Requests that send no e-mail therefore cannot block password reset e-mails.
+        Each purpose has a separate limit, so requests that send no e-mail cannot block password reset e-mails.
         """
         return self._emails.count(f"{purpose} {digest(address)}", self._clock()).allowed
 
@@ -300,7 +300,7 @@ class Auth:
 
 
 def _own_event(user: User | None) -> list[tuple[int, None]]:
-    """Return the (user id, target) pairs to record. The target is None, because the event concerns the user."""
+    """Return the (user id, target) pairs to record. The target is None, because the event is about the user."""
     return [] if user is None else [(user.id, None)]
 
 

@@ -1,4 +1,4 @@
-"""Activity log events of /auth. Other requests record their events through `Write`, which /auth does not use."""
+"""The activity log events of /auth. Other endpoints record their events through `Write`, which /auth does not use."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AuthEvents:
         return with_event()
 
     def wrong_password(self, user: User | None, via: str, client: IpAddress | None, outcome: Code) -> Tx[None]:
-        """Record a wrong password for this user. If the user is unknown (None), do a write of the same cost."""
+        """Record a wrong password for this user. If the user is unknown (None), do another write of equal cost."""
         now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[None]:

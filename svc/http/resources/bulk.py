@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.idempotency import StoredResponse
 
-# Rows are parsed for this long before other requests get a turn. This is enough for about a hundred typical rows. A
-# fixed number of rows could block other requests, because one row with eleven long international hosts takes 20 ms.
+# How long rows are parsed before other requests get a turn: long enough for about a hundred typical rows. A fixed
+# number of rows could block other requests, because one row with eleven long international hosts takes 20 ms.
 _TURN_S = 0.001
 
 

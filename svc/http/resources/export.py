@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 PER_HOUR = 10  # exports per user
 _CHUNK_BYTES = 65_536
-_ROWS = 2_000  # rows of totals per transaction, which take 20 ms of a reader's thread
+_ROWS = 2_000  # rows of totals per transaction; reading them occupies a reader's thread for 20 ms
 _GROUP = 20  # targets per statement, because PostgreSQL sorts all their rows for each page
 # With this many sites and links, a century of totals may exceed 2 GB, which requires the ZIP64 format.
 _LARGE_FROM = 150
@@ -89,7 +89,7 @@ class Export:
 
 
 def _require_all(caller: Caller) -> None:
-    """Reject callers that cannot see everything, because their export would only seem complete. Raises Forbidden."""
+    """Reject callers that cannot see all data, because their export would only seem complete. Raises Forbidden."""
     if not all(caller.has_any_scope(scope) for scope in _ALL_SCOPES):
         raise Forbidden("scope_required", details={"scopes": list(_ALL_SCOPES)})
     if caller.edge_accounts is not None:
@@ -116,7 +116,7 @@ def _add(archive: Archive, part: _Part, large: bool) -> bytes:
 
 @dataclass(frozen=True)
 class _Contents:
-    """The contents of the ZIP file: objects created up to `now`, and totals as of the time when their page is read."""
+    """The contents of the ZIP file: objects created up to `now`, and totals as of the time when each page is read."""
 
     store: Store
     user: User

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Store, Tx
     from svc.worker.pushed import PushedPart
 
-# The maximum size of a group. It is large enough to share the cost of a transaction, but small enough that other
+# The maximum size of a group. It is large enough to spread the cost of a transaction, but small enough that other
 # writers wait only about 50 ms. A push with more than `MAX_ROWS` rows is written alone.
 MAX_PUSHES = 32
 MAX_ROWS = 5_000
@@ -154,7 +154,8 @@ def _record(pushes: Sequence[ParsedPush]) -> Tx[list[Ingested | None]]:
         settled_ids = [*push.wrong, *(part.id for part in push.parts if totals.is_settled(part, now))]
         numbers[push.account_id] += [*push.wrong, *(part.id for part in push.parts)]
         settled[push.account_id] += settled_ids
-        # The queue length that a worker reports includes the parts of the push, so subtract the parts settled now.
+        # The queue length that a worker reports includes the parts in this push, so subtract those that are settled
+        # now.
         reports.append((push.account_id, replace(push.report, queue=max(0, push.report.queue - len(settled_ids)))))
     parts = {
         account_id: (min(each), max(settled[account_id], default=None)) for account_id, each in numbers.items() if each

@@ -1,7 +1,7 @@
 """Password checks: at sign-in, and before actions that require more than a session.
 
 All wrong passwords are counted here. Each attempt is counted before the check, so that parallel attempts cannot exceed
-the limit. If the password is correct, the attempt is subtracted again.
+the limit. If the password is correct, the attempt is removed from the count.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PasswordCheck:
     async def check(self, user: User, password: SecretStr, client: IpAddress | None) -> str:
         """Check the password of a user who is signed in, and return its stored hash.
 
-        The caller must verify in the transaction of its action that this is still the user's hash
+        In the transaction of its action, the caller must verify that the user still has this hash
         (`users.still_has_password`). `client`: the client's address, for the user's events.
         Attempts are counted per user and separately from sign-in attempts. Strangers who guess passwords at sign-in
         therefore cannot lock out a signed-in user.

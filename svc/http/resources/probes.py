@@ -55,7 +55,7 @@ class Probes:
         return Ok()
 
     async def ready(self, _: RequestInfo) -> Ok:
-        """Report the last known state of the store, without a query. Raises StoreUnavailable."""
+        """Report the store's last known state without querying the store. Raises StoreUnavailable."""
         problem = self._store.condition.problem
         if problem is not None:
             raise StoreUnavailable(problem)

@@ -1,9 +1,9 @@
 """Lists of links ordered by clicks, cached in memory while clients page through them.
 
-The numbers of clicks change with every push of a worker, but a client that pages through a list must see each link
-once. The service therefore reads a ranking as a whole, and takes all pages from it. A ranking is reused for the same
-list until the list's data changes, so a list is ranked at most once per push. Rankings do not survive a restart. The
-service rejects the cursor of a lost ranking, and the client has to start again.
+Click counts change with every push, but a client that pages through a list must see each link exactly once. The service
+therefore reads each ranking as a whole and serves all of its pages from memory. A ranking is reused for the same list
+until the list's data changes, so a list is ranked at most once per push. Rankings do not survive a restart. If a
+ranking has been lost, the service rejects its cursor, and the client has to start again.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ class Span:
 class Stored:
     """The stored counts of a target: the days of the span, and today's hours.
 
-    `sent_until`: the time up to which the account's worker has pushed its counts (epoch ms). `sent_days`: the days that
-    it has pushed completely. `hours_refused`: the service rejected some of today's hours.
+    `sent_until`: the time up to which the account's worker has pushed its counts (epoch ms). `sent_days`: the days for
+    which it has pushed all counts. `hours_refused`: the service rejected some of today's hours.
     """
 
     days: Mapping[int, Counts]
@@ -78,8 +78,8 @@ def link_report(
 ) -> api.Report:
     """Return a link's report. Final days are from the store, and other days are from `live` if available (R4, R5).
 
-    A day with unknown counts has no point, because unknown is not zero. `created_on`: the day (day number) before which
-    the link cannot have clicks.
+    A day with unknown counts has no point, because a point of zero would be wrong. `created_on`: the day (day number)
+    before which the link cannot have clicks.
     """
     days: dict[int, Counts] = {}
     for day in span.days:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
     from svc.worker.counts import Live
 
-# The edge platform's clock may be this far behind, so a link's first click may be on the day before its creation.
+# The edge platform's clock may be this far behind, so a link's first click may be dated to the day before its creation.
 _SLOWEST_CLOCK_MS = HOUR_MS
 
 
@@ -49,7 +49,7 @@ class Reports:
         return api.OneReport(report=site_report(span, stored, live, unavailable))
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
-        """Report whether a site has had a view. Until the worker has pushed one, its database is read."""
+        """Report whether a site has had a view. Until the worker has pushed a view, the account's database is read."""
         site, account = await readable_site(self._store, read.caller, read.id)
         now, seen, bots = self._clock(), site.first_view_at is not None, False
         unavailable: UnavailableReason | None = None

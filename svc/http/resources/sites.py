@@ -42,7 +42,7 @@ class Sites:
         today = day_of(self._context.clock())
         found, synced, views = await self._context.store.read(_page(read.caller, query, after, today))
         page = found[: query.limit]
-        # A disconnected account has no worker, so its sites count as synced.
+        # A disconnected account has no worker, so its sites are considered synced.
         shown = [self._shown(site, synced.get(site.account_id, site.version), views.get(site.id)) for site in page]
         last = cursor_of(query.listing, (page[-1].id,)) if len(found) > len(page) else None
         return api.SiteList(sites=tuple(shown), next_cursor=last)

@@ -19,7 +19,7 @@ _RANGE = re.compile(
 
 
 def preferred_language(header: str) -> Language | None:
-    """Return the supported language with the highest weight. If the weights are equal, the first in the header wins.
+    """Return the supported language with the highest weight. In a tie, the first one in the header wins.
 
     Regions do not matter: `de-AT` means German. Invalid ranges are ignored. Returns None if the header contains no
     supported language, for example if it is `*`, which programs without a preference send.

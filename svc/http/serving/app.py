@@ -134,7 +134,7 @@ async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
 
 
 async def _refused_by_framework(error: HTTPException) -> Response:
-    """Respond to the framework's own errors (wrong method, body too large) in the API's error format."""
+    """Respond to errors that the framework raises (wrong method, body too large) in the API's error format."""
     match error.code:
         case 405:
             refused: ServiceError = ServiceError("method_not_allowed")

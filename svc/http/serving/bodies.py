@@ -1,4 +1,4 @@
-"""Parsing of request bodies without delaying other requests, and their digests for an Idempotency-Key."""
+"""Parsing of request bodies without delaying other requests, and digests of bodies for an Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Bodies:
 
     def __init__(self, passwords: PasswordCheck) -> None:
         self._passwords = passwords
-        self._large = trio.CapacityLimiter(1)  # one large body at a time, because threads share one interpreter
+        # One large body at a time, because threads cannot run Python code in parallel.
+        self._large = trio.CapacityLimiter(1)
 
     async def without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
         """Return `read(raw)`. A large body is read in a thread, so that other requests do not wait."""

@@ -23,8 +23,8 @@ class Cookies:
 
     Over https, each name begins with `__Host-`. No other host, not even a sibling subdomain, can then set the cookie
     and sign a user in as someone else. The prefix requires the path `/`. Over http, browsers reject the prefix, so
-    names have no prefix. The path is then /auth, because browsers also send the cookies to programs on other ports of
-    the host.
+    names have no prefix. The path is then /auth, because browsers send cookies to programs on other ports of the host
+    as well.
     """
 
     def __init__(self, base_url: str) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAX_HOPS = 16
 
 # The combined rate limit of a user's sign-in sessions, as a multiple of an API key's limit. It is higher because a page
-# sends several requests in parallel. People stay far below the limit, which also keeps scripts from filling the disk.
+# sends several requests in parallel. People stay far below this limit, but it keeps scripts from filling the disk.
 _SESSION_SHARE = 5
 
 # The prefix length before the IPv4 address in ::ffff:0:0/96.
@@ -148,7 +148,7 @@ def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> N
 
 
 def has_full_access(caller: Caller) -> bool:
-    """Return True if the caller may see all data of its user: a session, or a key with all scopes and accounts."""
+    """Return True if the caller may see all of its user's data: a session, or a key with all scopes and accounts."""
     return caller.edge_accounts is None and all(caller.has_any_scope(scope) for scope in get_args(Scope))
 
 
@@ -176,8 +176,8 @@ def client_address(
 ) -> IpAddress | None:
     """Return the client's address: the peer or, behind trusted proxies, the last untrusted hop in X-Forwarded-For.
 
-    The header is read from the right, only as far as trusted proxies wrote it. Returns None if the address is unknown,
-    because the peer is a Unix socket or a trusted proxy added a value that is not an address.
+    The header is read from right to left, and only the part that trusted proxies wrote. Returns None if the address is
+    unknown, because the peer is a Unix socket or a trusted proxy added a value that is not an address.
     """
     address = _address(peer)
     last = ",".join(forwarded[-_MAX_HOPS:]).rsplit(",", _MAX_HOPS)
@@ -191,7 +191,7 @@ def networks_of(client: IpAddress | None) -> tuple[str, str]:
     """Return the networks for which attempts are counted: the client's own network, and the larger one around it.
 
     Internet providers give each customer at least an IPv6 /64, often a /56 or a /48. With IPv4, a customer gets one
-    address, or sometimes several from a /24. All clients without a known address count as one network.
+    address, or occasionally several in the same /24. All clients without a known address count as one network.
     """
     if client is None:
         return "none", "none"

@@ -1,6 +1,6 @@
-"""Requests that bypass the framework, because the framework costs 0.5 ms of CPU per request.
+"""Requests that bypass the framework, because the framework costs 0.5 ms of CPU time per request.
 
-That would be half the cost of a push, and every worker sends a push every hour. These requests have the same limits,
+That would be half the cost of a push, and every worker pushes once an hour. These requests have the same limits,
 deadlines, headers and error format as all others; `front` renders the response.
 """
 

@@ -48,9 +48,9 @@ DEFAULT_HEADERS = {
 class RequestRecord:
     """The measurements of a request for the metrics and the log.
 
-    `answered`: the status of the response; None if no response was begun. `route`: the template of the path. `status`:
-    the class of the status; "gone" if there is no response, "broken" if the response was not completed. `code`: the
-    error code. `received`, `sent`: the sizes of the bodies in bytes.
+    `answered`: the status of the response; None if no response was started. `route`: the template of the path.
+    `status`: the class of the status, "gone" if there is no response, or "broken" if the response was not completed.
+    `code`: the error code. `received`, `sent`: the sizes of the bodies in bytes.
     """
 
     request_id: str
@@ -145,7 +145,8 @@ class Front:
             record.route = file.route
             await _serve_file(file, scope, send_recorded, record)
             return
-        # The framework fails if the host is malformed, and needs the host only for features that we do not use.
+        # The framework fails if the host is malformed, and needs the host only for features that the service does not
+        # use.
         headers = [(name, b"svc" if name == b"host" else value) for name, value in scope["headers"]]
         try:
             await self._framework(
@@ -173,7 +174,7 @@ def _log_request(method: str, record: RequestRecord, took_s: float) -> None:
 
 
 async def _serve_directly(handler: Handler, request: Incoming, send: Any, record: RequestRecord) -> None:
-    """Call the handler and send its response. Errors get the same responses as from the error handlers in `app`."""
+    """Call the handler and send its response. Errors get the same responses as those of the error handlers in `app`."""
     try:
         response = stored(await handler(request), HTTPStatus.OK)
     except ClientDisconnected:
@@ -214,7 +215,7 @@ def path_of(path: str, raw_path: bytes) -> str | None:
 
 
 def new_request_id() -> str:
-    """Return a new request id, which the response and the log contain."""
+    """Return a new request id, which appears in the response and in the log."""
     return f"req_{random_base32(20)}"
 
 

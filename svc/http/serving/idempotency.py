@@ -5,8 +5,8 @@ only if the request had an effect before it failed. Otherwise, a repeated reques
 so that a client can follow the remedy and retry. Transient errors are never stored.
 
 A request waits while another request with the same key is running. If their bodies differ, the second request is
-rejected. If a client disconnects, work that an actor has begun continues. When the client repeats the request, it gets
-the stored response, because every transaction checks for a stored response before its effect.
+rejected. If a client disconnects, an actor that has begun the work continues. When the client repeats the request, it
+gets the stored response, because every transaction checks for one before its effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REPLAYED = {"Idempotent-Replayed": "true"}
-# A key and its response are kept this long.
+# How long a key and its response are kept.
 _KEPT_MS = DAY_MS
 
 
@@ -103,7 +103,7 @@ class Idempotency:
     ) -> Callable[[Tx[T]], Tx[StoredResponse]]:
         """Return a wrapper that commits the effect, its event and its response in one transaction.
 
-        If an identical request was committed first, the transaction returns its response and drops the effect.
+        If an identical request was committed first, the transaction skips the effect and returns that response.
         `replay`: the response to a repeated request, if it differs from the first response.
         `event`: creates the user's event from the effect's value and the time (epoch ms); None means no event.
         """

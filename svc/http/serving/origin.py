@@ -23,7 +23,7 @@ def is_cross_origin(fetch_site: Sequence[str], origin: Sequence[str], own_origin
     """Return True if Sec-Fetch-Site, or else Origin, shows that a page of another origin sent the request.
 
     A sibling subdomain is another origin. `fetch_site`, `origin`: all values of these headers. A request without these
-    headers is not considered cross-origin. It comes from a program, or from our own pages in a browser from before
+    headers is not considered cross-origin. It comes from a program, or from our own pages in a browser released before
     2020.
     """
     if fetch_site:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 Q = TypeVar("Q", bound=Query)
 
 _LONGEST_KEY = 200
-# In characters. A cursor has at most 200 characters, and an id has 25. The limit on request heads would allow 16,000.
+# In characters. A cursor has at most 200 characters, and an id has 25. The limit on request heads alone would allow
+# 16,000 characters.
 _LONGEST_QUERY = 1_000
 
 

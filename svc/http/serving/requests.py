@@ -28,7 +28,7 @@ Q = TypeVar("Q", bound=Query)
 
 @dataclass(frozen=True)
 class RequestInfo:
-    """The data of a request's head and connection.
+    """Data about a request from its head and its connection.
 
     `client`: the client's address as seen by trusted proxies; None if unknown. `authorization`: the header; None if
     absent. `user_agent`, `cookies` and `accept`: the headers; "" if absent. `language`: the language that

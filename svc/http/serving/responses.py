@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Streamed:
-    """A response that is produced in chunks while it is sent, as fast as the client reads.
+    """A response that is produced in chunks, as fast as the client reads it.
 
     The framework's response timeout does not apply. The server's timeout applies to each chunk. `chunks` must not hold
     a transaction, a lock or a nursery across a yield.

@@ -34,13 +34,13 @@ def routes() -> QuartMap:
 
 
 def _fixed_segments() -> set[str]:
-    """Return the fixed path segments that occur where other paths have an id, such as `bulk` in /v1/links/bulk."""
+    """Return the fixed segments that occur in place of an id, such as `bulk` in /v1/links/bulk."""
     places = {endpoint.path.partition("{")[0] for endpoint in ENDPOINTS if "{" in endpoint.path}
     behind = [endpoint.path.removeprefix(place) for place in places for endpoint in ENDPOINTS if place in endpoint.path]
     return {rest.partition("/")[0] for rest in behind if not rest.startswith("{")}
 
 
 class _Id(BaseConverter):
-    """The id in a path. A fixed segment such as `bulk` is not an id, so the methods for an id are not allowed there."""
+    """The id in a path. A fixed segment such as `bulk` does not match, so it does not get an id's methods."""
 
     regex = rf"(?!(?:{'|'.join(sorted(_fixed_segments()))})\Z)[^/]+"

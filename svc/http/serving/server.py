@@ -1,6 +1,6 @@
 """The HTTP/1.1 server: our own accept loop, with hypercorn's protocol on each connection.
 
-Hypercorn's own loop runs all connections in one nursery, so an exception in one connection ends the server. That loop
+Hypercorn's own loop runs all connections in one nursery, so an exception in one connection stops the server. That loop
 also offers no way to disable HTTP/2 and WebSockets, which this API does not use. In this server, an exception ends only
 its own connection. Upgrade headers are removed before hypercorn sees them, every wait has a deadline, and a short
 response is sent in one packet.
@@ -57,7 +57,7 @@ LINGER_BYTES = 8 * 1_048_576
 # The size of one read. h11 limits incomplete heads to 16 KiB, so no head is longer than 32 KiB.
 _READ_BYTES = 16_384
 _HEAD_FIELDS = 100
-# Every chunk costs about 50 µs, even if it is small. A body may have this many chunks, plus one per 256 bytes.
+# Each chunk costs about 50 µs, however small it is. A body may have this many chunks, plus one per 256 bytes.
 _FREE_CHUNKS = 64
 _BYTES_A_CHUNK = 256
 # The number of empty lines that are ignored before a request line. RFC 9112 (2.2) recommends ignoring at least one;
@@ -242,7 +242,7 @@ class Connection:
             self._stream.socket.close()
 
     def _must_reset(self) -> bool:
-        """Return True if a truncated response was sent that would appear complete after a normal close.
+        """Return True if a truncated response was sent that the client would take for complete after a normal close.
 
         In HTTP/1.0, which some proxies use for upstream requests, a response without a length ends with the connection.
         """
@@ -317,7 +317,7 @@ class Connection:
             if event.idle and self._half_closed:  # the head was sent before it could contain `close`
                 self._reading.cancel()
         elif isinstance(event, Closed):
-            # This runs in the application's task, which is about to be cancelled, so the reader does the rest.
+            # This runs in the application's task, which is about to be cancelled. The reader therefore does the rest.
             self._answered = not self._must_reset()
             self._reading.cancel()
 

@@ -1,4 +1,4 @@
-"""Access control: callers see only objects of their user and, with a limited key, of its accounts (rules C3, C4)."""
+"""Access control: callers see only their user's objects. A limited key also restricts the accounts (rules C3, C4)."""
 
 from __future__ import annotations
 

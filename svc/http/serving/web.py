@@ -1,6 +1,6 @@
-"""The web application and the documentation, kept in memory and served without the framework.
+"""The web application and the documentation, held in memory and served without the framework.
 
-The application consists of assets and of one HTML shell, which serves all its pages. The documentation at /help has an
+The application consists of assets and one HTML shell that serves all of its pages. The documentation at /help has an
 HTML file and a Markdown file for each page. `make build` creates the files (svc/web). Serving these files needs neither
 the store nor a credential; the application requests its data from the API. If a page and an endpoint of the API have
 the same path, the API serves that path.

@@ -43,7 +43,7 @@ class Report:
     `restricted`: for each restriction, the rows that are skipped because another product restricted the link.
     `included`: for each restriction, the restricted rows that are imported because of `--include`.
     `expiring`: rows that are imported without their expiry date.
-    `refused`: rejected rows. The staging stores each of them with the reason.
+    `refused`: rejected rows. The staging database stores each of them with the reason.
     `stopped`: the reason why the import stopped at a batch, or "". That batch was not written.
     `unprocessed`: rows of that batch and of all later batches.
     """
@@ -229,7 +229,7 @@ async def _batch(
 def _add(
     account: Account, batch: Sequence[Staged], wanted: Sequence[WantedLink], limit: int, now: int, *, apply: bool
 ) -> Tx[list[str | None]]:
-    """Create the missing links. Return for each link None if it was created, "" if it exists, or the error.
+    """Create the missing links. For each link, return None if it was created, "" if it existed, or the error.
 
     Without `apply`, raises _RolledBack with these results.
     """

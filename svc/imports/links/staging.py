@@ -1,7 +1,7 @@
 """Store the rows of an import in a temporary database on disk.
 
-The whole file is read before the first link is created, so that no links are created from a damaged file. A file may
-have a million rows, which are too many to keep in memory.
+The whole file is read before the first link is created, so that no links are created from a damaged file. The rows are
+kept on disk, because a file may have a million of them.
 """
 
 from __future__ import annotations

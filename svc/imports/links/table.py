@@ -75,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The names of the columns, and the rows, which can be iterated only once. Iterating can raise NotReadable.
+    """The column names and the rows of a file. The rows can be iterated only once, and iterating can raise NotReadable.
 
     `restrictions`: the columns in which another product marks restricted links.
     """
@@ -86,7 +86,7 @@ class Table:
     rows: Generator[Row]
 
     def close(self) -> None:
-        """End an iteration over the rows that was interrupted. Call this before the file is closed."""
+        """End an unfinished iteration over the rows. Call this before the file is closed."""
         self.rows.close()
 
 
@@ -105,7 +105,7 @@ def open_seekable(path: Path) -> Iterator[IO[bytes]]:
 def read_table(file: IO[bytes], now: int) -> Table:
     """Read the header of an export of links. The rows are read only when `rows` is iterated.
 
-    `file` must be seekable. `now`: the current time in epoch ms, which determines the links that have expired. Raises
+    `file` must be seekable. `now`: the current time in epoch ms, which determines which links have expired. Raises
     NotReadable if the file is not text or CSV, or has no columns for codes and destinations.
     """
     encoding = _encoding(file)
@@ -247,7 +247,7 @@ def _code_from_url(short_address: str) -> str:
 
 
 def _encoding(file: IO[bytes]) -> str:
-    """Return the encoding that the first bytes indicate, or else UTF-8 or Windows-1252, if it fits the whole file.
+    """Return the encoding that the first bytes indicate, or else UTF-8 or Windows-1252, whichever decodes the file.
 
     Raises NotReadable if the file is not text.
     """

@@ -1,4 +1,4 @@
-"""Read export files of other products and of this service. The columns of a file show its format.
+"""Read export files of other products and of this service. The columns of a file identify its format.
 
 This is based on the products' source code. docs/use/import-totals.md lists the versions, and explains how the products'
 counts differ from those of this service.

@@ -41,8 +41,8 @@ class Report:
     """The result for a file.
 
     `added`: the number of days that are added. `changed`: the number of days that exist with other numbers. `missing`:
-    names in the file that have no site or link, with their numbers of days. `stopped`: the target at which the import
-    stopped, and the reason.
+    names in the file that match no site or link, and the number of days of each. `stopped`: the target at which the
+    import stopped, and the reason.
     """
 
     added: int = 0

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 # The maximum size, in characters, of a file that is read into memory. Ten thousand days take 1 MB.
 MAX_TEXT_CHARS = 1 << 23
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZipFile, UnicodeDecodeError)
-# The errno of OSErrors that a file's content causes. bzip2 sets none; a negative offset in a ZIP archive sets EINVAL.
+# The errno values of OSErrors that are caused by a file's content. bzip2 sets none; a negative offset in a ZIP archive
+# sets EINVAL.
 _CONTENT_ERRNOS = (None, errno.EINVAL)
 
 

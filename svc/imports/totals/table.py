@@ -29,7 +29,7 @@ class Wrong(ValueError):
 
 @dataclass
 class Table:
-    """A table. Its columns are selected by their names in lower case, with `_` instead of spaces."""
+    """A CSV table. Columns are selected by name, in lower case and with `_` instead of spaces."""
 
     lines: Lines
     names: Sequence[str]

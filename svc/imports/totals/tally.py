@@ -1,7 +1,7 @@
 """An export's totals by target and day.
 
-They are stored in a temporary database on disk, because the sessions in an export of page views, or the days of all
-targets of a service, may not fit in memory.
+The totals are stored in a temporary database on disk. They may not fit in memory if the export contains every page view
+and its session, or the days of all of a service's targets.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ def migrations(engine: Engine, folder: Path = FOLDER) -> list[Migration]:
 def pending(known: list[Migration], version: int, store: Path | None = None) -> list[Migration]:
     """Return the migrations after `version`.
 
-    Raises ConfigError if the store is newer than this program. If the copy that was made before the migration is beside
-    `store`, the message names it.
+    Raises ConfigError if the store is newer than this program. If a copy from before the migration exists beside
+    `store`, the message names that copy.
     """
     newest = known[-1].number
     if version > newest:

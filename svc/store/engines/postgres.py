@@ -92,8 +92,8 @@ SETTINGS = {
     "statement_timeout": "30s",
     "idle_in_transaction_session_timeout": "60s",
 }
-# Settings for work on the whole store, which may take long. Its lock timeout is long enough for the locks of a machine
-# that disappeared to be dropped.
+# Settings for work on the whole store, which may take a long time. The lock timeout is long enough for the server to
+# drop the locks of a machine that has disappeared.
 _SETTINGS_ALONE = {
     **_SESSION,
     "lock_timeout": "30s",

@@ -1,6 +1,6 @@
 """A pool of PostgreSQL connections with very little overhead for each transaction.
 
-For each use of a connection, the driver's own pool starts two timers and a task and resets the session. This costs as
+For each use of a connection, the driver's own pool starts two timers and a task, and resets the session. This costs as
 much CPU time as a statement. The store's transactions never change session settings (`postgres.SETTINGS`), so a
 connection can be reused without a reset.
 """

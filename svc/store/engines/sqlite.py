@@ -61,9 +61,8 @@ _READERS = 4
 # How long to wait while another process (a command, a backup) holds the file's write lock.
 _BUSY_MS = 5_000
 _WAL_PAUSE_S = 0.01
-# A push writes to about as many pages as it has targets. With SQLite's defaults (a cache of 2 MB, a checkpoint after
-# 1,000 pages), each push reads most pages again and every tenth push starts a checkpoint, which costs 20% more CPU
-# time.
+# A push writes about as many pages as it has targets. With SQLite's defaults (a cache of 2 MB, a checkpoint after 1,000
+# pages), each push reads most pages again and every tenth push starts a checkpoint, which costs 20% more CPU time.
 _WRITER_CACHE_KIB = 32_768
 _LOG_PAGES = 8_000
 # Messages by SQLite's primary result code, for failures of the store rather than of the transaction.
@@ -275,7 +274,7 @@ def _write(connection: sqlite3.Connection, jobs: _Queue, condition: Condition, m
             for each in group:
                 metrics.observe(STORE_WAIT, began_at - each.asked_at, "write")
             if isinstance(committed, outcome.Error):
-                # Nothing of the group was committed: the disk is full, or the file is locked or deleted.
+                # None of the group's jobs were committed: the disk is full, or the file is locked or deleted.
                 for failed in group:
                     # Each task gets its own exception, because a shared exception's traceback would grow with each task
                     # that raises it.
@@ -318,7 +317,7 @@ def _unavailable(error: BaseException, failures: dict[int, str], condition: Cond
 
 
 def _commit(connection: sqlite3.Connection, group: list[_Job]) -> None:
-    """Run the jobs and commit them together. Raises sqlite3.Error if nothing of the group was committed."""
+    """Run the jobs and commit them together. Raises sqlite3.Error if none of the jobs were committed."""
     _undo(connection)  # in case an earlier rollback failed
     connection.execute("begin immediate")
     try:

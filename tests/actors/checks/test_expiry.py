@@ -1,4 +1,4 @@
-"""Expiry of the working token: a warning days earlier, and the account's error as soon as the token has expired."""
+"""Expiry of the working token: a warning days before, and an error of the account as soon as the token has expired."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def shows(service, state, *warnings):
 async def installed(service):
     await service.ready()
     await service.confirmed()
-    await service.idle()  # otherwise, the duties after the first check see the changes that the test makes in the store
+    await service.idle()  # otherwise, the duties after the first check would see the test's changes to the store
     service.clock.advance_s(1)
     return await service.account()
 

@@ -1,4 +1,4 @@
-"""Health checks of a whole account: the problems that they find and repair after changes outside the service."""
+"""Health checks of a whole account find and repair problems that were caused by changes outside the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts for sites and links: the conditions for accepting them, and the effect of later changes to DNS records."""
+"""Hosts for sites and links: the conditions for accepting them, and the effects of later DNS changes."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ async def test_daily_check_finds_what_pushes_cannot_reveal_and_hourly_checks_fol
     place.timing |= {"health_every_s": 0.05, "health_well_every_s": 86_400}
     async with place.running() as service:
         await connect_healthy_account(service)
-        # Cloudflare refuses the token, which no push can reveal.
+        # Cloudflare refuses the token. A push cannot reveal this.
         await service.emulator.fault("refuse", "*", **DEAD)
         for _ in range(20):
             service.supervisor.wake(service.customer.account_id)
@@ -134,7 +134,7 @@ async def test_account_whose_worker_missed_a_push_is_checked_now_and_then_hourly
         place.clock.now_ms += STOPPED_MS
         await wait_for_checks(service, 3)
         assert (await service.account()).state == "ready"
-        # The worker pushes again. After the check that is already due, there is none for a day.
+        # The worker pushes again. After the check that is already due, no check runs for a day.
         account = await service.account()
         push = WorkerPush(place.clock(), "bundle", 1, 0, None, {}, account.install_id)
         await service.store.run(accounts.record_pushes([(account.id, push)]))

@@ -1,6 +1,6 @@
 """The table of error codes. Each row causes a code, checks where it appears, and checks that its remedy works.
 
-case             the class of a row, and the steps that play it
+case             the class of a row, and the steps that run it
 tokens           rows about connects, renewals and the working token
 worker           rows about installs and the installed worker
 hosts            rows about sites, links and link hosts

@@ -1,4 +1,4 @@
-"""A row of the table of codes, and the case that plays it."""
+"""A row of the table of error codes, and the case that runs it."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ class Case:
             assert details.pop("remedy", None) == self._remedy(details)
             assert details.keys() == self.row.details, error
         of_a_host = self.row.shows & {"site.error", "site.warnings", "link.error", "link_host.error"}
-        if of_a_host:  # a health check that began before the change may have put the error on the account
+        if of_a_host:  # a health check that began before the change may have set the account's error
             await eventually(self._is_ready)
         else:
             account = await self._account()
@@ -323,7 +323,7 @@ class Case:
         return details
 
     async def play(self, row: Row) -> None:
-        """Play another row in the same account."""
+        """Run another row in the same account."""
         self.row, self.errors_expected = row, 0
         await row.play(self)
         await self.expect_recovered()

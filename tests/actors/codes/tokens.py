@@ -293,7 +293,7 @@ async def a_renewal_whose_outcome_is_unknown(case: Case) -> None:
     named = (await case.expect_error(await case.renew()))["revoke_token"]
     await case.emulator.clear_faults()
     assert named in await case.service.token_names()
-    # Until then, a new attempt has the same fault.
+    # Until then, a new attempt fails in the same way.
     await case.refuse(TOKENS, "GET", after=1, status=500)
     await case.expect_error(await case.renew())
     await case.emulator.clear_faults()

@@ -32,7 +32,7 @@ def names(response):
 async def begun_connect(service, method, path):
     """Start a connect, and return while it is waiting for its call to `path`.
 
-    The end of the service then interrupts the connect.
+    The connect is then interrupted when the service ends.
     """
     await service.emulator.fault("slow", path, method=method, delay_s=30)
     async with trio.open_nursery() as nursery:
@@ -121,7 +121,7 @@ async def test_made_up_token_of_a_stranger_delays_no_other_request(service):
     async def one_of_the_strangers():
         responses.append(await service.world.call("POST", "/v1/accounts", body, headers=stranger))
 
-    # A refusal counts only after several attempts, which takes a few seconds.
+    # A refusal counts only after several attempts, which take a few seconds.
     await service.emulator.fault("slow", f"{TOKENS}/verify", times=2, delay_s=60)
     async with trio.open_nursery() as nursery:
         for _ in range(2):
@@ -151,7 +151,7 @@ async def test_account_taken_is_returned_only_to_holders_of_a_valid_token(servic
 async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place, delay_ms, spread_ms):
     """The working token is refused for longer than the request takes, but the install keeps trying.
 
-    Once the bootstrap token has been checked, it must be accepted everywhere within little more than a second.
+    Once the bootstrap token has been checked, it must be accepted everywhere within just over a second.
     """
     place.edge |= {"settling_in_connect_s": 3, "settling_s": 20}
     async with place.running() as service:
@@ -167,7 +167,7 @@ async def test_new_bootstrap_and_working_tokens_are_retried_until_accepted(place
         assert token_id not in (await service.held())["tokens"]
 
 
-# The table of codes covers the refusals that occur if a token must have the permissions that it grants.
+# The table of error codes covers the refusals that occur if a token can grant only its own permissions.
 MINTING = ("all_zones", "held", "silent")
 
 

@@ -19,7 +19,7 @@ from svc.store import disconnects, operations
 from svc.store.tx import sql
 from tests.actors.conftest import NEVER_S
 
-# On one engine only, because Cloudflare's behaviour does not depend on the engine.
+# On one engine only, because Cloudflare's behavior does not depend on the engine.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 SCRIPT = "*/workers/scripts/svc-edge"
 DATABASE = "*/d1/database/*"

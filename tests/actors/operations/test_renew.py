@@ -13,7 +13,7 @@ from svc.security.token_page import FULL_TOKEN_PAGE, TOKEN_PAGE
 from svc.store import operations, renewals
 from svc.store.tx import sql
 
-# On one engine only, because Cloudflare's behaviour does not depend on the engine.
+# On one engine only, because Cloudflare's behavior does not depend on the engine.
 ON_SQLITE = pytest.mark.parametrize("store_config", ["sqlite"], indirect=True)
 TOKENS = "/accounts/*/tokens"
 BOOTSTRAP = ["Account Settings Read", "Account API Tokens Write"]

@@ -44,7 +44,7 @@ class TakenCodes:
         self._times = times
 
     def __call__(self, effect: Tx[Link]) -> Tx[str]:
-        """Return the code of the effect's link, unless it counts as taken."""
+        """Add the link and return its code. Raises Conflict if the code counts as taken."""
         link = yield from effect
         self.codes.append(link.code)
         if len(self.codes) <= self._times:

@@ -52,7 +52,7 @@ class Reader:
         return await self.reads.read(account.user_id, account, TargetDays(name, today, today))
 
     async def rows(self, key: str, statements: Any = A_MINUTE, user_id: int | None = None) -> Any:
-        """Read the results of any other statements."""
+        """Read the results of these statements, and cache them under `key`."""
         user_id = user_id or self.account.user_id
         return await self.reads.ask(user_id, self.account, key, partial(query, statements))
 
@@ -237,7 +237,7 @@ async def test_cache_size_is_limited_in_bytes(reader):
 
 
 async def cron(service: Any) -> None:
-    """Run the worker's first cron run, after which its database counts events."""
+    """Fire the worker's cron for the first time. From then on, its database counts events."""
     await service.emulator.cron(service.customer.account_id, SCRIPT_NAME, at=service.clock())
 
 

@@ -19,7 +19,7 @@ from tests.actors.service.test_notifications import in_state
 @pytest.fixture
 async def account_id(service):
     made = await service.ready()
-    await service.idle()  # otherwise, the account's own health check finds the error first
+    await service.idle()  # otherwise, the account's own health check would find the error first
     return made
 
 

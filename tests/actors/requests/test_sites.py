@@ -1,4 +1,4 @@
-"""Routes of deleted and rotated sites: all are removed, but none too early. Foreign routes are never removed."""
+"""Routes of deleted and rotated sites: all are removed, but none too early. Other routes are kept."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def nothing_unwanted(service):
 
 
 async def searched_once(service):
-    """Wait until the service has searched for the only unwanted route once without finding it."""
+    """Wait until the service has searched once for the only unwanted route and has not found it."""
     account = await service.account()
 
     async def poll():
@@ -116,7 +116,7 @@ async def test_old_path_is_counted_until_its_time_and_removed_with_its_route(pla
             [old] = (await site_once(service, "active"))["retiring"]
             assert old["path"] == second["path"]
     place.clock.advance_s(2)
-    # No retry or health check during the test.
+    # Prevent retries and health checks during the test.
     place.timing |= {"route_retry_s": 3600, "health_every_s": 86_400}
     async with place.running() as service:
         await routes_are(service, route_of(third))

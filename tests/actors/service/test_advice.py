@@ -1,4 +1,4 @@
-"""An account's advice is computed once a day from the usage that Cloudflare reports, and stays the same until then."""
+"""An account's advice is computed once a day from the usage that Cloudflare reports. It does not change in between."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def advised_service(place):
 
 
 async def used(service, ago, **usage):
-    """Set the account's usage for the day that was `ago` days ago."""
+    """Set the account's usage for the day `ago` days before today."""
     await service.emulator.set_usage(service.customer.account_id, day_of(service.clock()) - ago, **usage)
 
 

@@ -119,7 +119,7 @@ def ended_operation(account_id: str, edge_account_id: str, now: int = START_MS) 
 
 
 def former_account() -> Tx[str]:
-    """Insert a former account without sites, links and operations."""
+    """Insert a former account without sites, links or operations."""
     account_id = yield from an_account()
     operation = yield from disconnects.begin_disconnect(account_id, new_id("op"), START_MS)
     yield from disconnects.end_disconnect(operation, None, [], START_MS)

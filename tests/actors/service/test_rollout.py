@@ -1,4 +1,4 @@
-"""Rollouts: a newer worker goes to a few accounts first, and then to all. Too many failures halt the rollout."""
+"""Rollouts: a newer worker is deployed to a few accounts first, and then to all. Too many failures halt the rollout."""
 
 from __future__ import annotations
 
@@ -374,7 +374,7 @@ async def test_halt_begins_no_updates_and_resume_continues(fleet, expected_error
     assert await fleet.halt()
     assert not await fleet.halt()
     assert await fleet.pass_hours(3) == []
-    # A poll that read the rollout before the halt begins no updates after the halt.
+    # If a poll read the rollout before the halt, it does not begin any updates after the halt.
     chosen = (await fleet.add(1))[0]
     assert not await fleet.store.run(rollouts.begin_update(stale, chosen, new_id("op"), fleet.clock()))
     await fleet.resume()

@@ -46,7 +46,7 @@ async def add_links(service, account_id, **urls):
 
 
 async def written(service):
-    """Return the URLs of the links in the worker's database by code. Removed links have None."""
+    """Return the URLs of the links in the worker's database by code. The URL of a removed link is None."""
     account = await service.account()
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"

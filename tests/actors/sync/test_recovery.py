@@ -1,4 +1,4 @@
-"""Recovery: after a service has started on an older copy of its store, it and its workers converge again."""
+"""Recovery: after a service has started on an older copy of its store, the service and its workers converge again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of /auth: sign-up, confirmation, sessions, password reset. No response reveals registered addresses."""
+"""Tests of /auth: sign-up, confirmation, sessions, password reset. No response reveals who is registered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""POST /v1/links/bulk: each valid row becomes a link, each other row gets an error, and repeats have no effect."""
+"""POST /v1/links/bulk: each valid row becomes a link, each invalid row gets an error, and repeats have no effect."""
 
 from __future__ import annotations
 

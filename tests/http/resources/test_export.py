@@ -250,7 +250,7 @@ async def test_large_export_has_each_row_once(world):
 
 @pytest.mark.rule("X4", "G8")
 async def test_abandoned_export_ends(clock, tmp_path):
-    """An unfinished ZIP file causes a warning when it is garbage-collected, and a warning fails the test."""
+    """An unfinished ZIP file causes a warning when it is garbage-collected, and warnings fail the test."""
     async with open_store(sqlite_config(tmp_path)) as store, open_world(store, clock, tmp_path) as world:
         user = await world.user()
         account = await world.account(user, link_host="go.example.com")

@@ -17,7 +17,7 @@ from tests.cases import cases
 from tests.clock import START_MS
 from tests.http.conftest import EDGE_ACCOUNT
 
-LIVE_AT = START_MS + 60_000  # the time from which every isolate serves the synced config
+LIVE_AT = START_MS + 60_000  # the time after which every isolate serves the synced configuration
 NOW = "2026-11-21T04:00:00.000Z"
 
 

@@ -111,7 +111,7 @@ def at_size(code: str, size: int) -> np.ndarray:
 
 
 def photographed(code: str, degrees: float, noise: float, seed: int) -> np.ndarray:
-    """Draw the SVG rotated on grey at 7 pixels per module. `noise`: its standard deviation, on a scale of 255."""
+    """Draw the SVG rotated, on grey, at 7 pixels per module. `noise`: the noise's standard deviation (scale: 255)."""
     modules = modules_of(code)
     count = modules.shape[0]
     turn = np.radians(degrees)

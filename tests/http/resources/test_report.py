@@ -1,4 +1,4 @@
-"""Tests of the numbers in reports: where each number comes from, and that unknown numbers are omitted."""
+"""Tests of the numbers in reports: each number comes from the correct source, and unknown numbers are omitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server closes a connection with malformed input, and keeps running. Some of these requests once crashed it."""
+"""After malformed input, the server closes the connection and keeps running. Some of these requests once crashed it."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ async def test_repeat_gets_the_response_that_an_actor_finished_after_the_client_
         nursery.start_soon(lambda: world.call("POST", "/v1/accounts", body, headers=headers))
         await arrived.wait()
         nursery.cancel_scope.cancel()
-    # When the repeat runs, the first request has connected the account, and the actor reports this.
+    # By the time the repeat runs, the first request has connected the account, and the actor reports this.
     async with trio.open_nursery() as nursery:
         responses = []
 

@@ -88,7 +88,7 @@ def most_bytes(path: str) -> int:
 
 
 def is_refused(response: Any, path: str, raw: bytes) -> None:
-    """Check that the body was rejected as invalid, or because it is larger than the endpoint's limit."""
+    """Check that the body was rejected, either as invalid or because it exceeds the endpoint's limit."""
     if len(raw) > most_bytes(path):
         is_error(response, 413, "payload_too_large")
     else:

@@ -298,7 +298,7 @@ async def test_service_stops_writing_and_ends_after_another_takes_over(server, c
     expected_errors.allow("store taken over by another service|store unavailable")
 
     def take() -> None:
-        """Take over the store, like another service that is the first to reconnect."""
+        """Take over the store, as another service does if it reconnects first."""
         execute(
             config.url.get_secret_value(),
             "begin; lock table serving; select pg_terminate_backend(pid, 5000) from pg_stat_activity"
@@ -412,7 +412,7 @@ async def test_commit_without_a_response_is_reported_as_possibly_saved(server, e
     notified: list[str] = []
 
     def then_cut() -> Tx[None]:
-        """Get responses for the statements, but not for the commit."""
+        """Cut off the server's responses after the statements, so that the commit gets none."""
         yield Changed("edge")
         yield from put(1)
         network.cut_answers()

@@ -90,7 +90,7 @@ def ill_typed() -> Tx[None]:
 
 
 async def test_interrupted_statement_does_not_affect_the_next_one(table, postgres_url):
-    """The parameter cannot be encoded, but the server has already begun a transaction unknown to asyncpg."""
+    """The parameter cannot be encoded, but the server has already begun a transaction, unknown to asyncpg."""
     open_ones = f"select count(*) from pg_stat_activity where {_OURS} and xact_start is not null"
     with pytest.raises(asyncpg.DataError):
         await table.peek(ill_typed())
@@ -127,7 +127,7 @@ async def test_many_cancellations_leak_no_connections_and_leave_no_partial_chang
     for storm in range(5):
         async with trio.open_nursery() as nursery:
             for number in range(storm * 100 + 1, storm * 100 + 101):
-                # Cancel some immediately, before the loop's thread has run at all.
+                # Cancel some calls immediately, before the loop's thread has run at all.
                 nursery.start_soon(one, number, chance.choice([0, chance.uniform(0, 0.004), chance.uniform(0, 0.1)]))
     assert {number for number in await table.read(ids()) if number > 0} == answered
     assert await table.read(count()) == 2 * len(answered)

@@ -65,7 +65,7 @@ async def process_id(connection: Any) -> int:
 
 
 async def all_of(pool: Pool) -> set[int]:
-    """Use all connections at the same time, and return their process ids at the server. Fails if one is lost."""
+    """Use all connections at the same time, and return the ids of their server processes. Fails if one is lost."""
     held = [await pool.acquire(10) for _ in range(SIZE)]
     ids = {await process_id(connection) for connection in held}
     for connection in held:

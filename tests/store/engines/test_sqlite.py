@@ -84,7 +84,7 @@ def test_confirmed_writes_survive_a_kill(path):
     with closing(sqlite3.connect(path)) as store:
         kept = {row[0] for row in store.execute("select id from t")}
     assert set(answered) <= kept
-    assert len(kept - set(answered)) <= 8  # each lane was waiting for at most one write
+    assert len(kept - set(answered)) <= 8  # each task was waiting for at most one write
 
 
 async def test_error_that_rolls_back_the_group_fails_all_its_transactions(table):
