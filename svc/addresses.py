@@ -1,4 +1,4 @@
-"""Parsing of bind addresses and e-mail addresses. No I/O.
+"""Parsing of bind addresses and email addresses. No I/O.
 
 This module imports nothing large, because `svc health` runs frequently.
 """
@@ -18,7 +18,7 @@ LONGEST_EMAIL = 254  # RFC 5321, 4.5.3.1.3, without the angle brackets
 _LONGEST_LOCAL_PART = 64
 
 # RFC 5321: a dot-string without quotes or comments, then @, then a host name of letters, digits and hyphens. The
-# email-validator package is not used: it accepts `=?utf-8?q?…?=@host`, which Python's own e-mail package decodes.
+# email-validator package is not used: it accepts `=?utf-8?q?…?=@host`, which Python's own email package decodes.
 _ATOM = r"[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _ADDRESS = re.compile(rf"(?P<local>{_ATOM}(\.{_ATOM})*)@(?P<host>{_LABEL}(\.{_LABEL})*)")
@@ -47,18 +47,18 @@ def local_url(bind: str) -> str:
 
 
 def parse_email(text: str) -> str:
-    """Return the e-mail address in lower case. Raises ValueError unless it is valid for every mail server."""
+    """Return the email address in lower case. Raises ValueError unless it is valid for every mail server."""
     address = parse_sender(text)
     host = address.rpartition("@")[2]
     if "." not in host or host.rpartition(".")[2].isdigit():
-        raise ValueError("must be an e-mail address")
+        raise ValueError("must be an email address")
     return address
 
 
 def parse_sender(text: str) -> str:
-    """Return the e-mail address in lower case. Its host may be a single label (svc@localhost). Raises ValueError."""
+    """Return the email address in lower case. Its host may be a single label (svc@localhost). Raises ValueError."""
     address = text.lower()
     match = _ADDRESS.fullmatch(address) if len(text) <= LONGEST_EMAIL and text.isascii() else None
     if match is None or len(match["local"]) > _LONGEST_LOCAL_PART or _ENCODED_WORD in match["local"]:
-        raise ValueError("must be an e-mail address")
+        raise ValueError("must be an email address")
     return address

@@ -201,7 +201,7 @@ class VaultConfig(_Section):
 
 
 class MailConfig(_Section):
-    """Settings for sending e-mail."""
+    """Settings for sending email."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
 

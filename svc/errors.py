@@ -174,8 +174,8 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "email_unconfirmed": Meaning(
         403,
-        "The e-mail address has not been confirmed.",
-        "Open the link in the confirmation e-mail, or request a new e-mail.",
+        "The email address has not been confirmed.",
+        "Open the link in the confirmation email, or request a new email.",
     ),
     "invalid_password": Meaning(403, "The password is incorrect."),
     "cross_origin": Meaning(
@@ -379,7 +379,7 @@ CATALOGUE: dict[Code, Meaning] = {
 class ErrorNote:
     """An error as stored with an account, operation, site or link host. `details` is JSON.
 
-    `finding`: the health check finding that the message describes, as JSON. E-mails in other languages are generated
+    `finding`: the health check finding that the message describes, as JSON. Emails in other languages are generated
     from it (`finding.sentence`). Responses do not contain it.
     """
 

@@ -1,6 +1,6 @@
 """Fault isolation: log an exception once and suppress it, so that it does not reach the enclosing nursery.
 
-Each connection, e-mail, account and housekeeping run is isolated. Cancellation and process exit (KeyboardInterrupt,
+Each connection, email, account and housekeeping run is isolated. Cancellation and process exit (KeyboardInterrupt,
 SystemExit) still propagate.
 """
 

@@ -252,15 +252,15 @@ CHORE_ROWS = CounterMetric("svc_housekeeping_rows_total", "Expired rows deleted.
 
 # ---------------------------------------------------------------------------------------------------------------- mail
 
-MAIL_WAITING = GaugeMetric("svc_mail_waiting", "E-mails waiting to be sent.")
-MAIL_OLDEST = GaugeMetric("svc_mail_oldest_seconds", "Age of the oldest waiting e-mail; 0 if none is waiting.")
+MAIL_WAITING = GaugeMetric("svc_mail_waiting", "Emails waiting to be sent.")
+MAIL_OLDEST = GaugeMetric("svc_mail_oldest_seconds", "Age of the oldest waiting email; 0 if none is waiting.")
 MAIL_TRIES = CounterMetric(
     "svc_mail_tries_total",
-    "Attempts to send an e-mail. `nobody`: not sent, because no user has the address; `refused`: the address was"
+    "Attempts to send an email. `nobody`: not sent, because no user has the address; `refused`: the address was"
     " rejected, no retry; `retried`: not accepted or outcome unknown, retried; `unsure`: outcome unknown, no retry.",
     {"outcome": ("sent", "nobody", "refused", "retried", "unsure")},
 )
-MAIL_EXPIRED = CounterMetric("svc_mail_expired_total", "E-mails that expired before they could be sent.")
+MAIL_EXPIRED = CounterMetric("svc_mail_expired_total", "Emails that expired before they could be sent.")
 MAIL_AWAY = CounterMetric("svc_mail_server_away_total", "Failed attempts to reach the mail server.")
 
 # ------------------------------------------------------------------------------------------------------------- process

@@ -90,7 +90,7 @@ ConfigState = Literal["pending", "synced"]  # synced: the account's worker has t
 Jurisdiction = Literal["eu", "fedramp"]
 Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
 Plan = Literal["free", "api"]  # a user's plan in this service
-Language = Literal["en", "de"]  # of e-mails and of the web application
+Language = Literal["en", "de"]  # of emails and of the web application
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 DEFAULT_LANGUAGE: Language = "en"
 EdgePlan = Literal["free", "paid"]  # an account's plan at Cloudflare, as set by the user
@@ -119,7 +119,7 @@ JsonObject = dict[str, object]
 class Event:
     """An entry of a user's audit log, stored in the same transaction as the change.
 
-    `via`: "session", the id of an API key, "service", "operator", "mail" (a link in an e-mail), or `nobody` (no
+    `via`: "session", the id of an API key, "service", "operator", "mail" (a link in an email), or `nobody` (no
     credential).
     `ip`: the client's IP address.
     `outcome`: "done", "accepted" (work at Cloudflare follows), a state, or an error code.
@@ -148,8 +148,8 @@ class User:
     email: str
     email_confirmed: bool
     plan: Plan
-    notify: bool  # send e-mails when accounts need attention
-    language: Language | None  # of e-mails to the user; None: not chosen
+    notify: bool  # send emails when accounts need attention
+    language: Language | None  # of emails to the user; None: not chosen
     email_refused_at: int | None  # when mail servers began to reject the address; None if they accept it
     created_at: int
 
@@ -387,7 +387,7 @@ class Account:
     push: WorkerPush | None
     advice: Advice | None
     advice_due_at: int | None  # when to compute the advice next; None if it has never been computed
-    notified: JsonObject  # problems that e-mails have reported to the user (actors/service/notifications.py)
+    notified: JsonObject  # problems that emails have reported to the user (actors/service/notifications.py)
     notice_due_at: int | None
     link_host: LinkHost | None
     created_at: int
@@ -453,7 +453,7 @@ class DeletionResult:
 
 @dataclass(frozen=True)
 class Retiring:
-    """A site's old path, which counts views until `until`. If `route_id` is None, it does not have a route yet."""
+    """A former path of a site, whose views are counted until the time in `until`. `route_id`: None without a route."""
 
     path: str
     route_id: str | None

@@ -27,7 +27,7 @@ test only limits how long a failing test takes.
 
 **Order by events.** No test sleeps. A test waits for a `trio.Event` that another task sets, or for
 `settled()`. If all participants are tasks in this process, it can also wait for `wait_all_tasks_blocked`. The
-emulator's `settled()` returns once no worker invocation is running. The outbox's `settled()` returns once no e-mail is
+emulator's `settled()` returns once no worker invocation is running. The outbox's `settled()` returns once no email is
 ready to be sent. `eventually` polls the state of another process for at most 90 seconds. Faults and kills are triggered
 by the n-th matching call, before or after it is executed (`Emulator.fault`).
 

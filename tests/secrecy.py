@@ -13,7 +13,7 @@ The search finds clear text, hex and base64. It also finds URL-encoded passwords
 
 Test data must not match a secret's format by accident. For example, an Idempotency-Key must have the format of an id.
 
-Files that must contain secrets are exempt: e-mails contain link tokens, and a key file contains its keys. A leak report
+Files that must contain secrets are exempt: emails contain link tokens, and a key file contains its keys. A leak report
 contains the place and the kind of the secret, but never its value.
 
 The search runs after each test, so that a leak is reported for its test, and before schemas and folders are deleted. If
@@ -48,7 +48,7 @@ _PLATFORMS_OWN = "world.json"
 _KEY_BYTES = 32
 # The passwords of users in `tests/journeys`.
 USUAL_PASSWORDS = ("a long password", "another long one", "another password")
-# Shorter passwords can occur in test data for other reasons, and so can passwords that are e-mail addresses.
+# Shorter passwords can occur in test data for other reasons, and so can passwords that are email addresses.
 _LEAST_CHARS = 8
 _PASSWORD_FIELDS = ("password", "old", "new")
 

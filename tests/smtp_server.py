@@ -31,7 +31,7 @@ class Act(Enum):
 
 @dataclass(frozen=True)
 class Taken:
-    """An e-mail that the server has accepted."""
+    """An email that the server has accepted."""
 
     sender: str
     to: str

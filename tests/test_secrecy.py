@@ -86,7 +86,7 @@ def test_mail_token_is_allowed_only_in_e_mails(tmp_path, expected_leaks):
 
 
 def test_all_files_of_a_shared_service_are_searched(tmp_path, expected_leaks):
-    """The search covers the log, the store, e-mails and metrics, and includes the usual passwords."""
+    """The search covers the log, the store, emails and metrics, and includes the usual passwords."""
     folder = tmp_path / "svc"
     (folder / "mail").mkdir(parents=True)
     open_vault(VaultConfig(key_file=folder / "vault.key"), {})

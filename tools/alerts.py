@@ -165,7 +165,7 @@ ALERTS = (
         "soon",
         "10m",
         "svc_mail_oldest_seconds > 3600",
-        "An e-mail has been waiting for an hour; users wait for their links.",
+        "An email has been waiting for an hour; users wait for their links.",
         "svc check shows the step at which the mail server fails.",
     ),
     Alert(

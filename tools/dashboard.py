@@ -182,8 +182,8 @@ ROWS: dict[str, tuple[Panel, ...]] = {
         Panel("Housekeeping, mean", "s", ((mean("svc_housekeeping_seconds", "chore"), "{{chore}}"),)),
     ),
     "Mail": (
-        Panel("Waiting", "short", (("svc_mail_waiting", "e-mails"),)),
-        Panel("Oldest e-mail", "s", (("svc_mail_oldest_seconds", "age"),)),
+        Panel("Waiting", "short", (("svc_mail_waiting", "emails"),)),
+        Panel("Oldest email", "s", (("svc_mail_oldest_seconds", "age"),)),
         Panel("Attempts", "short", ((rate("svc_mail_tries_total", "outcome"), "{{outcome}}"),)),
         Panel(
             "Problems",

@@ -52,6 +52,7 @@ WORDS: Sequence[tuple[str, str]] = (
     (r"not of the form", "is not a valid"),
     (r"the time is over|time was over|is over(?! \d)", "has expired, has ended"),
     (r"the wish|wishes", "request"),
+    (r"(?-i:[eE]-mails?)", "email"),
     (r"thereby|thereof|therein|whence|hence|whilst", "a plainer word"),
 )
 _PATTERN = re.compile("|".join(rf"(?P<w{i}>\b(?:{word})(?!\w))" for i, (word, _) in enumerate(WORDS)), re.IGNORECASE)

@@ -65,7 +65,7 @@ class Program:
 
 @dataclass
 class Service:
-    """A running `svc serve`. `folder` contains its database, key file, e-mails and log. `kill_command`: see Program."""
+    """A running `svc serve`. `folder` contains its database, key file, emails and log. `kill_command`: see Program."""
 
     url: str
     process: trio.Process | Fork
@@ -89,7 +89,7 @@ class Service:
         return response.json()
 
     async def sign_up(self, address: str, password: str) -> None:
-        """Sign up, follow the link in the e-mail, and sign in. Later calls use the session."""
+        """Sign up, follow the link in the email, and sign in. Later calls use the session."""
         await self.call("POST", "/auth/sign-up", {"email": address, "password": password}, expect=202)
         token = await self.mailed_token(address, "confirm")
         await self.call("POST", "/auth/confirm", {"token": token})
@@ -97,7 +97,7 @@ class Service:
         self.headers = {"Authorization": f"Bearer {session['access_token']}"}
 
     async def mailed_token(self, address: str, purpose: str) -> str:
-        """Wait for an e-mail with this purpose (confirm, reset) to an address, and return the newest one's token."""
+        """Wait for an email with this purpose (confirm, reset) to an address, and return the newest one's token."""
 
         async def poll() -> str | None:
             for path in sorted((self.folder / "mail").glob("*.eml"), reverse=True):

@@ -39,7 +39,7 @@ export function referrerHost(referrer) {
 
 /**
  * Normalizes a campaign name (`utm_source`, `ref`): trims it, converts it to lower case, and reduces a URL to its host.
- * Returns "" for a value that could identify a person (an e-mail address).
+ * Returns "" for a value that could identify a person (an email address).
  * @param {string} value decoded or not
  * @returns {string}
  */

@@ -146,7 +146,7 @@ class LastPush(ResponseBody):
     schema_: int | None = Field(serialization_alias="schema")
     queue: Count = Field(
         description="The number of parts that the worker still had to send after this push. Each part contains new"
-        " totals of one day, or marks a day as final."
+        " totals for a day, or marks a day as final."
     )
     error: str | None
     dropped: dict[str, Count] = Field(description="The number of events that were not counted, by reason.")

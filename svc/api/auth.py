@@ -41,19 +41,19 @@ class Credentials(Body):
 
 
 class Address(Body):
-    """An e-mail address."""
+    """An email address."""
 
     email: Email
 
 
 class MailedToken(Body):
-    """The token from the link in an e-mail."""
+    """The token from the link in an email."""
 
     token: MailToken
 
 
 class Reset(Body):
-    """The token from the link in an e-mail, and the new password."""
+    """The token from the link in an email, and the new password."""
 
     token: MailToken
     password: NewPassword
@@ -73,8 +73,8 @@ SIGN_UP = Endpoint(
     method="POST",
     path="/auth/sign-up",
     tag="sign-in",
-    summary="Sign up and receive a confirmation e-mail",
-    description=f"{_SAME_ANSWER} E-mails to the user are in English or German, depending on the"
+    summary="Sign up and receive a confirmation email",
+    description=f"{_SAME_ANSWER} Emails to the user are in English or German, depending on the"
     " `Accept-Language` header. `PATCH /v1/me` changes the language.",
     access="anybody",
     body=SignUp,
@@ -87,7 +87,7 @@ CONFIRM = Endpoint(
     method="POST",
     path="/auth/confirm",
     tag="sign-in",
-    summary="Confirm the e-mail address with the token from the e-mail",
+    summary="Confirm the email address with the token from the email",
     access="anybody",
     body=MailedToken,
     response=Ok,
@@ -98,7 +98,7 @@ RESEND = Endpoint(
     method="POST",
     path="/auth/confirm/resend",
     tag="sign-in",
-    summary="Resend the confirmation e-mail",
+    summary="Resend the confirmation email",
     description=_SAME_ANSWER,
     access="anybody",
     body=Address,
@@ -150,7 +150,7 @@ ASK_RESET = Endpoint(
     method="POST",
     path="/auth/password-reset",
     tag="sign-in",
-    summary="Request an e-mail with a link to reset the password",
+    summary="Request an email with a link to reset the password",
     description=_SAME_ANSWER,
     access="anybody",
     body=Address,
@@ -163,8 +163,8 @@ RESET = Endpoint(
     method="POST",
     path="/auth/password-reset/confirm",
     tag="sign-in",
-    summary="Set a new password with the token from the e-mail",
-    description="The service ends all sessions of the user, and notifies the user of the change by e-mail.",
+    summary="Set a new password with the token from the email",
+    description="The service ends all sessions of the user, and notifies the user of the change by email.",
     access="anybody",
     body=Reset,
     response=Ok,

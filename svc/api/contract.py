@@ -25,7 +25,7 @@ from svc.api import (
 from svc.api.endpoint import Endpoint, Tag
 
 TAGS: dict[Tag, str] = {
-    "sign-in": "Sign-up, confirmation of the e-mail address, sign-in and sign-out. These paths are outside /v1.",
+    "sign-in": "Sign-up, confirmation of the email address, sign-in and sign-out. These paths are outside /v1.",
     "me": "The signed-in user: limits, usage, sessions and password.",
     "events": "The activity log: changes with actor, time and IP address.",
     "keys": "API keys.",

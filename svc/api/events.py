@@ -38,7 +38,7 @@ class Event(ResponseBody):
     id: str
     at: Moment
     via: str = Field(
-        description="The actor: `session` (a signed-in user), the id of an API key, `mail` (a link in an e-mail),"
+        description="The actor: `session` (a signed-in user), the id of an API key, `mail` (a link in an email),"
         " `nobody` (a request without a credential), `service` (the service itself), or `operator` (a command that the"
         " operator ran on the service's machine)."
     )

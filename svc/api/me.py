@@ -22,15 +22,15 @@ class User(ResponseBody):
     id: int
     email: str
     email_confirmed: bool
-    notify: bool = Field(description="Send an e-mail when an account needs attention and when it has recovered.")
+    notify: bool = Field(description="Send an email when an account needs attention and when it has recovered.")
     language: Language | None = Field(
-        description="The language of e-mails to the user. Null if the user has not chosen one. Each e-mail is then in"
+        description="The language of emails to the user. Null if the user has not chosen one. Each email is then in"
         " the language of the request that caused it, or in English if there was no such request."
     )
     email_refused_at: Moment | None = Field(
         description="The time when mail servers began to reject the address. Null if they accept it. While they reject"
-        " it, the service sends only e-mails that the user requests. Notifications resume after a mail server has"
-        " accepted an e-mail, the user has confirmed the address again, or a request has set `notify`."
+        " it, the service sends only emails that the user requests. Notifications resume after a mail server has"
+        " accepted an email, the user has confirmed the address again, or a request has set `notify`."
     )
 
 
@@ -70,12 +70,12 @@ class ChangeMe(Body):
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     notify: bool | None = optional_field(
-        "Send an e-mail when an account needs attention and when it has recovered. E-mails that were not sent because"
+        "Send an email when an account needs attention and when it has recovered. Emails that were not sent because"
         " `notify` was false are not sent later. Default: unchanged."
     )
     language: Language | None = Field(
         None,
-        description="The language of e-mails to the user, including e-mails that are already queued. Null removes the"
+        description="The language of emails to the user, including emails that are already queued. Null removes the"
         " choice. Default: unchanged.",
     )
 
@@ -142,7 +142,7 @@ CHANGE = Endpoint(
     path="/v1/me",
     tag="me",
     action="user.change",
-    summary="Turn account notifications on or off, or change the language of e-mails",
+    summary="Turn account notifications on or off, or change the language of emails",
     access="session",
     body=ChangeMe,
     response=Caller,
@@ -157,11 +157,11 @@ LEAVE = Endpoint(
     summary="Delete the user and all stored data",
     description="The service disconnects all accounts, as DELETE /v1/accounts/{id} does, and deletes the user with all"
     " sites, links, totals and keys. To keep the data, first use GET /v1/export. As soon as the service has verified"
-    " the password, API keys and sessions stop working, and the e-mail address becomes available for a new user. The"
+    " the password, API keys and sessions stop working, and the email address becomes available for a new user. The"
     " deletion cannot be stopped. It continues if the client disconnects or the service restarts. It can take several"
     " minutes, or up to half an hour if Cloudflare does not respond. Until the deletion ends, you can repeat the"
     " request with the same session and get the same response. Afterwards, the response is 401. The service also sends"
-    " the result by e-mail. It does not store the response for an Idempotency-Key.",
+    " the result by email. It does not store the response for an Idempotency-Key.",
     access="session",
     body=Leave,
     response=Left,

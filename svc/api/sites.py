@@ -27,8 +27,8 @@ class NewSite(Body):
 
     account_id: Id
     host: Host = Field(
-        description="The apex of a zone of the account, or a host in the zone. If the zone is pending or the DNS"
-        " record is missing, the site's `warnings` say what to do."
+        description="The apex of one of the account's zones, or a host in one of them. If the zone is pending or the"
+        " DNS record is missing, the site's `warnings` say what to do."
     )
     excluded_paths: ExcludedPaths = Field(
         (),

@@ -55,7 +55,7 @@ def _backup(config: Config, arguments: argparse.Namespace) -> int:
     with_key = not arguments.without_key
     if arguments.file == "-":
         if sys.stdout.isatty():
-            sys.exit("svc: a backup is binary data; redirect standard output to a file or a program")
+            sys.exit("svc: a backup is binary data; redirect standard output to a file, or pipe it to a program")
         manifest = run.stream(config, sys.stdout.buffer, now, with_key=with_key)
         sys.stdout.buffer.flush()
     else:

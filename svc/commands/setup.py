@@ -36,7 +36,9 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         " the command uses them without questions. Without an option, the default is the existing setting. All other"
         " settings are kept.",
     )
-    init.add_argument("--yes", action="store_true", help="do not ask; use the options, and defaults for the rest")
+    init.add_argument(
+        "--yes", action="store_true", help="do not prompt; use the options, and defaults for all other settings"
+    )
     init.add_argument("--replace", action="store_true", help="rewrite an existing configuration and keep its settings")
     init.add_argument("--unchecked", action="store_true", help="do not check the store and the mail server")
     init.add_argument("--base-url", metavar="URL", help="public URL of the service, such as https://svc.example")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from svc.model import AccountState, EdgePlan
 
 
-# The warning about an expiring working token appears this long before its expiry.
+# How long before a working token expires the warning appears.
 EXPIRY_WARNING_MS = 14 * DAY_MS
 # The error code that a state implies.
 _ERRORS: Mapping[AccountState, Code] = {
@@ -114,7 +114,7 @@ def due_times(timing: TimingConfig) -> Tx[list[Due]]:
     """Return the times when work for each account is due. The service builds its schedule from them when it starts.
 
     Some work is due now: operations, connects, syncs, reading back a worker's data after a restore, and creating or
-    removing routes. Other work is due later: e-mails, the timeout for a silent worker, and the expiry of bootstrap
+    removing routes. Other work is due later: emails, the timeout for a silent worker, and the expiry of bootstrap
     tokens, working tokens and old site paths.
     """
     rows = yield sql(

@@ -1,4 +1,4 @@
-"""Transactions on users' e-mail settings, and on notifications about problems with accounts."""
+"""Transactions on users' email settings, and on notifications about problems with accounts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 def enqueue(
     account_id: str, seen: JsonObject, notices: Sequence[JsonObject], *, well: bool, due_at: int | None, now: int
 ) -> Tx[None]:
-    """Store the account's current problems and queue e-mails about them, in one transaction.
+    """Store the account's current problems and queue emails about them, in one transaction.
 
-    `seen`: the problems to store. `notices`: the problems to report, each in a separate e-mail. `well`: no problems
-    remain. If the user was notified of any, an e-mail reports that they are resolved. `due_at`: when to compare again.
+    `seen`: the problems to store. `notices`: the problems to report, each in a separate email. `well`: no problems
+    remain. If the user was notified of any, an email reports that they are resolved. `due_at`: when to compare again.
 
-    Users do not get an e-mail if they have turned off e-mails, have not confirmed their address, or cannot be reached
-    there. They do not get a later e-mail about the same problems either.
+    Users do not get an email if they have turned off emails, have not confirmed their address, or cannot be reached
+    there. They do not get a later email about the same problems either.
     """
     yield from lock_account(account_id)
     rows = yield sql(
@@ -57,9 +57,9 @@ def enqueue(
 
 
 def set_notify(user_id: int, *, notify: bool) -> Tx[bool]:
-    """Turn a user's e-mails about problems on or off. Returns False if nothing changed.
+    """Turn a user's emails about problems on or off. Returns False if nothing changed.
 
-    Turning them off deletes queued e-mails, and the user is not notified when earlier problems are resolved. After they
+    Turning them off deletes queued emails, and the user is not notified when earlier problems are resolved. After they
     have been turned on, the service tries again to send to an address that was refused.
     """
     yield from lock_user(user_id)
@@ -74,7 +74,7 @@ def set_notify(user_id: int, *, notify: bool) -> Tx[bool]:
 
 
 def set_language(user_id: int, language: Language | None) -> Tx[bool]:
-    """Set the language of e-mails to the user. None removes the choice. Returns False if nothing changed."""
+    """Set the language of emails to the user. None removes the choice. Returns False if nothing changed."""
     rows = yield sql(
         "update users set language = $2 where id = $1"
         " and coalesce(language, '') <> coalesce(cast($2 as text), '') returning id",
@@ -85,7 +85,7 @@ def set_language(user_id: int, language: Language | None) -> Tx[bool]:
 
 
 def address_refused(user_id: int, now: int) -> Tx[None]:
-    """Record that a mail server refused the user's address. The user gets no more e-mails about problems."""
+    """Record that a mail server refused the user's address. The user gets no more emails about problems."""
     yield from lock_user(user_id)
     yield sql(
         "update users set email_refused_at = coalesce(email_refused_at, cast($2 as bigint)) where id = $1", user_id, now
@@ -94,12 +94,12 @@ def address_refused(user_id: int, now: int) -> Tx[None]:
 
 
 def address_works(user_id: int) -> Tx[None]:
-    """Record that the user's address works, because a mail server accepted an e-mail or the user opened its link."""
+    """Record that the user's address works, because a mail server accepted an email or the user opened its link."""
     yield sql("update users set email_refused_at = null where id = $1 and email_refused_at is not null", user_id)
 
 
 def _forget(user_id: int) -> Tx[None]:
-    """Delete queued e-mails about the user's accounts. Do not notify the user when earlier problems are resolved."""
+    """Delete queued emails about the user's accounts. Do not notify the user when earlier problems are resolved."""
     yield sql("delete from outbox where user_id = $1 and account_id is not null", user_id)
     rows = yield sql("select id from accounts where user_id = $1 order by id", user_id)
     for row in rows:

@@ -1,4 +1,4 @@
-"""Transactions on the outbox: the queue of e-mails to send."""
+"""Transactions on the outbox: the queue of emails to send."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MailKind = Literal["sign_up", "resend", "reset", "choose_password", "password_ch
 # How long the service tries to send a notification. After that time, the user has probably seen the problem in the
 # service, or the notification is outdated.
 TOLD_WITHIN_MS = 3 * DAY_MS
-# The maximum number of expired e-mails deleted in one transaction, so that other writers do not have to wait.
+# The maximum number of expired emails deleted in one transaction, so that other writers do not have to wait.
 _BATCH = 1_000
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A queued e-mail as stored. Times are epoch ms.
+    """A queued email as stored. Times are epoch ms.
 
-    `language`: the language of the request that caused the e-mail; None if no request caused it. `unsure`: the number
+    `language`: the language of the request that caused the email; None if no request caused it. `unsure`: the number
     of attempts with an unknown outcome.
     """
 
@@ -46,7 +46,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Queue:
-    """The number of queued e-mails, and the time when the oldest was created (epoch ms; None if the queue is empty)."""
+    """The number of queued emails, and the time when the oldest was created (epoch ms; None if the queue is empty)."""
 
     waiting: int
     since: int | None
@@ -72,7 +72,7 @@ def post(
     facts: JsonObject | None = None,
     language: Language | None = None,
 ) -> Tx[None]:
-    """Queue an e-mail in the transaction that causes it. `ends_at`: when to stop trying to send the e-mail (epoch ms).
+    """Queue an email in the transaction that causes it. `ends_at`: when to stop trying to send the email (epoch ms).
 
     `language`: the language of the request, for recipients who have not chosen one; None if no request caused it.
     """
@@ -101,9 +101,9 @@ def post_newest(
     instead_of: tuple[MailKind, ...],
     language: Language | None = None,
 ) -> Tx[None]:
-    """Queue an e-mail like `post`. Delete queued e-mails to the same address if their kind is in `instead_of`.
+    """Queue an email like `post`. Delete queued emails to the same address if their kind is in `instead_of`.
 
-    The links in these older e-mails would no longer be valid.
+    The links in these older emails would no longer be valid.
     """
     yield sql(
         "delete from outbox where address = $1 and kind = any($2) and (kind <> 'sign_up' or user_id is not null)",
@@ -119,9 +119,9 @@ def post_password_changed(user: User, now: int, language: Language | None) -> Tx
 
 
 def forget(user_id: int, address: str) -> Tx[None]:
-    """Delete the queued e-mails to a user who is being deleted.
+    """Delete the queued emails to a user who is being deleted.
 
-    E-mails to the address that do not belong to a user are also deleted, unless another user has the address. An e-mail
+    Emails to the address that do not belong to a user are also deleted, unless another user has the address. An email
     about the deletion of an earlier user with this address is kept.
     """
     yield sql("delete from outbox where user_id = $1", user_id)
@@ -134,9 +134,9 @@ def forget(user_id: int, address: str) -> Tx[None]:
 
 
 def due(now: int, most: int) -> Tx[list[Waiting]]:
-    """Return at most `most` due e-mails. E-mails that a user is waiting for come first.
+    """Return at most `most` due emails. Emails that a user is waiting for come first.
 
-    Among the e-mails about an account, only the oldest can be due, so that a problem is reported before its resolution.
+    Among the emails about an account, only the oldest can be due, so that a problem is reported before its resolution.
     """
     asked = yield sql(
         "select * from outbox where account_id is null and due_at <= $1 order by due_at, id limit $2", now, most
@@ -152,9 +152,9 @@ def due(now: int, most: int) -> Tx[list[Waiting]]:
 
 
 def begin(mail_id: str, due_at: int) -> Tx[Waiting | None]:
-    """Record that the e-mail is about to be sent, and return the e-mail; None if it was deleted.
+    """Record that the email is about to be sent, and return the email; None if it was deleted.
 
-    If the process is killed before the outcome is stored, the e-mail is retried at `due_at`.
+    If the process is killed before the outcome is stored, the email is retried at `due_at`.
     """
     rows = yield sql(
         "update outbox set attempts = attempts + 1, due_at = $2 where id = $1 returning *", mail_id, due_at
@@ -163,12 +163,12 @@ def begin(mail_id: str, due_at: int) -> Tx[Waiting | None]:
 
 
 def done(mail_id: str) -> Tx[None]:
-    """Delete an e-mail that was sent or is no longer needed."""
+    """Delete an email that was sent or is no longer needed."""
     yield sql("delete from outbox where id = $1", mail_id)
 
 
 def failed(mail_id: str, due_at: int, problem: str, *, unsure: bool = False) -> Tx[None]:
-    """Schedule a retry at `due_at`. The server did not accept the e-mail, or the outcome is unknown (`unsure`)."""
+    """Schedule a retry at `due_at`. The server did not accept the email, or the outcome is unknown (`unsure`)."""
     yield sql(
         "update outbox set due_at = $2, trouble = $3, unsure = unsure + $4 where id = $1",
         mail_id,
@@ -179,17 +179,17 @@ def failed(mail_id: str, due_at: int, problem: str, *, unsure: bool = False) -> 
 
 
 def retry_uncounted(mail_id: str, due_at: int) -> Tx[None]:
-    """Schedule a retry at `due_at` without counting the attempt, because the server accepted no e-mail at all."""
+    """Schedule a retry at `due_at` without counting the attempt, because the server accepted no email at all."""
     yield sql("update outbox set attempts = attempts - 1, due_at = $2 where id = $1", mail_id, due_at)
 
 
 def postpone(mail_id: str, due_at: int) -> Tx[None]:
-    """Postpone the e-mail to `due_at`. This does not count as a failed attempt."""
+    """Postpone the email to `due_at`. This does not count as a failed attempt."""
     yield sql("update outbox set due_at = $2 where id = $1", mail_id, due_at)
 
 
 def postpone_domain(domain: str, now: int, due_at: int) -> Tx[None]:
-    """Postpone all due e-mails to addresses at `domain` to `due_at`."""
+    """Postpone all due emails to addresses at `domain` to `due_at`."""
     yield sql(
         "update outbox set due_at = $3 where due_at <= $2 and address like '%@' || cast($1 as text)",
         domain,
@@ -199,7 +199,7 @@ def postpone_domain(domain: str, now: int, due_at: int) -> Tx[None]:
 
 
 def give_up(now: int) -> Tx[int]:
-    """Delete a batch of expired e-mails. Returns the number of deleted e-mails."""
+    """Delete a batch of expired emails. Returns the number of deleted emails."""
     rows = yield sql(
         f"delete from outbox where id in (select id from outbox where ends_at <= $1 limit {_BATCH}) returning id",  # noqa: S608  # a number
         now,
@@ -208,13 +208,13 @@ def give_up(now: int) -> Tx[int]:
 
 
 def queue() -> Tx[Queue]:
-    """Return the size and age of the queue, including e-mails that are not due yet."""
+    """Return the size and age of the queue, including emails that are not due yet."""
     [row] = yield sql("select count(*) as waiting, min(created_at) as since from outbox")
     return Queue(int(row["waiting"]), row["since"])
 
 
 def backlog() -> Tx[Backlog]:
-    """Return the backlog: the queue, and the reasons why its e-mails have not been sent."""
+    """Return the backlog: the queue, and the reasons why its emails have not been sent."""
     waits = yield from queue()
     errors = yield sql(
         "select trouble from outbox where trouble is not null group by trouble order by count(*) desc, trouble limit 3"

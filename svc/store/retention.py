@@ -31,7 +31,7 @@ def delete_sessions(before: int) -> Tx[int]:
 
 
 def delete_mail_tokens(before: int) -> Tx[int]:
-    """Delete the expired tokens of links in e-mails."""
+    """Delete the expired tokens of links in emails."""
     return _delete("mail_tokens", "digest", "expires_at <= $1", before)
 
 

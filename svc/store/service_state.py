@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Census:
-    """The state of the service at one moment: accounts by state, running operations by kind, and queued e-mails.
+    """The state of the service at one moment: accounts by state, running operations by kind, and queued emails.
 
     `behind`: the number of accounts that have pushed before, but whose totals are too old. `rollout`: this bundle's
     rollout; None if there is none. `backed_up_at`: the time of the last good backup (epoch ms); None if there is none.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def add_site(site: Site, limit: int) -> Tx[Site]:
-    """Add a site under a new version of its account's configuration. Returns the site as stored.
+    """Add a site, and increment the version of its account's configuration. Returns the site as stored.
 
     If the site's path has already been used on this host, the site gets another path.
     Raises NotFound if there is no such account, Conflict site_on_link_host, Conflict site_exists if the account already

@@ -33,7 +33,7 @@ class Synced:
 
 
 def synced_rows(account_id: str) -> Tx[Synced | None]:
-    """Return the expected contents of the worker's table `config`; None while a sync is due.
+    """Return the expected contents of the worker's `config` table, or None while a sync is due.
 
     The queries must match the rows that `worker/config_rows.py` produces.
     """

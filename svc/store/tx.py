@@ -71,7 +71,7 @@ class Unchanged:
 
 
 UNCHANGED = Unchanged()
-# Yielded by a transaction that queues an e-mail.
+# Yielded by a transaction that queues an email.
 POSTED = Changed(OUTBOX)
 
 Tx = Generator[Statement | Changed | Event | Unchanged, list[Row], T]

@@ -1,7 +1,7 @@
 """Transactions on the deletion of users.
 
-The first transaction deletes keys, sessions, known browsers, queued e-mails and the links in e-mails. Another user can
-then use the e-mail address. Afterwards, only the session that requested the deletion can still ask for the result. The
+The first transaction deletes keys, sessions, known browsers, queued emails and the links in emails. Another user can
+then use the email address. Afterwards, only the session that requested the deletion can still ask for the result. The
 remaining data is deleted in batches, so that other writers do not have to wait. The user's row is deleted last, with
 all rows that reference it.
 """
@@ -32,7 +32,7 @@ def begin(user_id: int, verified: str, access_digest: str, now: int, language: L
     """Begin the deletion of a user. Does nothing if it has already begun.
 
     `verified`: the stored hash against which the password was verified. `access_digest`: the digest of the access token
-    with which the deletion was requested. `language`: the request's language, for the final e-mail to a user who has
+    with which the deletion was requested. `language`: the request's language, for the final email to a user who has
     not chosen a language. Raises Unauthorized if the user does not exist. Raises Forbidden if the password has changed
     since it was verified.
     """
@@ -55,7 +55,7 @@ def begin(user_id: int, verified: str, access_digest: str, now: int, language: L
     yield sql("delete from keys where user_id = $1", user_id)
     yield sql("delete from sessions where user_id = $1", user_id)
     yield sql("delete from devices where user_id = $1", user_id)
-    # Delete e-mails before tokens, so that the token of an e-mail that is being composed is deleted too.
+    # Delete emails before tokens, so that the token of an email that is being composed is deleted too.
     yield from outbox.forget(user_id, user.email)
     yield from forget_mail_tokens(user_id)
     # Keep the password hash until the end, because a repeated request must give the password again.
@@ -137,7 +137,7 @@ _OF_FORMER = "account_id in (select id from former_accounts where user_id = $1)"
 
 
 def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
-    """Delete the user's row with the rows that reference it, and queue the e-mail about the result.
+    """Delete the user's row with the rows that reference it, and queue the email about the result.
 
     Returns the result; None if the user still has a connected account, sites or links.
     """
@@ -156,7 +156,7 @@ def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
     if rows[0]["email_confirmed"]:  # otherwise the address may belong to someone else
         tokens = [f"{one.title}: {one.revoke_token}" for one in result.accounts if one.revoke_token is not None]
         facts: JsonObject = {"leftovers": result.left, "revoke_tokens": tokens}
-        # Without a user id, because e-mails that have one are deleted together with the user.
+        # Without a user id, because emails that have one are deleted together with the user.
         yield from outbox.post(
             "user_deleted",
             rows[0]["email"],

@@ -1,4 +1,4 @@
-"""Transactions on users, their sign-ups, and the tokens of links in e-mails to them."""
+"""Transactions on users, their sign-ups, and the tokens of links in emails to them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MailPurpose = Literal["confirm", "reset"]
 # The user id for tokens of unknown addresses.
 UNKNOWN_USER = 0
 # The maximum number of unconfirmed sign-ups with the same address. Beyond that, the oldest sign-up is deleted. The
-# service sends at most five e-mails an hour to an address, so a sign-up cannot be displaced within its first hour.
+# service sends at most five emails an hour to an address, so a sign-up cannot be displaced within its first hour.
 MAX_SIGN_UPS = 10
 
 
@@ -58,8 +58,8 @@ def add_user(
 def invalidate_sign_ups(email: str) -> Tx[None]:
     """Invalidate the passwords and sessions of all sign-ups with this address.
 
-    Use this if there were more sign-ups than e-mails, because the sign-ups cannot then be confirmed separately. The
-    link in each e-mail still confirms the address, and the user then chooses a password.
+    Use this if there were more sign-ups than emails, because the sign-ups cannot then be confirmed separately. The
+    link in each email still confirms the address, and the user then chooses a password.
     """
     same = "lower(email) = lower(cast($1 as text)) and email_confirmed = 0"
     yield sql(f"delete from sessions where user_id in (select id from users where {same})", email)  # noqa: S608  # constant text
@@ -139,9 +139,9 @@ def set_plan(email: str, plan: Plan) -> Tx[list[int]]:
 def put_mail_token(
     user_id: int, purpose: MailPurpose, digest: str, expires_at: int, mail_id: str | None = None
 ) -> Tx[None]:
-    """Store the token of an e-mail. Tokens in the user's earlier e-mails for the same purpose become invalid.
+    """Store the token of an email. Tokens in the user's earlier emails for the same purpose become invalid.
 
-    `mail_id`: the e-mail's id, or None for a new e-mail. The tokens in earlier copies of the same e-mail stay valid for
+    `mail_id`: the email's id, or None for a new email. The tokens in earlier copies of the same email stay valid for
     as long as this token. Does nothing if the user was deleted or is being deleted.
     """
     user = yield from get_user(user_id)  # also for UNKNOWN_USER, so that unknown addresses take the same time
@@ -163,7 +163,7 @@ def put_mail_token(
 
 
 def has_mail_token(mail_id: str) -> Tx[bool]:
-    """Return True if the e-mail still has a token. Otherwise its link was used, or a newer e-mail has replaced it."""
+    """Return True if the email still has a token. Otherwise its link was used, or a newer email has replaced it."""
     rows = yield sql("select digest from mail_tokens where mail_id = $1", mail_id)
     return bool(rows)
 
@@ -199,7 +199,7 @@ def put_confirm_token(
 
 
 def confirm_user(digest: str, now: int) -> Tx[User | None]:
-    """Use the token of a confirmation e-mail. Returns the user; None if the token is unknown, used or expired.
+    """Use the token of a confirmation email. Returns the user; None if the token is unknown, used or expired.
 
     The sign-up becomes the user with this address, and keeps its password and sessions (see `_confirm`). The address is
     no longer marked as refused.
@@ -209,9 +209,9 @@ def confirm_user(digest: str, now: int) -> Tx[User | None]:
 
 
 def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]:
-    """Use the token of a reset e-mail to set a new password, and end all sessions.
+    """Use the token of a reset email to set a new password, and end all sessions.
 
-    This also confirms the address, because the user has received the e-mail. Returns the user; None if the token is
+    This also confirms the address, because the user has received the email. Returns the user; None if the token is
     unknown, used or expired.
     """
     user_id = yield from _use_mail_token("reset", digest, now)
@@ -238,7 +238,7 @@ def user_of(row: Row) -> User:
 
 
 def forget_mail_tokens(user_id: int) -> Tx[None]:
-    """Invalidate the links in all e-mails to the user."""
+    """Invalidate the links in all emails to the user."""
     yield sql("delete from mail_tokens where user_id = $1", user_id)
 
 
@@ -264,7 +264,7 @@ def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | Non
     if not rows:
         return None
     user_id = int(rows[0]["user_id"])
-    # Delete the tokens in other copies of the e-mail.
+    # Delete the tokens in other copies of the email.
     yield sql("delete from mail_tokens where user_id = $1 and purpose = $2", user_id, purpose)
     yield from address_works(user_id)
     return user_id

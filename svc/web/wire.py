@@ -2,7 +2,7 @@
 
 - `wire.d.ts`: the API's types, so that the type checker checks the pages against the OpenAPI document.
 - `remedies.js`: the catalogue of errors, other codes of the API, and the link to Cloudflare's bootstrap token form.
-- `german.js`: the German texts of these codes, which e-mails also use.
+- `german.js`: the German texts of these codes, which emails also use.
 - `import-columns.js`: the column names of other products' exports.
 
 An unknown schema keyword is an error, so that no type is silently incomplete. `make build` runs this.

@@ -80,7 +80,7 @@ def add_user(config: Config, email: str) -> int:
 
 
 def emails_of(config: Config) -> set[str]:
-    """Return the e-mail addresses of all users."""
+    """Return the email addresses of all users."""
 
     def read() -> Tx[set[str]]:
         return {row["email"] for row in (yield sql("select email from users"))}

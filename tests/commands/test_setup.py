@@ -71,7 +71,7 @@ def test_init_yes_writes_options_and_defaults_and_overwrites_nothing(tmp_path):
         (("--data", "/proc/none"), "/proc/none cannot be created"),
         (("--store", "mysql://x"), "[store] url must begin with sqlite:/// or postgresql://"),
         (("--smtp-url", "smtp://127.0.0.1:1"), "connect ConnectionRefusedError"),
-        (("--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "no-address"), "must be an e-mail address"),
+        (("--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "no-address"), "must be an email address"),
     ],
 )
 def test_init_rejects_invalid_option_and_writes_nothing(tmp_path, options, why):
@@ -109,7 +109,7 @@ def test_init_repeats_question_after_invalid_answer_and_result_can_send_email(tm
         "must be an http or https URL",
         "[http] trusted_proxies.0: 'proxy'",
         "FAIL: sqlite: ",
-        "[mail] from: must be an e-mail address",
+        "[mail] from: must be an email address",
         "FAIL: smtp: the mail server does not accept emails (AUTH 535",
         "ok: transport smtp is ready",
         "svc serve --config etc/config.toml",

@@ -1,4 +1,4 @@
-"""Tests of e-mails: format, delivery to the mail folder, and valid addresses."""
+"""Tests of emails: format, delivery to the mail folder, and valid addresses."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Html(HTMLParser):
 
 
 def parts_of(one: Email) -> tuple[str, Html]:
-    """Return the plain text of an e-mail, and its parsed HTML."""
+    """Return the plain text of an email, and its parsed HTML."""
     message = email.message_from_bytes(message_of("svc@localhost", one).as_bytes(), policy=email.policy.default)
     assert message.get_content_type() == "multipart/alternative"
     plain, html = message.get_body(("plain",)), message.get_body(("html",))
@@ -233,7 +233,7 @@ def test_common_and_unusual_addresses_are_accepted(address):
     ],
 )
 def test_invalid_addresses_are_refused(address):
-    with pytest.raises(ValueError, match=r"^must be an e-mail address$"):
+    with pytest.raises(ValueError, match=r"^must be an email address$"):
         parse_email(address)
 
 

@@ -1,7 +1,7 @@
 """Kill the service while it deletes a user. The platform responds, rejects calls, or is unreachable.
 
 After each kill, the service completes the deletion at the next start. The store then contains no data about the user,
-and a response or the e-mail names all remaining resources at the platform. `make test` takes a random sample of the
+and a response or the email names all remaining resources at the platform. `make test` takes a random sample of the
 moments, and `make test-all` takes all of them.
 """
 
@@ -110,13 +110,13 @@ async def _leave(service: Service) -> httpx.Response:
 
 
 def _by_email(world: World, address: str, rows: Mapping[str, Any]) -> str:
-    """Return the text that the user got or will get by e-mail. After a kill, there may be two identical e-mails."""
+    """Return the text that the user got or will get by email. After a kill, there may be two identical emails."""
     waiting = [dict(row)["facts"] for row in rows["outbox"].elements() if dict(row)["address"] == address]
     sent = []
     for path in (world.folder / "mail").glob("*.eml"):
         message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
         if address in str(message["To"]) and "was deleted" in str(message["Subject"]):
             plain: Any = message.get_body(("plain",))
-            sent.append(" ".join(plain.get_content().split()))  # the e-mail's lines are wrapped
+            sent.append(" ".join(plain.get_content().split()))  # the email's lines are wrapped
     assert 1 <= len(waiting) + len(sent) <= 2
     return " ".join([*waiting, *sent])

@@ -94,7 +94,7 @@ def _fields(**body: Any) -> Callable[[Place], Any]:
 
 
 KINDS = (
-    Kind(me.CHANGE, {"users without e-mails": 1}, _fields(notify=False)),
+    Kind(me.CHANGE, {"users without emails": 1}, _fields(notify=False)),
     Kind(sessions.END, {"sessions": -1}),
     Kind(keys.ISSUE, {"keys": 1}, _fields(scopes=["links"]), made=("key_id", "id")),
     Kind(keys.RENAME, {"named keys": 1}, _fields(name="another name")),
@@ -175,7 +175,7 @@ def _rows() -> Tx[dict[str, int]]:
         "links": "links",
         "live links": "links where state <> 'deleted'",
         "users": "users",
-        "users without e-mails": "users where notify = 0",
+        "users without emails": "users where notify = 0",
         "sessions": "sessions",
         "answers kept": "idempotency",
     }

@@ -1,4 +1,4 @@
-"""Every e-mail in every language is complete, and correctly formatted and encoded."""
+"""Every email in every language is complete, and correctly formatted and encoded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ENGLISH = re.compile(
     r"\b(the|your|you|this|is|and|of|or|with|to|it|expires|email|account|needs|had|its)\b", re.IGNORECASE
 )
 # The parts of a German text that may be in English: quoted names and messages from Cloudflare, URLs, API paths and
-# e-mail addresses.
+# email addresses.
 NOT_TEXT = re.compile(r"„[^“]*“|https?://\S+|/v1/\S+|\b\S+@\S+\b")
 
 

@@ -1,4 +1,4 @@
-"""Every e-mail is sent once, despite failures of the mail server, the network, the store or the process."""
+"""Every email is sent once, despite failures of the mail server, the network, the store or the process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 URL = "https://svc.example"
 ANN = "ann@example.com"
-# The number of e-mails that are queued while the server is unavailable.
+# The number of emails that are queued while the server is unavailable.
 EMAILS = 1_000 if EVERYTHING else 100
 BOTH = pytest.mark.parametrize("store_config", ["sqlite", "postgres"], indirect=True)
 
@@ -57,7 +57,7 @@ async def sending(
 
 
 def tries(metrics: Metrics) -> dict[str, float]:
-    """Return the number of attempts to send an e-mail, by outcome."""
+    """Return the number of attempts to send an email, by outcome."""
     return {outcome: n for (outcome,), n in scrape(metrics).counts("svc_mail_tries_total", "outcome").items()}
 
 
@@ -83,7 +83,7 @@ def rows() -> Tx[Any]:
 
 
 def links(server: SmtpServer) -> list[str]:
-    """Return the tokens in the e-mails that the server has accepted, oldest first."""
+    """Return the tokens in the emails that the server has accepted, oldest first."""
     found = []
     for one in server.taken:
         message = email.message_from_bytes(one.raw, policy=email.policy.default)
@@ -111,7 +111,7 @@ def at(step, act, times=10**6):
 
 @BOTH
 async def test_no_email_is_lost_or_repeated_after_server_outage_and_restart(store_config, clock):
-    """The queue contains e-mails of two kinds."""
+    """The queue contains emails of two kinds."""
     server = SmtpServer()
 
     def many_emails() -> Tx[None]:
@@ -141,7 +141,7 @@ async def test_no_email_is_lost_or_repeated_after_server_outage_and_restart(stor
         assert tries(metrics) == {}
     async with open_store(store_config) as store:
         async with sending(store, clock, server) as box:
-            for _ in range(6):  # after each attempt, no e-mail is retried until the clock advances
+            for _ in range(6):  # after each attempt, no email is retried until the clock advances
                 clock.advance_s(300)
                 await box.settled()
             assert len(await store.read(rows())) == EMAILS
@@ -182,7 +182,7 @@ async def test_kill_before_recording_repeats_email_with_same_message_id(store_co
             assert len(set(ids(server))) == 1
             first, second = links(server)
             assert first != second
-            # Mail clients show only one of the two e-mails. Both links work until one of them is used.
+            # Mail clients show only one of the two emails. Both links work until one of them is used.
             user = await store.run(users.confirm_user(digest(first), clock()))
             assert user is not None
             assert user.id == user_id
@@ -284,7 +284,7 @@ async def test_request_for_unknown_address_leaves_no_trace(store, clock):
     assert "unknown@" not in repr(await store.read(tokens()))
 
 
-# ------------------------------------------------------------------------------------------------- failing e-mails
+# ------------------------------------------------------------------------------------------------- failing emails
 
 
 async def test_transient_refusal_is_retried_with_growing_delays_and_delays_no_others(store, clock):
@@ -311,7 +311,7 @@ async def test_transient_refusal_is_retried_with_growing_delays_and_delays_no_ot
 
 
 class LateRead(Passing):
-    """A store that delays the second read of due e-mails until the outcome of the first e-mail is recorded."""
+    """A store that delays the second read of due emails until the outcome of the first email is recorded."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -369,7 +369,7 @@ async def test_slow_domain_does_not_delay_others(store, clock, mock_clock):
         for n in range(12):
             await store.run(signed_up(f"u{n}@slow.example"))
         for n in range(12):
-            await store.run(posted("sign_up", f"u{n}@example.com", now=START_MS + 1))  # e-mails about existing accounts
+            await store.run(posted("sign_up", f"u{n}@example.com", now=START_MS + 1))  # emails about existing accounts
         clock.advance_s(1)
         async with sending(store, clock, server, patience) as box:
             for _ in range(4):  # the number of senders
@@ -519,7 +519,7 @@ def confirm_all() -> Tx[None]:
 
 async def test_requested_emails_are_sent_before_notices(store, clock):
     first_four: list[str] = []
-    together = threading.Barrier(4, timeout=60)  # four e-mails are sent concurrently, in any order
+    together = threading.Barrier(4, timeout=60)  # four emails are sent concurrently, in any order
 
     def rule(step: str, said: str) -> None:
         if step == "RCPT" and len(first_four) < 4:
@@ -543,7 +543,7 @@ async def test_requested_emails_are_sent_before_notices(store, clock):
 
 
 class Forgetful(Passing):
-    """A store that is unavailable when the outbox records the first sent e-mail."""
+    """A store that is unavailable when the outbox records the first sent email."""
 
     away = 1
 

@@ -1,4 +1,4 @@
-"""Send e-mails to an SMTP server that works, fails, misbehaves or hangs at each step, and check the errors."""
+"""Send emails to an SMTP server that works, fails, misbehaves or hangs at each step, and check the errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def at(step, act):
 
 
 async def send(configured, *emails, patience=None):
-    """Send e-mails one after the other, as the outbox does."""
+    """Send emails one after the other, as the outbox does."""
     sender = new_sender(configured, patience)
     try:
         for one in emails or (EMAIL,):

@@ -1,8 +1,8 @@
-"""On PostgreSQL, a push and a concurrent change to the same account both succeed and see each other's changes.
+"""On PostgreSQL, a push and a concurrent change to the same account both succeed, and lose no data.
 
-A transaction that changes an account and its data locks the account's row first (`store/locks`). In these tests, the
-push has the lock, and continues once the other transaction is waiting for it. The push then writes rows that the other
-transaction would otherwise have written before it.
+Before a transaction changes an account or its data, it locks the account's row (`store/locks`). In these tests, the
+push holds the lock, and continues once the other transaction is waiting for it. The push then writes rows that, without
+the lock, the other transaction would have written first.
 """
 
 from __future__ import annotations

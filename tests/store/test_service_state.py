@@ -106,7 +106,7 @@ async def test_counts_do_not_scan_large_tables(tmp_path: Path) -> None:
         plans: list[str] = []
         await store.read(explained(census("b", START_MS), plans))
         await store.read(explained(ended_since(START_MS, 10), plans))
-    # The outbox can be scanned, because it contains only queued e-mails.
+    # The outbox can be scanned, because it contains only queued emails.
     assert [line for line in plans if "USE TEMP B-TREE" not in line and "outbox" not in line] == [
         "SCAN accounts USING COVERING INDEX accounts_state",
         "SCAN pushed",  # two numbers per row

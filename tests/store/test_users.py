@@ -1,4 +1,4 @@
-"""Users, their e-mail tokens, sessions, devices and API keys."""
+"""Users, their email tokens, sessions, devices and API keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOUR_MS = 3_600_000
 
 
 def signed_up(email: str, password_hash: str, token: str, token_expires_at: int, now: int) -> Tx[User | None]:
-    """Add a sign-up and the token for its confirmation e-mail."""
+    """Add a sign-up and the token for its confirmation email."""
     user = yield from users.add_user(email, password_hash, now)
     yield from users.put_mail_token(users.UNKNOWN_USER if user is None else user.id, "confirm", token, token_expires_at)
     return user

@@ -252,7 +252,7 @@ def test_rejected_connect_explains_reason_and_links_to_remedy(wizard, world, cle
     form = wizard(dan)
     form.fill(customer.account_id, customer.bootstrap_token)
     form.send()
-    form.refused("email_unconfirmed", "The e-mail address has not been confirmed.", "Open the link in the confirmation")
+    form.refused("email_unconfirmed", "The email address has not been confirmed.", "Open the link in the confirmation")
     with form.page.expect_response("**/auth/confirm/resend") as asked:
         form.alert.get_by_role("button", name="Resend email").click()
     assert asked.value.ok

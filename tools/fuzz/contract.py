@@ -52,7 +52,7 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
 }  # fmt: skip
 # Requests that match the schema can correctly get errors: 422 for an unknown bootstrap token or a host outside every
-# zone, and 400 for an unknown e-mail token, an invalid cursor or a future day. Invalid parts of a push are rejected
+# zone, and 400 for an unknown email token, an invalid cursor or a future day. Invalid parts of a push are rejected
 # individually. Deleted sites and links can still be read.
 _CONFIG = """
 [generation]

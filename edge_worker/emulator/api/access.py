@@ -94,7 +94,7 @@ def identify() -> tuple[Account, Token]:
 
 
 def account_with(account_id: str, *names: str) -> Account:
-    """Return the account in the path if the token has one of these permissions on it. Otherwise raises ApiError."""
+    """Return the account in the path if the token has one of these permissions on it. Otherwise, raise ApiError."""
     if not HEX_ID.fullmatch(account_id):
         raise no_route()
     account, token = identify()

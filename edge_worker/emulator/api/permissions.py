@@ -20,7 +20,7 @@ BUCKET = "com.cloudflare.edge.r2.bucket"
 
 @dataclass(frozen=True)
 class Group:
-    """A permission group. It applies to resources of its scope only."""
+    """A permission group. It applies only to resources in its scope."""
 
     id: str
     name: str

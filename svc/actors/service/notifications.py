@@ -1,9 +1,9 @@
-"""E-mail notifications: one for each problem that needs attention, and one when all problems are resolved.
+"""Email notifications: one for each problem that needs attention, and one when all problems are resolved.
 
 A duty compares the account's current problems with the stored ones (`accounts.told`), so code that changes an account
-need not deal with e-mails. A problem is reported once it has lasted for a while. It is forgotten once it has been gone
-for the same length of time, so a flapping problem is reported only once. The stored problems and the e-mails are
-written in one transaction; the outbox sends the e-mails.
+need not deal with emails. A problem is reported once it has lasted for a while. It is forgotten once it has been gone
+for the same length of time, so a flapping problem is reported only once. The stored problems and the emails are
+written in one transaction; the outbox sends the emails.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: i
 
 
 def problems_of(account: Account) -> dict[str, JsonObject]:
-    """Return the problems that need attention, by name, with the facts for the e-mail (`mail/messages.py`)."""
+    """Return the problems that need attention, by name, with the facts for the email (`mail/messages.py`)."""
     found: dict[str, JsonObject] = {}
     # Most refused tokens are accepted again within an hour. If a token is refused for longer, the state is `revoked`.
     transient = account.error is not None and account.error.code == "token_refused"

@@ -1,7 +1,7 @@
 """Deletion of users: their accounts are disconnected, then their totals and all other data are deleted.
 
     password verified ──► user row detached (`store/user_deletions.py`) ──► all accounts disconnected ──►
-        totals deleted in batches ──► other data deleted in batches ──► user row deleted, e-mail with the result sent
+        totals deleted in batches ──► other data deleted in batches ──► user row deleted, email with the result sent
 
 A deletion is recorded in its first commit, and runs in a task that is separate from the accounts' tasks. It continues
 even if the client disconnects. If the process is killed, the service continues the deletion at its next start. Each

@@ -1,9 +1,9 @@
 """/auth: sign-up, confirmation, sign-in, password reset, and the sign-in session.
 
-No response reveals whether an e-mail address is registered. Registered and unregistered addresses get identical
-responses, and cause the same work: an e-mail is prepared for every address, but sent only to users.
+No response reveals whether an email address is registered. Registered and unregistered addresses get identical
+responses, and cause the same work: an email is prepared for every address, but sent only to users.
 
-Attempts are counted per network before the body is read. Wrong passwords are also counted per e-mail address, across
+Attempts are counted per network before the body is read. Wrong passwords are also counted per email address, across
 all networks. Browsers that have signed in before are counted separately, so that a stranger cannot lock a user out.
 Refreshing and signing out do not count as attempts, so other clients in the same network cannot block a signed-in user.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The maximum number of e-mails to one address per hour: enough for several tries, but too few to be a nuisance.
+# The maximum number of emails to one address per hour: enough for several tries, but too few to be a nuisance.
 _EMAILS_AN_HOUR = 5
 # A /24 or a /48 may contain several customers, but rarely more than this many sign in within the same minute.
 _NETWORKS_AROUND = 5
@@ -110,11 +110,11 @@ class Auth:
         endpoints.form(api.RESET, self.reset, admit)
 
     async def sign_up(self, form: Form[api.SignUp]) -> Ok:
-        """Create a user, and send an e-mail with the link that confirms the address.
+        """Create a user, and send an email with the link that confirms the address.
 
-        If the limit on e-mails to the address is reached, no user is created, because the user could not confirm the
-        address without the e-mail's link. The passwords of earlier unconfirmed sign-ups are then invalidated, because
-        the links in their e-mails may be opened by someone who did not choose these passwords.
+        If the limit on emails to the address is reached, no user is created, because the user could not confirm the
+        address without the email's link. The passwords of earlier unconfirmed sign-ups are then invalidated, because
+        the links in their emails may be opened by someone who did not choose these passwords.
         """
         password_hash = await self._passwords.hash(form.body.password)
         if not self._may_send("confirm", form.body.email):
@@ -128,7 +128,7 @@ class Auth:
         return Ok()
 
     async def resend(self, form: Form[api.Address]) -> Ok:
-        """Send the confirmation e-mail again."""
+        """Send the confirmation email again."""
         if self._may_send("confirm", form.body.email):
             await self._store.run(self._requested("resend", form, instead_of=("sign_up", "resend")))
         return Ok()
@@ -228,7 +228,7 @@ class Auth:
         return response
 
     async def ask_reset(self, form: Form[api.Address]) -> Ok:
-        """If the address belongs to a user, send an e-mail with a link to set a new password."""
+        """If the address belongs to a user, send an email with a link to set a new password."""
         if self._may_send("reset", form.body.email):
             await self._store.run(self._requested("reset", form, instead_of=("reset",)))
         return Ok()
@@ -254,19 +254,19 @@ class Auth:
         return self._auth_events.with_events(end, "session.end", via, request.client, lambda ended: ended)
 
     def _may_send(self, purpose: users.MailPurpose, address: str) -> bool:
-        """Count an e-mail for this purpose. Return True if the address is still within its hourly limit.
+        """Count an email for this purpose. Return True if the address is still within its hourly limit.
 
-        Each purpose has a separate limit, so requests that send no e-mail cannot block password reset e-mails.
+        Each purpose has a separate limit, so requests that send no email cannot block password reset emails.
         """
         return self._emails.count(f"{purpose} {digest(address)}", self._clock()).allowed
 
     def _requested(self, kind: MailKind, form: Form[api.Address], *, instead_of: tuple[MailKind, ...]) -> Tx[None]:
-        """Queue an e-mail to the address in the form, in the language of the request."""
+        """Queue an email to the address in the form, in the language of the request."""
         now, useless_at, language = self._clock(), self._mail_expires_at(), form.request.language
         return outbox.post_newest(kind, form.body.email, now, useless_at, instead_of=instead_of, language=language)
 
     def _mail_expires_at(self) -> int:
-        """Return the time (epoch ms) after which an e-mail requested now is useless, because its link has expired."""
+        """Return the time (epoch ms) after which an email requested now is useless, because its link has expired."""
         return int(self._clock() + self._timing.mail_token_s * 1000)
 
     # --------------------------------------------------------------------------------------------------- parts
@@ -305,7 +305,7 @@ def _own_event(user: User | None) -> list[tuple[int, None]]:
 
 
 def _sign_in_facts(address: str, device: str) -> Tx[tuple[User | None, str | None, bool]]:
-    """Return the address's user and password hash, and True if the user has signed in from this browser before."""
+    """Return the user with this email address, the password hash, and whether this browser is known."""
     found = yield from users.find_user(address)
     user, stored = found if found is not None else (None, None)
     known = yield from devices.is_known_device(users.UNKNOWN_USER if user is None else user.id, device)
@@ -360,8 +360,8 @@ def _shown(user: User, pair: Pair, issued: sessions.Issued) -> api.NewSession:
 
 
 def _wrong_password() -> Unauthorized:
-    return Unauthorized("The e-mail address or the password is wrong.")
+    return Unauthorized("The email address or the password is wrong.")
 
 
 def _stale_link() -> ServiceError:
-    return Invalid([Issue("token", "is invalid, was already used, or has expired; request a new e-mail", "used_token")])
+    return Invalid([Issue("token", "is invalid, was already used, or has expired; request a new email", "used_token")])

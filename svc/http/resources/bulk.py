@@ -52,7 +52,7 @@ class Bulk:
 
 
 async def _parse_rows(values: Sequence[object]) -> list[WantedLink | ServiceError]:
-    """Return each parsed row or its error. Let other requests run at regular intervals."""
+    """Return each parsed row or its error. Yield at regular intervals, so that other requests can run."""
     wanted: list[WantedLink | ServiceError] = []
     turn_ends_s = 0.0
     for value in values:

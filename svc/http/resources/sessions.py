@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
 
-# The maximum number of e-mails per hour that notify one user of a changed password. More of them would not help the
+# The maximum number of emails per hour that notify one user of a changed password. More of them would not help the
 # user.
 _EMAILS_AN_HOUR = 5
 

@@ -65,7 +65,7 @@ _BYTES_A_CHUNK = 256
 _EMPTY_LINES = 4
 # The value of SO_LINGER that makes close() reset the connection and discard unsent data.
 _RESET = struct.pack("ii", 1, 0)
-# File descriptors reserved for the store, the edge platform, e-mail and the log.
+# File descriptors reserved for the store, the edge platform, email and the log.
 _OWN_FILES = 128
 
 

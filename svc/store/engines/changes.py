@@ -1,4 +1,4 @@
-"""Notify listeners of committed changes. The supervisor wakes the accounts' actors, and the outbox checks for e-mails.
+"""Notify listeners of committed changes. The supervisor wakes the accounts' actors, and the outbox checks for emails.
 
 Only listeners in this process are notified. This is enough, because only one service can use a store.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-# A transaction that queues an e-mail yields this name instead of the id of an account.
+# A transaction that queues an email yields this name instead of the id of an account.
 OUTBOX = "outbox"
 
 
@@ -34,7 +34,7 @@ class Changes:
 
     @contextmanager
     def on_email_posted(self, listener: Callable[[], None]) -> Iterator[None]:
-        """Call `listener` after each commit that queues an e-mail, until the block ends. It must not raise."""
+        """Call `listener` after each commit that queues an email, until the block ends. It must not raise."""
         self._mail_listeners.append(listener)
         try:
             yield
@@ -42,7 +42,7 @@ class Changes:
             self._mail_listeners.remove(listener)
 
     def notify(self, changed: Iterable[str]) -> None:
-        """Notify the listeners that a transaction changed these accounts, or queued an e-mail.
+        """Notify the listeners that a transaction changed these accounts, or queued an email.
 
         The engines call this after the commit.
         """

@@ -79,7 +79,7 @@ export async function send(
   const timeout = within_ms && setTimeout(() => late.abort(), within_ms);
   /** @type {RequestInit} */
   const init = { method, credentials, cache: "no-store" };
-  // The service writes e-mails in this language if the user's profile has none.
+  // The service writes emails in this language if the user's profile has none.
   init.headers = { Accept: "application/json", "Accept-Language": textLanguage(), ...headers };
   init.signal = aborted ? AbortSignal.any([aborted, late.signal]) : late.signal;
   if (method !== "GET") {

@@ -1,6 +1,6 @@
 /**
  * Settings of this browser: theme, language, shortcuts. Nothing else is stored in localStorage. If no language is
- * chosen in this browser, the language in the user's profile applies. That is also the language of e-mails.
+ * chosen in this browser, the language in the user's profile applies. That is also the language of emails.
  */
 
 import { effect, signal } from "@preact/signals";

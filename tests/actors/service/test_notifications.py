@@ -1,4 +1,4 @@
-"""One e-mail per problem that needs attention, and one when all problems are resolved: no duplicates, no losses."""
+"""One email per problem that needs attention, and one when all problems are resolved: no duplicates, no losses."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def run_duties(service):
 
 
 async def sent(service):
-    """Return the subjects and texts of the sent e-mails, oldest first."""
+    """Return the subjects and texts of the sent emails, oldest first."""
     raws = [text.encode() for text in await service.world.inbox()]
     messages = [email.message_from_bytes(raw, policy=email.policy.default) for raw in raws]
     # Undo the line wrapping, so that tests find whole sentences.
@@ -265,7 +265,7 @@ async def test_disabling_notifications_drops_queued_emails(quiet):
 
 @contextmanager
 def mail_away(service):
-    """Make the mail folder unwritable, so that e-mails stay queued."""
+    """Make the mail folder unwritable, so that emails stay queued."""
     folder = service.world.mail_folder
     folder.write_text("in the way")
     yield
@@ -305,7 +305,7 @@ async def test_problem_is_reported_on_time_after_a_restart(place):
 
 @pytest.mark.rule("X13")
 async def test_queued_emails_are_sent_in_order_and_dropped_once_unwanted(place):
-    """The e-mails cannot be written. Two are queued, and the second is waiting for the first."""
+    """The emails cannot be written. Two are queued, and the second is waiting for the first."""
     place.timing |= {"health_every_s": 86_400}
     (place.folder / "mail").touch()
     async with place.running() as service:

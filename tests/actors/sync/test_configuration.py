@@ -1,4 +1,4 @@
-"""The configuration sync writes all rows to the worker's database, despite the firewall of Cloudflare's API."""
+"""The configuration sync writes all rows to the worker's database, despite the firewall of the Cloudflare API."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def read_email(text: str) -> tuple[str, str, str]:
 
 
 async def token_of(world: World, purpose: str) -> str:
-    """Return the token in the newest link for `purpose`. E-mails for different purposes may be sent in any order."""
+    """Return the token in the newest link for `purpose`. Emails for different purposes may be sent in any order."""
     found = [match for text in await world.inbox() for match in TOKEN.findall(read_email(text)[2])]
     return [str(token) for kind, token in found if kind == purpose][-1]
 
@@ -232,7 +232,7 @@ async def test_unknown_address_gets_no_email_and_a_user_is_notified_of_a_second_
 async def test_emails_to_an_address_are_limited_per_hour(world):
     await sign_up(world)
     for _ in range(8):
-        await world.inbox()  # otherwise the next e-mail would replace the queued one
+        await world.inbox()  # otherwise the next email would replace the queued one
         assert (await world.call("POST", "/auth/confirm/resend", {"email": EMAIL})).status == 202
     assert len(await world.inbox()) == 5
     world.clock.advance_s(3600)
@@ -428,7 +428,7 @@ async def test_reset_of_an_unconfirmed_address_confirms_it(world):
 
 
 async def test_stranger_who_uses_up_the_email_limit_gets_no_access(world):
-    """The limit suppresses the e-mail for the owner's sign-up, so the owner opens one of the stranger's links."""
+    """The limit suppresses the email for the owner's sign-up, so the owner opens one of the stranger's links."""
     for _ in range(5):
         assert (await sign_up(world, password="strangers horse")).status == 202
     stranger = await sign_in(world, "strangers horse")
@@ -459,11 +459,11 @@ async def test_requests_that_send_nothing_do_not_use_up_reset_emails(world):
 
 
 IN_REQUEST = ContextVar("IN_REQUEST", default=False)  # the application's tasks inherit the request's context
-EMAIL_WORK = ("compose", "_mark_sent")  # transactions that send an e-mail; the outbox's other transactions only poll
+EMAIL_WORK = ("compose", "_mark_sent")  # transactions that send an email; the outbox's other transactions only poll
 
 
 class RecordingStore:
-    """A real store that also records the SQL statements of requests and of e-mail senders."""
+    """A real store that also records the SQL statements of requests and of email senders."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""E-mails use the language in the user's profile, otherwise the language of the request, otherwise English."""
+"""Emails use the language in the user's profile, otherwise the language of the request, otherwise English."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def sign_up(world: World, header: str | None, address: str = EMAIL) -> Res
 
 
 async def sent(world: World) -> list[tuple[str, str]]:
-    """Return the language and the subject of each e-mail, oldest first."""
+    """Return the language and the subject of each email, oldest first."""
     read = [email.message_from_string(text, policy=policy.default) for text in await world.inbox()]
     return [(one["Content-Language"], one["Subject"]) for one in read]
 

@@ -1,4 +1,4 @@
-"""PATCH /v1/me turns e-mails about the user's accounts on or off."""
+"""PATCH /v1/me turns emails about the user's accounts on or off."""
 
 from __future__ import annotations
 

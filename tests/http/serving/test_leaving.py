@@ -93,7 +93,7 @@ async def test_store_keeps_nothing_but_the_last_email(world):
     emails = [read_email(text) for text in await world.inbox()]
     after = await world.store.read(all_rows())
     assert {**after, "outbox": None} == {**before, "outbox": None}
-    assert not after["outbox"]  # by now, the other user's e-mail has also been sent
+    assert not after["outbox"]  # by now, the other user's email has also been sent
     [text] = [text for to, subject, text in emails if (to, subject) == (user.email, "Your account was deleted")]
     for line in (*response.body["left"], *response.body["revoke_tokens"]):
         assert line in " ".join(text.split())

@@ -323,7 +323,7 @@ async def test_released_store_is_migrated_with_every_row(store_config, tmp_path,
         # The workers keep the same number of days as before, and have no configuration row for it.
         days = await store.read(_one("select distinct days_kept, days_kept_version from accounts"))
         assert [tuple(row.values()) for row in days] == [(35, 0)]
-        # Users have not chosen a language yet, and queued e-mails have none.
+        # Users have not chosen a language yet, and queued emails have none.
         for table in ("users", "outbox"):
             languages = await store.read(_one(f"select distinct language from {table}"))
             assert [row["language"] for row in languages] == [None], table

@@ -1,4 +1,4 @@
-/** Pages for signed-out users (sign-in, sign-up, e-mail confirmation, password reset), and the "not found" page. */
+/** Pages for signed-out users (sign-in, sign-up, email confirmation, password reset), and the "not found" page. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -111,7 +111,7 @@ function Sent({ email, other }) {
 }
 
 /**
- * The target page of a link in an e-mail. It immediately removes the token from the address bar, to keep the token out
+ * The target page of a link in an email. It immediately removes the token from the address bar, to keep the token out
  * of the history and screenshots. The user must press a button, because mail scanners open links.
  * @param {{
  *   words: {title: string, explain: string, submit: string, done: string, stale: string},

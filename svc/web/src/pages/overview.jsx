@@ -12,7 +12,7 @@ import { t } from "../words.js";
 
 const SITES_SHOWN = 50;
 const LINKS_SHOWN = 10;
-// Polling intervals for steps that the user completes elsewhere: confirming the e-mail address, opening a site.
+// Polling intervals for steps that the user completes elsewhere: confirming the email address, opening a site.
 const CONFIRMED_MS = 5_000;
 const FIRST_VIEW_MS = 30_000;
 

@@ -194,7 +194,7 @@ function BrowserSettings({ take }) {
   );
 }
 
-/** Store the language of the pages as the user's e-mail language. @returns {Promise<Caller>} */
+/** Store the language of the pages as the user's email language. @returns {Promise<Caller>} */
 async function storeLanguage() {
   for (;;) {
     const shown = textLanguage();

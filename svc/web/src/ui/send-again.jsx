@@ -1,4 +1,4 @@
-/** The button that resends the confirmation e-mail. */
+/** The button that resends the confirmation email. */
 
 import { useSignal } from "@preact/signals";
 
@@ -7,7 +7,7 @@ import { ApiError } from "../http.js";
 import { t } from "../words.js";
 import { Form } from "./form.jsx";
 
-/** The minimum interval between two e-mails, in seconds. */
+/** The minimum interval between two emails, in seconds. */
 const REST_S = 60;
 
 /** @param {{email: string}} props */

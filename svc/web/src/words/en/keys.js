@@ -10,7 +10,7 @@ export default {
     `API keys: ${used} of ${most} used (plan: ${plan}).`,
   full: "You have used all API keys included in your plan. Revoke a key that you no longer need, or ask the operator for more.",
   name: "Name",
-  nameHint: "For example “Nightly export”.",
+  nameHint: "For example, “Nightly export”.",
   unnamed: "Untitled",
   may: "Permissions",
   scopes: {

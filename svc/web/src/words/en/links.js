@@ -143,7 +143,7 @@ const links = {
     faults: {
       noAddress: "The URL is missing.",
       noJson: "The line is not a JSON object.",
-      noRules: "The rules are not a JSON list.",
+      noRules: "The rules must be a JSON array.",
       tooLong: "The line is too long.",
     },
   },

@@ -16,7 +16,7 @@ export default {
       "Your visits are counted in your own Cloudflare account. One worker, one database and one cron trigger are installed there, and nothing else.",
     connecting: "The worker is being installed. This takes a few seconds and continues in the background.",
     add: "Add a site or a short link",
-    addText: "Enter the host of your website. It must be in a zone of your Cloudflare account.",
+    addText: "Enter the hostname of your website. It must be in a zone of your Cloudflare account.",
     account: "Account",
     host: "Host",
     hostHint: "For example shop.example.com",
