@@ -21,6 +21,15 @@ class ReportQuery(Query):
     )
 
 
+class SiteReportQuery(ReportQuery):
+    """Period and content of a site's report."""
+
+    live: Literal["1"] | None = optional_field(
+        "Include the views since the worker's last report. `as_of` is then the time at which the worker's database was"
+        " read."
+    )
+
+
 class Counts(ResponseBody):
     """`views` and `visitors` include only people; `bots` counts all other views. `visitors` are unique per day."""
 
@@ -106,10 +115,11 @@ SITE = Endpoint(
     path="/v1/sites/{site_id}/report",
     tag="reports",
     summary="Get the report of a site",
-    description="The worker sends its counts once an hour. For breakdowns, the service reads the worker's database and"
-    " caches the result for 5 minutes. Each user is limited to 30 of these reads per minute.",
+    description="The worker sends its counts once an hour. For `live=1` and for breakdowns, the service reads the"
+    " worker's database and caches the result for 5 minutes. Each user is limited to 30 of these reads per minute. If a"
+    " live read fails, the report contains the counts that the worker has sent.",
     scopes=("reports",),
-    query=ReportQuery,
+    query=SiteReportQuery,
     response=OneReport,
 )
 FIRST_VIEW = Endpoint(

@@ -367,8 +367,15 @@ class RandomAccounts:
         await self._check_lists(account)
 
     async def _check(self, account: RandomAccount, target: Target, period: str, *, with_breakdowns: bool) -> None:
-        """Check every field of a report."""
+        """Check every field of a report, and of the live report if the target is a site of a connected account."""
         path = f"/v1/{target.kind}s/{target.id}/report?period={period}" + ("&breakdowns=1" if with_breakdowns else "")
+        await self._check_report(account, target, period, path, with_breakdowns, live=target.kind == "link")
+        if target.kind == "site" and account.connected:
+            await self._check_report(account, target, period, f"{path}&live=1", with_breakdowns, live=True)
+
+    async def _check_report(
+        self, account: RandomAccount, target: Target, period: str, path: str, with_breakdowns: bool, *, live: bool
+    ) -> None:
         now = self.world.clock()
         shown = (await self._call(account, "GET", path))["report"]
         until = None if shown["as_of"] is None else recount.moment(shown["as_of"])
@@ -380,17 +387,17 @@ class RandomAccounts:
             "breakdowns_from": shown["from"] if with_breakdowns and account.connected else None,
             "unavailable": "not_installed" if with_breakdowns and not account.connected else None,
         }
-        if target.kind == "site" and account.level_day == now // DAY_MS:
+        if not live and account.level_day == now // DAY_MS:
             # The hour may not have ended, or its push may not be due yet.
             wanted["incomplete"] = shown["incomplete"] or account.incomplete_day == account.level_day
         assert shown == wanted, f"{path} at {now}:\n{shown}\nis not\n{wanted}"
-        self._check_as_of(account, target, until, now)
+        self._check_as_of(account, until, now, live=live)
         self.seen.reports += 1
         self.seen.incomplete += shown["incomplete"]
         self.seen.disconnected += not account.connected
 
-    def _check_as_of(self, account: RandomAccount, target: Target, until: int | None, now: int) -> None:
-        if target.kind == "link" and account.connected:
+    def _check_as_of(self, account: RandomAccount, until: int | None, now: int, *, live: bool) -> None:
+        if live and account.connected:
             assert until is not None
             assert abs(now - until) < MINUTE_MS, (until, now)
             return

@@ -67,7 +67,7 @@ def site_report(span: Span, stored: Stored, live: Live | None, unavailable: Unav
     return _report(span, stored.sent_until, days, points, stored.hours_refused, live, unavailable)
 
 
-def link_report(
+def live_report(
     span: Span,
     stored: Stored,
     live: Live | None,
@@ -76,14 +76,14 @@ def link_report(
     unavailable: UnavailableReason | None,
     created_on: int = 0,
 ) -> api.Report:
-    """Return a link's report. Final days are from the store, and other days are from `live` if available (R4, R5).
+    """Return a report in which final days are from the store and other days are from `live` if available (R4, R5).
 
-    A day with unknown counts has no point, because a point of zero would be wrong. `created_on`: the day (day number)
-    before which the link cannot have clicks.
+    This is the report of a link, and of a site on request. A day with unknown counts has no point, because a point of
+    zero would be wrong. `created_on`: the day (day number) before which the target cannot have counts.
     """
     days: dict[int, Counts] = {}
     for day in span.days:
-        known = _link_day(day, span.today, stored, live, created_on)
+        known = _live_day(day, span.today, stored, live, created_on)
         if known is not None:
             days[day] = known
     if span.period == "today":
@@ -104,7 +104,7 @@ def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReaso
     return site_report(span, replace(stored, hours_refused=False), None, unavailable)
 
 
-def _link_day(day: int, today: int, stored: Stored, live: Live | None, created_on: int) -> Counts | None:
+def _live_day(day: int, today: int, stored: Stored, live: Live | None, created_on: int) -> Counts | None:
     kept = stored.days.get(day)
     if day in stored.sent_days and day < today:
         return kept or Counts()  # the worker omits targets without counts

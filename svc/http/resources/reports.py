@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svc.actors.requests.live_reads import Unavailable
 from svc.api import reports as api
 from svc.clock import DAY_MS, HOUR_MS, day_of
-from svc.http.resources.report import Stored, closed_link_report, link_report, site_report, span_of
+from svc.http.resources.report import Stored, closed_link_report, live_report, site_report, span_of
 from svc.http.serving.visible import readable_link, readable_site
 from svc.model import FormerAccount
 from svc.store import totals
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from svc.store.tx import Tx
     from svc.worker.counts import Live
 
-# The edge platform's clock may be this far behind, so a link's first click may be dated to the day before its creation.
+# The edge platform's clock may be this far behind, so the first count may be dated to the day before the creation.
 _SLOWEST_CLOCK_MS = HOUR_MS
 
 
@@ -38,15 +38,25 @@ class Reports:
         endpoints.read(api.FIRST_VIEW, self.first_view)
         endpoints.read(api.LINK, self.link)
 
-    async def site(self, read: Read[api.ReportQuery]) -> api.OneReport:
-        """Return a site's report. The account's database is read only for breakdowns."""
+    async def site(self, read: Read[api.SiteReportQuery]) -> api.OneReport:
+        """Return a site's report. The account's database is read only on request: for breakdowns and live counts."""
         site, account = await readable_site(self._store, read.caller, read.id)
         span = span_of(read.query.period, self._clock())
         stored = await self._store.read(_stored(site.id, account, span))
+        breakdowns = read.query.breakdowns is not None
+        created_on = day_of(site.created_at - _SLOWEST_CLOCK_MS)
+        # The totals of a disconnected account include its last counts.
+        current = read.query.live is not None and not isinstance(account, FormerAccount)
         live, unavailable = None, None
-        if read.query.breakdowns is not None:
-            live, unavailable = await self._live(read.caller.user.id, account, site.id, span.first_day, span.today)
-        return api.OneReport(report=site_report(span, stored, live, unavailable))
+        if breakdowns or current:
+            first_day = span.first_day if breakdowns else _first_open_day(span, created_on, stored)
+            live, unavailable = await self._live(read.caller.user.id, account, site.id, first_day, span.today)
+        # A push may be newer than a cached read.
+        if current and live is not None and live.at >= (stored.sent_until or 0):
+            report = live_report(span, stored, live, breakdowns=breakdowns, unavailable=None, created_on=created_on)
+        else:
+            report = site_report(span, stored, live if breakdowns else None, unavailable)
+        return api.OneReport(report=report)
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
         """Report whether a site has had a view. Until the worker has pushed a view, the account's database is read."""
@@ -81,10 +91,9 @@ class Reports:
         created_on = day_of(link.created_at - _SLOWEST_CLOCK_MS)
         first_day = span.first_day
         if not breakdowns:
-            own_days = range(max(span.first_day, created_on), span.today)
-            first_day = next((day for day in own_days if day not in stored.sent_days), span.today)
+            first_day = _first_open_day(span, created_on, stored)
         live, unavailable = await self._live(read.caller.user.id, account, link.id, first_day, span.today)
-        report = link_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable, created_on=created_on)
+        report = live_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable, created_on=created_on)
         return api.OneReport(report=report)
 
     async def _live(
@@ -95,6 +104,12 @@ class Reports:
             return None, "not_installed"
         found = await self._supervisor.live_reads.read(user_id, account, TargetDays(target_id, first_day, last_day))
         return (None, found.reason) if isinstance(found, Unavailable) else (found, None)
+
+
+def _first_open_day(span: Span, created_on: int, stored: Stored) -> int:
+    """Return the first day of the span for which the worker may still send counts. It is today at the latest."""
+    days = range(max(span.first_day, created_on), span.today)
+    return next((day for day in days if day not in stored.sent_days), span.today)
 
 
 def _stored(target_id: str, account: Account | FormerAccount, span: Span) -> Tx[Stored]:

@@ -21,7 +21,7 @@ from svc.clock import DAY_MS, HOUR_MS, day_text, iso
 from svc.errors import Invalid
 from svc.ids import digest, new_secret
 from svc.model import Counts
-from svc.store import accounts, imported_days, states, worker_keys
+from svc.store import accounts, imported_days, states, totals, worker_keys
 from svc.store.tx import sql
 from svc.worker.counts import Live
 from svc.worker.pushed import PushedPart
@@ -513,6 +513,52 @@ async def test_link_report_reads_today_live_and_final_days_from_the_store(place)
     assert week["breakdowns"]["pages"] == [{"key": "", "n": 8}]
 
 
+@pytest.mark.rule("R2", "R5")
+async def test_live_site_report_has_the_views_since_the_last_push(place):
+    await place.push(place.part(1, day=1, days=[[place.site, 6, 1, 6]], final=True))
+    await place.push(place.part(2, hours=[(0, [[place.site, 1, 0, 1]])], days=[[place.site, 1, 0, 1]]))
+    await place.world.store.run(_move_creation_back("sites", place.site, DAY_MS))
+    read_at = place.world.clock() + 60_000
+    place.world.supervisor.readable = Live(
+        at=read_at,
+        days={place.today - 1: Counts(99, 99, 99), place.today: Counts(5, 2, 3)},
+        hours={place.today * DAY_MS: Counts(5, 2, 3)},
+        breakdowns={"pages": {"/": 5}},
+    )
+    place.world.supervisor.asked.clear()
+    today = await place.report(query="?live=1")
+    assert (today["totals"], today["as_of"]) == ({"views": 5, "bots": 2, "visitors": 3}, iso(read_at))
+    assert (today["series"][0]["views"], today["breakdowns"], today["breakdowns_from"]) == (5, None, None)
+    week = await place.report(query="?live=1&period=7d")
+    assert week["totals"] == {"views": 11, "bots": 3, "visitors": 9}
+    # Both reports use the same read, because yesterday is final.
+    assert set(place.world.supervisor.asked) == {f"live {place.site} {place.today} {place.today}"}
+    both = await place.report(query="?live=1&breakdowns=1")
+    assert (both["totals"], both["breakdowns"]["pages"]) == (today["totals"], [{"key": "/", "n": 5}])
+    assert (await place.report())["totals"]["views"] == 1
+
+
+@pytest.mark.rule("R2")
+async def test_live_site_report_prefers_a_push_that_is_newer_than_the_cached_read(place):
+    await place.push(place.part(1, hours=[(0, [[place.site, 7, 0, 7]])], days=[[place.site, 7, 0, 7]]))
+    stored = await place.report()
+    sent_until = (await place.world.store.read(totals.pushed_as_of(place.account.id))) or 0
+    place.world.supervisor.readable = Live(
+        at=sent_until - 1, days={place.today: Counts(5, 0, 5)}, hours={}, breakdowns={"pages": {"/": 5}}
+    )
+    assert await place.report(query="?live=1") == stored
+    report = await place.report(query="?live=1&breakdowns=1")
+    assert (report["totals"]["views"], report["breakdowns"]["pages"]) == (7, [{"key": "/", "n": 5}])
+
+
+@pytest.mark.rule("R5")
+@pytest.mark.parametrize("reason", ["not_installed", "cloudflare", "rate_limited"])
+async def test_live_site_report_without_the_database_has_the_stored_hours(place, reason):
+    await place.push(place.part(1, hours=[(0, [[place.site, 7, 0, 7]])], days=[[place.site, 7, 0, 7]]))
+    place.world.supervisor.readable = Unavailable(reason)
+    assert await place.report(query="?live=1") == {**await place.report(), "unavailable": reason}
+
+
 @pytest.mark.rule("R4", "R6")
 async def test_link_reports_without_breakdowns_share_one_live_read(place):
     supervisor, today = place.world.supervisor, place.today
@@ -529,7 +575,7 @@ async def test_link_reports_without_breakdowns_share_one_live_read(place):
 @pytest.mark.rule("R4")
 async def test_days_not_pushed_are_read_live_without_breakdowns(place):
     await place.push(place.part(1, day=1, days=[[place.link, 6, 1, 6]], final=True))
-    await place.world.store.run(_move_creation_back(place.link, 3 * DAY_MS))
+    await place.world.store.run(_move_creation_back("links", place.link, 3 * DAY_MS))
     supervisor, today = place.world.supervisor, place.today
     supervisor.readable = Live(
         at=place.world.clock(),
@@ -543,8 +589,8 @@ async def test_days_not_pushed_are_read_live_without_breakdowns(place):
     assert week["totals"] == {"views": 12, "bots": 1, "visitors": 9}
 
 
-def _move_creation_back(link_id: str, by_ms: int) -> Tx[None]:
-    yield sql("update links set created_at = created_at - $2 where id = $1", link_id, by_ms)
+def _move_creation_back(table: str, target_id: str, by_ms: int) -> Tx[None]:
+    yield sql(f"update {table} set created_at = created_at - $2 where id = $1", target_id, by_ms)
 
 
 async def test_first_view_is_read_live_until_the_worker_has_pushed_one(place):

@@ -30,7 +30,7 @@ def site_report(*arguments: Any) -> Any:
 
 
 def link_report(*arguments: Any, **more: Any) -> Any:
-    return report_module.link_report(*arguments, **more).model_dump(mode="json")
+    return report_module.live_report(*arguments, **more).model_dump(mode="json")
 
 
 def closed_link_report(*arguments: Any) -> Any:
