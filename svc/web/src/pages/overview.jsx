@@ -6,6 +6,7 @@ import { useResource, whileWorking } from "../resource.js";
 import { Attention, attention } from "../ui/attention.jsx";
 import { Rows } from "../ui/list.jsx";
 import { Empty, Loaded, Mark, Page, State } from "../ui/parts.jsx";
+import { useFirstView } from "../ui/setup.jsx";
 import { Sparkline } from "../ui/sparkline.jsx";
 import { Steps } from "../ui/steps.jsx";
 import { t } from "../words.js";
@@ -56,9 +57,19 @@ export function Overview() {
   const sites = useResource("GET /v1/sites", { limit: SITES_SHOWN }, { pace: whileNotCounted });
   const links = useResource("GET /v1/links", { order: "clicks", limit: LINKS_SHOWN });
   const click = useFirstClick(sites.data?.sites, links.data?.links);
+  const waiting = sites.data && links.data && !anyCounted(sites.data.sites, links.data.links);
+  const newest = waiting ? sites.data?.sites.find(({ state }) => state === "active") : undefined;
+  const view = useFirstView(newest);
+  const viewed = view.seen ? newest?.id : undefined;
 
   const reads = [me, accounts, sites, links, ...(click.awaited ? [click.read] : [])];
-  useKeys([{ keys: "r", says: t().common.shortcuts.again, does: () => reads.forEach(({ again }) => again()) }]);
+  useKeys([
+    {
+      keys: "r",
+      says: t().common.shortcuts.again,
+      does: () => [view.check, ...reads.map(({ again }) => again)].forEach((again) => again()),
+    },
+  ]);
   /** @type {import("../resource.js").Read<any> | undefined} */
   const waited = reads.find(({ error }) => error) ?? reads.find(({ loading }) => loading);
   const clicked = (click.awaited && click.read.data?.report.totals.views) || 0;
@@ -77,6 +88,7 @@ export function Overview() {
           more={sites.data.next_cursor !== undefined}
           links={links.data.links}
           clicked={clicked > 0}
+          viewed={viewed}
         />
       )}
     </Page>
@@ -91,11 +103,13 @@ export function Overview() {
  *   more: boolean,
  *   links: import("../wire").Link[],
  *   clicked: boolean,
- * }} props `more`: true if there are more sites; `clicked`: true if a link was clicked today
+ *   viewed: string | undefined,
+ * }} props `more`: true if there are more sites; `clicked`: true if a link was clicked today; `viewed`: the id of a
+ *   site whose first view has not been pushed yet
  */
-function Found({ user, accounts, sites, more, links, clicked }) {
+function Found({ user, accounts, sites, more, links, clicked, viewed }) {
   const needs = attention(user, accounts, sites);
-  if (!clicked && !anyCounted(sites, links)) {
+  if (!clicked && !viewed && !anyCounted(sites, links)) {
     return (
       <>
         {accounts.length > 0 && <Attention needs={needs} />}
@@ -106,14 +120,14 @@ function Found({ user, accounts, sites, more, links, clicked }) {
   return (
     <>
       <Attention needs={needs} />
-      {sites.length > 0 && <Sites sites={sites} more={more} />}
+      {sites.length > 0 && <Sites sites={sites} more={more} viewed={viewed} />}
       <Links links={links} />
     </>
   );
 }
 
-/** @param {{sites: import("../wire").Site[], more: boolean}} props */
-function Sites({ sites, more }) {
+/** @param {{sites: import("../wire").Site[], more: boolean, viewed: string | undefined}} props */
+function Sites({ sites, more, viewed }) {
   const words = t().overview;
   return (
     <section aria-labelledby="sites">
@@ -124,7 +138,7 @@ function Sites({ sites, more }) {
         id={({ id }) => id}
         columns={[
           { label: words.site, cell: ({ id, host }) => <a href={`/sites/${id}`}>{host}</a> },
-          { label: words.state, cell: (site) => <Counting site={site} /> },
+          { label: words.state, cell: (site) => <Counting site={site} viewed={site.id === viewed} /> },
           {
             label: words.days7,
             cell: ({ series_7d = [] }) => <Sparkline values={series_7d} label={daily(series_7d)} />,
@@ -143,10 +157,14 @@ function Sites({ sites, more }) {
 /** @param {number[]} series @returns {string} for screen readers */
 const daily = (series) => t().overview.daily(list(series.map(number)));
 
-/** @param {{site: import("../wire").Site}} props shows the site's status, or a note that it has no views yet */
-function Counting({ site: { state, config, first_view_at } }) {
+/**
+ * Shows the site's status, or a note that it has no views yet.
+ * @param {{site: import("../wire").Site, viewed: boolean}} props `viewed`: its first view has not been pushed yet
+ */
+function Counting({ site: { state, config, first_view_at }, viewed }) {
   if (state !== "active") return <State state={state} />;
   if (config === "pending") return <State state="config_pending" />;
+  if (viewed) return <Mark kind="good">{t().overview.firstView}</Mark>;
   return first_view_at === null ? <Mark kind="none">{t().overview.noView}</Mark> : <State state="active" />;
 }
 

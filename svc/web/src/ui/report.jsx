@@ -26,9 +26,8 @@ import { useWrite } from "./write.js";
 
 /** The shortcuts of the periods, as in Plausible. @type {Record<string, Period>} */
 const KEYS = { d: "today", w: "7d", t: "30d" };
-const TODAY_AGAIN_MS = 60_000;
-// The service caches live data for this long.
-const LIVE_AGAIN_MS = 300_000;
+// The service caches live data for five minutes, but a push can be newer.
+const LIVE_AGAIN_MS = 60_000;
 const REFUSED_AGAIN_MS = 30_000;
 
 /** @type {{site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{link_id}/report"}} */
@@ -56,9 +55,7 @@ export function Report({ kind, id, name }) {
   const { place, shown } = useShown(`${kind} ${id} ${period}`);
   const lists = shown ? { ...own, period, breakdowns: "1" } : null;
   const live = useKept(useResource(REPORT[kind], lists, { pace: livePace(today) }));
-  // A site's numbers are stored by the service. A link's latest numbers are read live, once for all periods.
-  const pace = kind === "link" ? livePace(today) : () => (today ? TODAY_AGAIN_MS : null);
-  const read = useKept(useResource(REPORT[kind], { ...own, period }, { pace }));
+  const read = useKept(useNumbers(kind, own, period));
   const report = read.data?.report;
   const days = compared && report ? { ...own, ...periodBefore(report) } : null;
   const before = useResource(TOTALS[kind], days && { ...days, by: "day" });
@@ -134,6 +131,20 @@ export function Report({ kind, id, name }) {
       </div>
     </div>
   );
+}
+
+/**
+ * Read the latest numbers. Until a site's live numbers have been read, its stored numbers are shown, unless the worker
+ * has not sent any: zeros would be wrong.
+ * @param {Kind} kind @param {any} own the parameter with the id @param {Period} period
+ * @returns {import("../resource.js").Read<{report: What}>}
+ */
+function useNumbers(kind, own, period) {
+  const isSite = kind === "site";
+  const asked = { ...own, period, ...(isSite && { live: "1" }) };
+  const live = useResource(REPORT[kind], asked, { pace: livePace(period === "today") });
+  const stored = useResource(REPORT[kind], isSite ? { ...own, period } : null);
+  return live.data || !stored.data?.report.as_of ? live : { ...stored, again: live.again };
 }
 
 /** @param {{kind: Kind, report: What, lists: NonNullable<What["breakdowns"]>}} props */

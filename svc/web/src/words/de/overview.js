@@ -44,6 +44,7 @@ const overview = {
   sites: "Websites",
   site: "Website",
   state: "Status",
+  firstView: "Erster Aufruf eingegangen",
   noView: "Noch kein Aufruf",
   days7: "7 Tage",
   daily: (views) => `Aufrufe pro Tag, ältester zuerst: ${views}`,

@@ -42,6 +42,7 @@ export default {
   sites: "Sites",
   site: "Site",
   state: "Status",
+  firstView: "First view received",
   noView: "No views yet",
   days7: "7 days",
   daily: (/** @type {string} */ views) => `Views per day, oldest first: ${views}`,
