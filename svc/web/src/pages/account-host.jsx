@@ -141,6 +141,7 @@ function HostFields({ id, override }) {
         label={words.label}
         hint={words.hint}
         placeholder="go.example.com"
+        pasted="host"
         list={`${own}-zones`}
         autocomplete="off"
         inputmode="url"

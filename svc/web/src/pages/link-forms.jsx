@@ -71,7 +71,7 @@ const Target = ({ url }) => (
     name="url"
     label={t().link.target}
     hint={t().links.targetHint}
-    type="url"
+    pasted="url"
     inputMode="url"
     autocomplete="off"
     defaultValue={url}

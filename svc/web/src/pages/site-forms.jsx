@@ -65,6 +65,7 @@ function AddForm({ accounts }) {
           name="host"
           label={words.host}
           hint={zones.data?.truncated ? `${words.hostHint} ${words.zonesCut}` : words.hostHint}
+          pasted="host"
           inputmode="url"
           autocomplete="off"
           list="zones"

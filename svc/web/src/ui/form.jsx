@@ -6,6 +6,7 @@ import { useContext, useId, useRef } from "preact/hooks";
 
 import { ApiError } from "../http.js";
 import { span } from "../format.js";
+import { asHost, asUrl } from "../pasted.js";
 import { useUnsent } from "../unsent.js";
 import { t } from "../words.js";
 import { ErrorMessage, issueText, useCountdown, useRetryAt } from "./parts.jsx";
@@ -48,19 +49,25 @@ export function Form({
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const { busy, error, run, renew } = useWrite();
   const typed = useSignal(false);
+  /** The fields that were edited since the error. */
+  const corrected = useSignal(/** @type {string[]} */ ([]));
   const left_s = useCountdown(useRetryAt(error ?? rest ?? NONE));
 
   useUnsent(typed.value && error?.code !== INPUT_OBSOLETE);
 
-  const edited = () => {
+  /** @param {Event} event */
+  const edited = ({ target }) => {
     renew();
     typed.value = guard;
+    if (error) corrected.value = [...corrected.value, ...fieldsOf(target)];
   };
   /** @param {Event} event */
   const submitted = async (event) => {
     event.preventDefault();
     const element = form.current;
     if (!element || busy || left_s > 0) return;
+    for (const field of element.elements) acceptPasted(field);
+    corrected.value = [];
     if (await run((key) => send(valuesOf(element), key, element))) typed.value = false;
     else requestAnimationFrame(() => focusFirst(element));
   };
@@ -73,13 +80,15 @@ export function Form({
     ]),
   );
   const shown = error && Object.keys(fields).some((path) => form.current?.elements.namedItem(path));
+  const open = Object.entries(fields).filter(([path]) => !corrected.value.some((name) => isRelated(path, name)));
   const button = busy ? (busyLabel ?? t().common.busy) : left_s > 0 ? t().common.againIn(span(left_s)) : submit;
   return (
-    <Issues.Provider value={fields}>
+    <Issues.Provider value={Object.fromEntries(open)}>
       <form
         ref={form}
         noValidate
         onInput={edited}
+        onChange={({ target }) => acceptPasted(target)}
         onSubmit={submitted}
         onKeyDown={(event) => {
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.current?.requestSubmit();
@@ -108,6 +117,32 @@ function valuesOf(form) {
   return values;
 }
 
+/** Functions that bring pasted text into the expected form. */
+const PASTED = { url: asUrl, host: asHost };
+
+/** Rewrite the value of a field with `data-pasted`. @param {EventTarget | null} field */
+function acceptPasted(field) {
+  if (!(field instanceof HTMLInputElement)) return;
+  const kind = /** @type {keyof typeof PASTED | undefined} */ (field.dataset.pasted);
+  const value = kind ? PASTED[kind](field.value) : field.value;
+  if (value === field.value) return;
+  field.value = value;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+/** @param {EventTarget | null} target of an edit @returns {string[]} the fields of the body that it changes */
+function fieldsOf(target) {
+  if (!(target instanceof HTMLElement)) return [];
+  const group = target.closest("fieldset[data-field]");
+  return [target.getAttribute("name"), group?.getAttribute("data-field")].filter((name) => typeof name === "string");
+}
+
+/**
+ * @param {string} path @param {string} other
+ * @returns {boolean} true if the paths of two fields are equal, or one field is a part of the other
+ */
+const isRelated = (path, other) => path === other || path.startsWith(`${other}.`) || other.startsWith(`${path}.`);
+
 /** @param {HTMLFormElement} form */
 function focusFirst(form) {
   const first = form.querySelector("[aria-invalid=true]");
@@ -122,11 +157,13 @@ function focusFirst(form) {
  *   hint?: Children,
  *   optional?: boolean,
  *   area?: boolean,
+ *   pasted?: "url" | "host",
  *   children?: Children,
  *   [attribute: string]: unknown,
- * }} props `children`: the options of a select; other attributes are passed to the field
+ * }} props `pasted`: what the field accepts in other forms, and rewrites; `children`: the options of a select; other
+ *   attributes are passed to the field
  */
-export function Field({ name, label, hint, optional = false, area = false, children, ...attributes }) {
+export function Field({ name, label, hint, optional = false, area = false, pasted, children, ...attributes }) {
   const id = useId();
   const issue = useContext(Issues)[name];
   const about = [hint ? `${id}-hint` : "", issue ? `${id}-issue` : ""].filter(Boolean).join(" ");
@@ -134,6 +171,7 @@ export function Field({ name, label, hint, optional = false, area = false, child
   const common = {
     id,
     name,
+    "data-pasted": pasted,
     "aria-describedby": about || undefined,
     "aria-invalid": issue ? "true" : undefined,
     autoCapitalize: "none",
@@ -169,7 +207,7 @@ export function Group({ name, legend, hint, children }) {
   const id = useId();
   const issue = useContext(Issues)[name];
   return (
-    <fieldset class="field" aria-describedby={hint ? `${id}-hint` : undefined}>
+    <fieldset class="field" data-field={name} aria-describedby={hint ? `${id}-hint` : undefined}>
       <legend>{legend}</legend>
       {hint && (
         <span class="hint" id={`${id}-hint`}>

@@ -78,7 +78,7 @@ export function RulesEditor({ rules }) {
   /** Store the rules and notify the form of the edit. @param {Draft[]} next */
   const set = (next) => {
     rules.value = next;
-    section.current?.form?.dispatchEvent(new Event("input"));
+    section.current?.dispatchEvent(new Event("input", { bubbles: true }));
   };
   /** @param {number} i @param {Partial<Draft>} change */
   const change = (i, change) => set(rules.value.map((rule, place) => (place === i ? { ...rule, ...change } : rule)));
@@ -103,7 +103,7 @@ export function RulesEditor({ rules }) {
   });
 
   return (
-    <fieldset class="rules" ref={section}>
+    <fieldset class="rules" data-field="rules" ref={section}>
       <legend>{words.title}</legend>
       <p class="hint">{words.explain}</p>
       <ol>
@@ -152,7 +152,7 @@ export function RulesEditor({ rules }) {
               <Field
                 name={`rules.${i}.url`}
                 label={words.to}
-                type="url"
+                pasted="url"
                 inputMode="url"
                 value={rule.url}
                 onInput={(/** @type {any} */ event) => change(i, { url: event.currentTarget.value })}

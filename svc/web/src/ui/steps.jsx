@@ -110,7 +110,15 @@ function Add({ accounts }) {
               ))}
             </Field>
           )}
-          <Field name="host" label={words.host} hint={words.hostHint} inputmode="url" autocomplete="off" required />
+          <Field
+            name="host"
+            label={words.host}
+            hint={words.hostHint}
+            pasted="host"
+            inputmode="url"
+            autocomplete="off"
+            required
+          />
         </Form>
       </div>
       <p>
