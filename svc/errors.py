@@ -32,6 +32,7 @@ Code = Literal[
     "unauthorized",
     "scope_required",
     "session_required",
+    "user_disabled",
     "email_unconfirmed",
     "invalid_password",
     "cross_origin",
@@ -172,6 +173,7 @@ CATALOGUE: dict[Code, Meaning] = {
         "This endpoint requires a signed-in session and does not accept API keys.",
         "Sign in and send the session's access token.",
     ),
+    "user_disabled": Meaning(403, "The operator has disabled this user.", "Contact the operator."),
     "email_unconfirmed": Meaning(
         403,
         "The email address has not been confirmed.",

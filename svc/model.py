@@ -30,8 +30,11 @@ OwnAction = Literal[
     "user.sign_up",
     "user.confirm",
     "user.change",
+    "user.disable",
+    "user.enable",
     "plan.change",
     "password.reset",
+    "password.link",
     "password.change",
     "password.refuse",
     "session.begin",
@@ -151,6 +154,7 @@ class User:
     notify: bool  # send emails when accounts need attention
     language: Language | None  # of emails to the user; None: not chosen
     email_refused_at: int | None  # when mail servers began to reject the address; None if they accept it
+    disabled_at: int | None  # when the operator disabled the user; None if the user is enabled
     created_at: int
 
 

@@ -115,7 +115,7 @@ SIGN_IN = Endpoint(
     access="anybody",
     body=Credentials,
     response=NewSession,
-    codes=("unauthorized", "rate_limited"),
+    codes=("unauthorized", "user_disabled", "rate_limited"),
     cookies=True,
     example={"email": "ann@example.com", "password": "correct horse battery staple"},
 )

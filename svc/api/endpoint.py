@@ -112,7 +112,7 @@ class Endpoint(Generic[B, Q]):
         if self.access != "anybody":
             codes.add("unauthorized")
         if self.access in ("user", "session"):
-            codes.add("rate_limited")
+            codes |= {"rate_limited", "user_disabled"}
         if self.access == "session":
             codes.add("session_required")
         if self.scopes:

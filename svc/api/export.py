@@ -53,7 +53,10 @@ class User(ResponseBody):
     @classmethod
     def from_model(cls, user: model.User, exported_at: int) -> User:
         """Return the user with the time of the export (epoch ms)."""
-        return cls(**vars(user), exported_at=exported_at)
+        # A disabled user cannot export, so `disabled_at` would always be null.
+        return cls(
+            **{name: value for name, value in vars(user).items() if name != "disabled_at"}, exported_at=exported_at
+        )
 
 
 class Account(ResponseBody):

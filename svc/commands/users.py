@@ -1,4 +1,4 @@
-"""`svc user`: add users and change their plan."""
+"""`svc user`: add users, and change their access and their plan."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, cast
 
 import trio
 
+from svc.addresses import LONGEST_EMAIL
+from svc.commands import user_list
+from svc.commands.output import printable
+
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from svc.commands.arguments import Commands
     from svc.config import Config
+    from svc.model import Action, User
     from svc.store.tx import Tx
 
 
@@ -28,6 +34,19 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     plan.add_argument("email")
     plan.add_argument("plan", choices=["free", "api"])
     plan.set_defaults(command=_user_plan)
+    user_list.add_to(user, shared)
+    for name, command, what in (
+        ("confirm", _confirm, "mark a user's email address as confirmed"),
+        ("disable", _disable, "end a user's sessions and refuse sign-ins and API keys; workers continue to count"),
+        ("enable", _enable, "let a disabled user sign in again"),
+    ):
+        action = user.add_parser(name, parents=[shared], help=what)
+        action.add_argument("email")
+        action.set_defaults(command=command)
+    reset = user.add_parser("reset-password", parents=[shared], help="let a user set a new password")
+    reset.add_argument("email")
+    reset.add_argument("--print", action="store_true", dest="prints", help="print the link instead of sending an email")
+    reset.set_defaults(command=_reset_password)
 
 
 def _user_add(config: Config, arguments: argparse.Namespace) -> int:
@@ -83,4 +102,95 @@ def _user_plan(config: Config, arguments: argparse.Namespace) -> int:
     if not trio.run(switch):
         print(f"svc: user {arguments.email} does not exist", file=sys.stderr)
         return 1
+    return 0
+
+
+def _confirm(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.store import user_directory
+
+    def confirm(user: User, _now: int) -> Tx[bool]:
+        return (yield from user_directory.confirm(user.id))
+
+    return _change(config, arguments.email, "user.confirm", confirm, "is already confirmed")
+
+
+def _disable(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.store import user_directory
+
+    def disable(user: User, now: int) -> Tx[bool]:
+        return (yield from user_directory.disable(user.id, now))
+
+    return _change(config, arguments.email, "user.disable", disable, "is already disabled", sign_ups=True)
+
+
+def _enable(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.store import user_directory
+
+    def enable(user: User, _now: int) -> Tx[bool]:
+        return (yield from user_directory.enable(user.id))
+
+    return _change(config, arguments.email, "user.enable", enable, "is not disabled", sign_ups=True)
+
+
+def _reset_password(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.ids import digest, new_secret
+    from svc.mail.compose import Terms
+    from svc.store import outbox, users
+
+    token, lifetime_s = new_secret("svm_"), config.timing.mail_token_s
+
+    def prepare(user: User, now: int) -> Tx[bool]:
+        ends_at = int(now + lifetime_s * 1000)
+        if arguments.prints:
+            yield from users.put_mail_token(user.id, "reset", digest(token), ends_at)
+        else:
+            yield from outbox.post_newest("reset", user.email, now, ends_at, instead_of=("reset",))
+        return True
+
+    status = _change(config, arguments.email, "password.link", prepare)
+    if status == 0 and arguments.prints:
+        link = Terms(config.http.base_url or f"http://{config.http.bind}", lifetime_s).link("reset", token)
+        print(f"{link.url}\nThe link works once, within {link.hours:g} hours.")
+    elif status == 0:
+        print("the running service sends the email")
+    return status
+
+
+def _change(
+    config: Config,
+    email: str,
+    action: Action,
+    change: Callable[[User, int], Tx[bool]],
+    unchanged: str = "",
+    *,
+    sign_ups: bool = False,
+) -> int:
+    """Change the user with this address, and record the change in the user's history.
+
+    If the address is not confirmed, change the newest sign-up, or all sign-ups if `sign_ups` is set. `change`
+    returns False if there was nothing to change. `unchanged`: what to print after the address in this case.
+    """
+    from svc.clock import system_clock
+    from svc.store import open_store, user_directory
+    from svc.store.events import by_operator
+
+    def run(now: int) -> Tx[tuple[bool, bool]]:
+        entries = yield from user_directory.with_address(email)
+        changed = False
+        for entry in entries if sign_ups else entries[:1]:
+            if (yield from change(entry.user, now)):
+                changed = True
+                yield by_operator(entry.user.id, action, now)
+        return bool(entries), changed
+
+    async def apply() -> tuple[bool, bool]:
+        async with open_store(config.store, as_is=True) as store:
+            return await store.run(run(system_clock()))
+
+    exists, changed = trio.run(apply)
+    if not exists:
+        print(f"svc: user {printable(email, LONGEST_EMAIL)} does not exist", file=sys.stderr)
+        return 1
+    if not changed:
+        print(f"user {printable(email, LONGEST_EMAIL)} {unchanged}")
     return 0

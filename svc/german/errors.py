@@ -34,6 +34,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "session_required": GermanMeaning(
         "Das geht nur in einer Sitzung, nicht mit einem API-Schlüssel.", "Melden Sie sich an."
     ),
+    "user_disabled": GermanMeaning("Der Betreiber hat diesen Benutzer gesperrt.", "Wenden Sie sich an den Betreiber."),
     "email_unconfirmed": GermanMeaning(
         "Ihre E-Mail-Adresse ist noch nicht bestätigt.",
         "Öffnen Sie den Link in der E-Mail, oder fordern Sie eine neue an.",

@@ -71,9 +71,15 @@ def rename_key(user_id: int, key_id: str, name: str) -> Tx[Key]:
 
 
 def check_not_revoked(key_id: str) -> Tx[None]:
-    """Raise Unauthorized if the key has been revoked since the request was authenticated."""
-    if not (yield sql("select id from keys where id = $1", key_id)):
+    """Check the key again, because the request may have taken long since it was authenticated.
+
+    Raises Unauthorized if the key has been revoked; Forbidden user_disabled.
+    """
+    rows = yield sql("select u.disabled_at from keys k join users u on u.id = k.user_id where k.id = $1", key_id)
+    if not rows:
         raise Unauthorized("The key was revoked.")
+    if rows[0]["disabled_at"] is not None:
+        raise Forbidden("user_disabled")
 
 
 def delete_key(user_id: int, key_id: str) -> Tx[bool]:

@@ -22,7 +22,7 @@ MAX_SESSIONS = 50
 # Excludes sessions of users who are being deleted.
 _WITH_USER = (
     "select s.id as session_id, u.id, u.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at,"
-    " u.created_at from sessions s join users u on u.id = s.user_id and u.email is not null"
+    " u.disabled_at, u.created_at from sessions s join users u on u.id = s.user_id and u.email is not null"
 )
 
 _ITS_TOKENS = "family_digest = $1 or access_digest = $2 or previous_access_digest = $2"
@@ -100,7 +100,7 @@ def session_of_family(family: str, now: int) -> Tx[tuple[Session, User] | None]:
     """Return the session with this family of refresh tokens, and its user; None if it has ended or expired."""
     rows = yield sql(
         "select s.*, u.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at,"
-        " u.created_at as user_created_at from sessions s join users u on u.id = s.user_id"
+        " u.disabled_at, u.created_at as user_created_at from sessions s join users u on u.id = s.user_id"
         " where s.family_digest = $1 and s.refresh_expires_at > $2 and u.email is not null",
         family,
         now,

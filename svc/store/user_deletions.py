@@ -75,7 +75,8 @@ def under_way() -> Tx[list[int]]:
 def asking_user(access_digest: str) -> Tx[User | None]:
     """Return the user who requested their own deletion with this access token; None if there is no such user."""
     rows = yield sql(
-        "select u.id, d.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at, u.created_at"
+        "select u.id, d.email, u.email_confirmed, u.plan, u.notify, u.language, u.email_refused_at, u.disabled_at,"
+        " u.created_at"
         " from departures d join users u on u.id = d.user_id where d.access_digest = $1",
         access_digest,
     )

@@ -111,10 +111,11 @@ def password_hash_of(user_id: int) -> Tx[str | None]:
 def still_has_password(user_id: int, password_hash: str) -> Tx[bool]:
     """Lock the user's row, and return True if this is still the user's password hash.
 
-    Returns False if the user is being deleted.
+    Returns False if the user is being deleted or is disabled.
     """
     rows = yield sql(
-        "update users set plan = plan where id = $1 and password_hash = $2 and email is not null returning id",
+        "update users set plan = plan where id = $1 and password_hash = $2 and email is not null"
+        " and disabled_at is null returning id",
         user_id,
         password_hash,
     )
@@ -201,11 +202,11 @@ def put_confirm_token(
 def confirm_user(digest: str, now: int) -> Tx[User | None]:
     """Use the token of a confirmation email. Returns the user; None if the token is unknown, used or expired.
 
-    The sign-up becomes the user with this address, and keeps its password and sessions (see `_confirm`). The address is
-    no longer marked as refused.
+    The sign-up becomes the user with this address, and keeps its password and sessions (see `confirm_sign_up`). The
+    address is no longer marked as refused.
     """
     user_id = yield from _use_mail_token("confirm", digest, now)
-    return None if user_id is None else (yield from _confirm(user_id))
+    return None if user_id is None else (yield from confirm_sign_up(user_id))
 
 
 def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]:
@@ -215,7 +216,7 @@ def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]
     unknown, used or expired.
     """
     user_id = yield from _use_mail_token("reset", digest, now)
-    if user_id is None or (yield from _confirm(user_id)) is None:
+    if user_id is None or (yield from confirm_sign_up(user_id)) is None:
         return None
     yield sql("delete from sessions where user_id = $1", user_id)
     yield from forget_devices(user_id)
@@ -233,6 +234,7 @@ def user_of(row: Row) -> User:
         notify=row["notify"] == 1,
         language=row["language"],
         email_refused_at=row["email_refused_at"],
+        disabled_at=row["disabled_at"],
         created_at=row["created_at"],
     )
 
@@ -270,7 +272,7 @@ def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | Non
     return user_id
 
 
-def _confirm(user_id: int) -> Tx[User | None]:
+def confirm_sign_up(user_id: int) -> Tx[User | None]:
     """Confirm the user's address. Returns the user; None if another user has the address or the user was deleted.
 
     Deletes the other sign-ups with the address, and their sessions. Also revokes the user's existing keys. Otherwise a

@@ -20,6 +20,7 @@ ELSEWHERE = {
     "invalid_request": _NOT_ACCOUNT_SPECIFIC,
     "unauthorized": _NOT_ACCOUNT_SPECIFIC,
     "scope_required": _NOT_ACCOUNT_SPECIFIC,
+    "user_disabled": _NOT_ACCOUNT_SPECIFIC,
     "session_required": _NOT_ACCOUNT_SPECIFIC,
     "not_found": _NOT_ACCOUNT_SPECIFIC,
     "method_not_allowed": _NOT_ACCOUNT_SPECIFIC,

@@ -20,7 +20,7 @@ from svc.api.auth import REFRESH_COOKIE
 from svc.api.me import User as ShownUser
 from svc.api.shape import Ok
 from svc.clock import DAY_MS
-from svc.errors import Invalid, Issue, ServiceError, Unauthorized
+from svc.errors import Forbidden, Invalid, Issue, ServiceError, Unauthorized
 from svc.http.serving.cookies import DEVICE_COOKIE, SIGNED_OUT, Cookies
 from svc.http.serving.credentials import admit, bearer, networks_of
 from svc.http.serving.responses import to_response
@@ -160,6 +160,8 @@ class Auth:
         )
         if user is None or stored is None or not is_correct:
             raise _wrong_password()
+        if user.disabled_at is not None:  # only somebody who knows the password learns this
+            raise Forbidden("user_disabled")
         pair, new_device, now = first_pair(), None if known else new_secret("svd_"), self._clock()
         session = sessions.Session(
             id=new_id("ses"),

@@ -83,7 +83,7 @@ class Credentials:
         """Return the caller, and the RateLimit headers for the response.
 
         `leaving`: while a user is being deleted, also accept the session that requested the deletion.
-        Raises Unauthorized; RateLimited, which carries the same headers.
+        Raises Unauthorized; Forbidden user_disabled; RateLimited, which carries the same headers.
         """
         token = bearer(authorization)
         now = self._clock()
@@ -103,6 +103,8 @@ class Credentials:
         if found is None:
             raise Unauthorized
         key, user = found
+        if user.disabled_at is not None:
+            raise Forbidden("user_disabled")
         if not address_allowed(client, key.allow_ips):
             raise Unauthorized("The key is not accepted from this address.")
         verdict = self._limit.count(key.id, now)

@@ -1,0 +1,152 @@
+"""`svc user list` and `svc user show`: find users and see what they have."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from svc.addresses import LONGEST_EMAIL
+from svc.commands.output import ignoring_closed_pipe, printable
+
+if TYPE_CHECKING:
+    import argparse
+
+    from svc.commands.arguments import Commands
+    from svc.config import Config
+    from svc.model import Account
+    from svc.store.tx import Tx
+    from svc.store.user_directory import Entry
+
+# Users are read and printed in pages, so that a list of 100,000 users takes little memory and blocks no writer.
+_PAGE = 1_000
+
+
+def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
+    """Add the commands of this module to the command `user`."""
+    listing = user.add_parser("list", parents=[shared], help="list users")
+    listing.add_argument(
+        "--sort", choices=("oldest", "newest", "email"), default="oldest", help="default: oldest first"
+    )
+    listing.add_argument("--contains", metavar="TEXT", default="", help="only addresses that contain this text")
+    for each in ("disabled", "unconfirmed"):
+        listing.add_argument(
+            f"--{each}", action="append_const", const=each, dest="filters", help=f"only users who are {each}"
+        )
+    listing.add_argument("--json", action="store_true", help="print one JSON object per line")
+    listing.set_defaults(command=_list)
+    show = user.add_parser("show", parents=[shared], help="show a user and the user's accounts")
+    show.add_argument("email")
+    show.add_argument("--json", action="store_true", help="print one JSON object per line")
+    show.set_defaults(command=_show)
+
+
+def _list(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.store import open_store, user_directory
+
+    async def print_all() -> None:
+        async with open_store(config.store, as_is=True) as store:
+            if not arguments.json:
+                print(_row("email", "plan", "state", "accounts", "sites", "links", "created"))
+            last: Entry | None = None
+            while True:
+                found = await store.read(
+                    user_directory.page(
+                        arguments.sort, last, _PAGE, filters=arguments.filters or (), contains=arguments.contains
+                    )
+                )
+                for entry in found:
+                    print(json.dumps(_facts(entry)) if arguments.json else _line(entry))
+                if len(found) < _PAGE:
+                    return
+                last = found[-1]
+
+    with ignoring_closed_pipe():
+        trio.run(print_all)
+        sys.stdout.flush()
+    return 0
+
+
+def _show(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.store import accounts, open_store, user_directory
+
+    def read() -> Tx[list[tuple[Entry, list[Account]]]]:
+        entries = yield from user_directory.with_address(arguments.email)
+        found = []
+        for entry in entries:
+            connected = yield from accounts.list_accounts(entry.user.id)
+            found.append((entry, connected))
+        return found
+
+    async def find() -> list[tuple[Entry, list[Account]]]:
+        async with open_store(config.store, as_is=True) as store:
+            return await store.read(read())
+
+    found = trio.run(find)
+    for entry, connected in found:
+        facts = _facts(entry) | {"accounts": [_account(account) for account in connected]}
+        if arguments.json:
+            print(json.dumps(facts))
+            continue
+        for name, value in facts.items():
+            if name != "accounts":
+                print(f"{name + ':':18}{_text(value)}")
+        for account in connected:
+            print(
+                f"account:          {account.id}  {account.edge_account_id}  {account.state}  {printable(account.name)}"
+            )
+    if not found:
+        print(f"svc: user {printable(arguments.email, LONGEST_EMAIL)} does not exist", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _facts(entry: Entry) -> dict[str, Any]:
+    from svc.clock import iso
+
+    user = entry.user
+    return {
+        "id": user.id,
+        "email": user.email,
+        "email_confirmed": user.email_confirmed,
+        "plan": user.plan,
+        "language": user.language,
+        "created_at": iso(user.created_at),
+        "disabled_at": None if user.disabled_at is None else iso(user.disabled_at),
+        "email_refused_at": None if user.email_refused_at is None else iso(user.email_refused_at),
+        "accounts": entry.accounts,
+        "sites": entry.sites,
+        "links": entry.links,
+        "keys": entry.keys,
+    }
+
+
+def _account(account: Account) -> dict[str, Any]:
+    return {
+        "id": account.id,
+        "edge_account_id": account.edge_account_id,
+        "name": account.name,
+        "state": account.state,
+    }
+
+
+def _line(entry: Entry) -> str:
+    facts = _facts(entry)
+    user = entry.user
+    state = "disabled" if user.disabled_at is not None else "active" if user.email_confirmed else "unconfirmed"
+    email = printable(user.email, LONGEST_EMAIL)
+    return _row(email, user.plan, state, entry.accounts, entry.sites, entry.links, facts["created_at"][:10])
+
+
+def _row(email: str, plan: str, state: str, accounts: object, sites: object, links: object, created: str) -> str:
+    return f"{email:<40} {plan:<4} {state:<11} {accounts:>8} {sites:>6} {links:>7}  {created}"
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return printable(str(value), LONGEST_EMAIL)
