@@ -39,7 +39,7 @@ async def outage() -> AsyncIterator[Row]:
     yield Row("outage: rejections for known targets", str(refused), "0")
     yield Row("outage: slowest response for a known target, first wait", _slowest(known, first=True), "2.2 s")
     yield Row("outage: slowest response for a known target, afterwards", _slowest(known, first=False), "0.1 s")
-    # Shows how much of it is the machine's own delay: in this phase, the database responds at once.
+    # Shows how much of it is the machine's own delay: in this phase, the database works.
     yield Row("  the same while the database is healthy", _slowest(healthy, first=False), "")
     yield Row(f"outage: targets of {len(storm.counted)} with a wrong count", str(wrong), "0")
 

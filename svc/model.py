@@ -105,6 +105,7 @@ AdviceLevel = Literal["ok", "watch", "upgrade_soon", "over"]  # in ascending ord
 Unread = Literal["analytics", "size"]  # data sources that could not be read for an advice
 Scope = Literal["accounts", "sites", "links", "reports"]
 Period = Literal["today", "7d", "30d"]
+OverviewOrder = Literal["views", "change", "name"]
 UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why a worker's database was not read
 Dimension = Literal["pages", "sources", "countries", "devices", "browsers", "os", "bots"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import Counts
-from svc.store.tx import Tx, many, sql
+from svc.store.tx import Tx, many, placeholders, sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -266,6 +266,18 @@ def pushed_as_of(account_id: str) -> Tx[int | None]:
     """Return the end of the last closed hour that the account's worker has sent; None before its first push."""
     rows = yield sql("select as_of from pushed where account_id = $1", account_id)
     return rows[0]["as_of"] if rows else None
+
+
+def oldest_push(account_ids: Sequence[str]) -> Tx[int | None]:
+    """Return the earliest `pushed_as_of` of these accounts, without those that have never pushed; None if none has."""
+    if not account_ids:
+        return None
+    rows = yield sql(
+        f"select min(as_of) as as_of from pushed where account_id in ({placeholders(len(account_ids))})",  # noqa: S608  # placeholders only
+        *account_ids,
+    )
+    as_of: int | None = rows[0]["as_of"]
+    return as_of
 
 
 def refused_hours(account_id: str, from_ms: int, to_ms: int) -> Tx[list[int]]:

@@ -59,6 +59,7 @@ GET    /v1/links/{link_id}/qr.svg          links          | 200     200 scope   
 POST   /v1/links/{link_id}/explain         links          | 200     200 scope   404     404      200
 GET    /v1/links/{link_id}/report          reports        | 200     200 scope   404     404      200
 GET    /v1/links/{link_id}/totals          reports        | 200     200 scope   404     404      200
+GET    /v1/overview                        reports        | 200     200 scope   200     200      200
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
 DELETE /v1/me                              session        | 200     session session session 200      200
 """

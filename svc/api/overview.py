@@ -1,0 +1,107 @@
+"""/v1/overview: the counts of all sites and links at a glance."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from svc.api.endpoint import Endpoint
+from svc.api.fields import DIGITS, Count, Day, Moment
+from svc.api.links import Link
+from svc.api.reports import Counts
+from svc.api.shape import Query, ResponseBody
+from svc.api.sites import Site
+from svc.model import OverviewOrder, Period
+
+
+class OverviewQuery(Query):
+    """Period, order and size of an overview."""
+
+    period: Period = "7d"
+    order: OverviewOrder = Field(
+        "views",
+        description="Sort order of both lists: most views first, largest change first (up or down), or by host and"
+        " code.",
+    )
+    sites: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(50, description="Maximum number of sites.")
+    links: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(10, description="Maximum number of links.")
+
+
+class Entry(ResponseBody):
+    """The counts of a site or link."""
+
+    totals: Counts
+    totals_before: Counts | None = Field(
+        description="The counts in the period before, which has the same length. Null if nothing was counted then."
+    )
+    series_30d: tuple[Count, ...] = Field(
+        description="Views by people on each of the last 30 UTC days, oldest first. The last value is today's.",
+        json_schema_extra={"minItems": 30, "maxItems": 30},
+    )
+
+
+class SiteEntry(Entry):
+    """A site and its counts."""
+
+    site: Site
+
+
+class LinkEntry(Entry):
+    """A link and its counts."""
+
+    link: Link
+
+
+class Group(ResponseBody):
+    """All sites or all links. `number`: how many there are. `totals`: the sums over all of them."""
+
+    number: Count
+    totals: Counts
+    totals_before: Counts | None = Field(description="The sums in the period before. Null if nothing was counted then.")
+
+
+class SiteGroup(Group):
+    """All sites, and the first of them in the requested order."""
+
+    entries: tuple[SiteEntry, ...]
+
+
+class LinkGroup(Group):
+    """All links, and the first of them in the requested order."""
+
+    entries: tuple[LinkEntry, ...]
+
+
+class Overview(ResponseBody):
+    """The counts of all sites and links that are not deleted, as far as the workers have sent them."""
+
+    period: Period
+    from_: Day = Field(serialization_alias="from")
+    to: Day
+    as_of: Moment | None = Field(
+        description="The time up to which the counts of all accounts are included. Null if no worker has sent counts."
+    )
+    sites: SiteGroup
+    links: LinkGroup
+
+
+class OneOverview(ResponseBody):
+    """An overview."""
+
+    overview: Overview
+
+
+SHOW = Endpoint(
+    method="GET",
+    path="/v1/overview",
+    tag="reports",
+    summary="Get the counts of all sites and links",
+    description="Contains the counts that the workers have sent, which they do once an hour. The request reads no"
+    " worker's database. `visitors` is the sum of the daily visitors of each site and link.",
+    scopes=("reports",),
+    query=OverviewQuery,
+    response=OneOverview,
+)
+
+ENDPOINTS = (SHOW,)
