@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from svc.api.endpoint import Endpoint
-from svc.api.fields import Count, Day, Moment
+from svc.api.fields import DIGITS, Count, Day, Moment
 from svc.api.shape import Query, ResponseBody, optional_field
 from svc.model import Period, UnavailableReason
 
@@ -19,6 +19,7 @@ class ReportQuery(Query):
     breakdowns: Literal["1"] | None = optional_field(
         "Include the top pages, sources, countries, devices, browsers, operating systems and bots."
     )
+    limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(10, description="Maximum length of each breakdown.")
 
 
 class SiteReportQuery(ReportQuery):
@@ -45,14 +46,17 @@ class Point(Counts):
 
 
 class Top(ResponseBody):
-    """One of the ten most frequent values."""
+    """One of the most frequent values."""
 
     key: str
     n: Count
 
 
 class Breakdowns(ResponseBody):
-    """The ten most frequent values of each dimension, most frequent first. `(other)` combines all other values."""
+    """The most frequent values of each dimension, most frequent first.
+
+    The worker keeps a limited number of values. `(other)` combines all others.
+    """
 
     pages: tuple[Top, ...]
     sources: tuple[Top, ...]

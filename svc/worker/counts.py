@@ -27,7 +27,8 @@ _PAGES_OF = "select lines from event_page where instr(lines, ?1) > 0"
 _LOG_OF = "select lines from event_log where instr(lines, ?1) > 0"
 # The key for all values beyond a breakdown's cap. The values that occur first have their own keys.
 _OTHER = "(other)"
-_TOP = 10
+# The most entries of a breakdown that a report can show.
+MAX_TOP = 100
 _HASHES = TypeAdapter(list[str])
 
 
@@ -68,13 +69,13 @@ class Live:
     kept_from: int = 0
 
     def with_tops(self) -> Live:
-        """Return a copy with only the ten largest keys of each breakdown."""
-        return replace(self, breakdowns={name: top(counts) for name, counts in self.breakdowns.items()})
+        """Return a copy with only the `MAX_TOP` largest keys of each breakdown."""
+        return replace(self, breakdowns={name: top(counts, MAX_TOP) for name, counts in self.breakdowns.items()})
 
 
-def top(tally: Mapping[str, int]) -> dict[str, int]:
-    """Return the ten largest entries in descending order. Entries with the same count are ordered by key."""
-    return dict(sorted(tally.items(), key=lambda entry: (-entry[1], entry[0]))[:_TOP])
+def top(tally: Mapping[str, int], limit: int) -> dict[str, int]:
+    """Return the `limit` largest entries in descending order. Entries with the same count are ordered by key."""
+    return dict(sorted(tally.items(), key=lambda entry: (-entry[1], entry[0]))[:limit])
 
 
 class _Day(BaseModel):

@@ -221,7 +221,12 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
         assert sum(int(row[place]) for row in rows) == sent[name]
     tab.locator(".chart").focus()
     tab.keyboard.press("End")
-    assert f"Views {rows[-1][0]} · Visitors {rows[-1][1]}" in tab.locator(".reading").inner_text()
+    value = tab.locator(".chart").get_attribute("aria-valuetext")
+    assert f"(so far): Views {rows[-1][0]} · Visitors {rows[-1][1]}" in value
+    assert [row.inner_text().split()[:2] for row in tab.locator(".tip tr").all()] == [
+        ["Views", rows[-1][0]],
+        ["Visitors", rows[-1][1]],
+    ]
     tab.get_by_role("button", name="Bots").click()
     assert tab.locator(".plot rect.bots").count() == sum(row[2] != "0" for row in rows)
 

@@ -57,14 +57,19 @@ def span_of(period: Period, now: int) -> Span:
     return Span(period, today - DAYS[period] + 1, today)
 
 
-def site_report(span: Span, stored: Stored, live: Live | None, unavailable: UnavailableReason | None) -> api.Report:
-    """Return a site's report. All totals are from the store, and breakdowns are from `live` (rules R2, R3)."""
+def site_report(
+    span: Span, stored: Stored, live: Live | None, unavailable: UnavailableReason | None, limit: int
+) -> api.Report:
+    """Return a site's report. All totals are from the store, and breakdowns are from `live` (rules R2, R3).
+
+    `limit`: the maximum length of each breakdown.
+    """
     days = {day: stored.days.get(day, Counts()) for day in span.days}
     if span.period == "today":
         points = _hourly(span.today, stored.hours, stored.sent_until)
     else:
         points = [(day * DAY_MS, counts) for day, counts in days.items()]
-    return _report(span, stored.sent_until, days, points, stored.hours_refused, live, unavailable)
+    return _report(span, stored.sent_until, days, points, stored.hours_refused, live, unavailable, limit)
 
 
 def live_report(
@@ -73,6 +78,7 @@ def live_report(
     live: Live | None,
     *,
     breakdowns: bool,
+    limit: int,
     unavailable: UnavailableReason | None,
     created_on: int = 0,
 ) -> api.Report:
@@ -93,7 +99,7 @@ def live_report(
     else:
         points = [(day * DAY_MS, counts) for day, counts in days.items()]
     as_of = live.at if live is not None else None
-    return _report(span, as_of, days, points, False, live if breakdowns else None, unavailable)
+    return _report(span, as_of, days, points, False, live if breakdowns else None, unavailable, limit)
 
 
 def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReason | None) -> api.Report:
@@ -101,7 +107,7 @@ def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReaso
 
     The last read before the disconnect included today's hours, even those not yet pushed (rule R7).
     """
-    return site_report(span, replace(stored, hours_refused=False), None, unavailable)
+    return site_report(span, replace(stored, hours_refused=False), None, unavailable, 0)
 
 
 def _live_day(day: int, today: int, stored: Stored, live: Live | None, created_on: int) -> Counts | None:
@@ -129,6 +135,7 @@ def _report(
     incomplete: bool,  # positional, because only this module calls the function
     live: Live | None,
     unavailable: UnavailableReason | None,
+    limit: int,
 ) -> api.Report:
     return api.Report(
         period=span.period,
@@ -144,7 +151,9 @@ def _report(
         if live is None
         else api.Breakdowns(
             **{
-                dimension: tuple(api.Top(key=name, n=n) for name, n in top(live.breakdowns.get(dimension, {})).items())
+                dimension: tuple(
+                    api.Top(key=name, n=n) for name, n in top(live.breakdowns.get(dimension, {}), limit).items()
+                )
                 for dimension in DIMENSIONS
             }
         ),

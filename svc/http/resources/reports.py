@@ -53,9 +53,17 @@ class Reports:
             live, unavailable = await self._live(read.caller.user.id, account, site.id, first_day, span.today)
         # A push may be newer than a cached read.
         if current and live is not None and live.at >= (stored.sent_until or 0):
-            report = live_report(span, stored, live, breakdowns=breakdowns, unavailable=None, created_on=created_on)
+            report = live_report(
+                span,
+                stored,
+                live,
+                breakdowns=breakdowns,
+                limit=read.query.limit,
+                unavailable=None,
+                created_on=created_on,
+            )
         else:
-            report = site_report(span, stored, live if breakdowns else None, unavailable)
+            report = site_report(span, stored, live if breakdowns else None, unavailable, read.query.limit)
         return api.OneReport(report=report)
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
@@ -93,7 +101,15 @@ class Reports:
         if not breakdowns:
             first_day = _first_open_day(span, created_on, stored)
         live, unavailable = await self._live(read.caller.user.id, account, link.id, first_day, span.today)
-        report = live_report(span, stored, live, breakdowns=breakdowns, unavailable=unavailable, created_on=created_on)
+        report = live_report(
+            span,
+            stored,
+            live,
+            breakdowns=breakdowns,
+            limit=read.query.limit,
+            unavailable=unavailable,
+            created_on=created_on,
+        )
         return api.OneReport(report=report)
 
     async def _live(

@@ -45,16 +45,6 @@ export const short = (value) => intl(Intl.NumberFormat, { notation: "compact" })
 /** @param {number} part @returns {string} 12% for 0.12 */
 export const percent = (part) => intl(Intl.NumberFormat, { style: "percent", maximumFractionDigits: 0 }).format(part);
 
-/**
- * @param {number} now @param {number} before
- * @returns {string | null} such as +12%; null if `before` is 0
- */
-export function change(now, before) {
-  if (before === 0) return null;
-  const options = { style: "percent", maximumFractionDigits: 0, signDisplay: "exceptZero" };
-  return intl(Intl.NumberFormat, options).format((now - before) / before);
-}
-
 const SIZES = ["byte", "kilobyte", "megabyte", "gigabyte"];
 
 /** @param {number} value in bytes @returns {string} 1.2 MB */
@@ -69,6 +59,16 @@ const date = (at, options) => intl(Intl.DateTimeFormat, options).format(new Date
 
 /** @param {string} day `2026-11-21` @returns {string} Nov 21, for places already labelled as UTC */
 export const day = (day) => date(day, { timeZone: "UTC", month: "short", day: "numeric" });
+
+/** @param {string} day `2026-11-21` @returns {string} Sat 21, for places already labelled as UTC */
+export const weekday = (day) => date(day, { timeZone: "UTC", weekday: "short", day: "numeric" });
+
+/** @param {string} from `2026-11-18` @param {string} to @returns {string} Nov 18 – 24, for places labelled as UTC */
+export const days = (from, to) =>
+  intl(Intl.DateTimeFormat, { timeZone: "UTC", month: "short", day: "numeric" }).formatRange(
+    new Date(from),
+    new Date(to),
+  );
 
 /** @param {string} day `2026-11-21` @returns {string} Sat, Nov 21, 2026 UTC */
 export const longDay = (day) =>

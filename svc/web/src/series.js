@@ -47,6 +47,16 @@ export function slotsOf(report, before) {
   });
 }
 
+/**
+ * @param {Slot[]} slots @param {boolean} hourly @param {number} now_ms since 1970
+ * @returns {number} the index of the hour or day that is still running, or -1
+ */
+export const runningSlot = (slots, hourly, now_ms) =>
+  slots.findIndex(({ at }) => now_ms - Date.parse(at) >= 0 && now_ms - Date.parse(at) < (hourly ? HOUR_MS : DAY_MS));
+
+/** @param {string} at @returns {boolean} true for a Saturday or Sunday (UTC) */
+export const isWeekend = (at) => [0, 6].includes(new Date(at).getUTCDay());
+
 /** @param {(Counts & {at: string})[]} totals @returns {Counts} */
 export function sum(totals) {
   const all = { ...NONE };

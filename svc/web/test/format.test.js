@@ -36,12 +36,14 @@ test("days are UTC days in every time zone and are labelled as such", () => {
   assert.equal(format.hour("2026-11-21T00:00:00Z"), "00:00");
 });
 
-test("change is null if the previous value is zero", () => {
+const spaced = (/** @type {string} */ text) => text.replaceAll(/\s/g, " ");
+
+test("a period is written out, with the month only once if possible", () => {
   speak(["en-US"]);
-  assert.equal(format.change(112, 100), "+12%");
-  assert.equal(format.change(100, 100), "0%");
-  assert.equal(format.change(50, 100), "-50%");
-  assert.equal(format.change(5, 0), null);
+  assert.equal(spaced(format.days("2026-11-18", "2026-11-24")), "Nov 18 – 24");
+  assert.equal(spaced(format.days("2026-10-26", "2026-11-24")), "Oct 26 – Nov 24");
+  assert.equal(spaced(format.days("2026-11-24", "2026-11-24")), "Nov 24");
+  assert.equal(format.weekday("2026-11-21"), "21 Sat");
 });
 
 test("durations use the largest suitable unit", () => {

@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { addDays, firstListed, periodBefore, scale, slotsOf, sum, sumFrom } from "../src/series.js";
+import {
+  addDays,
+  firstListed,
+  isWeekend,
+  periodBefore,
+  runningSlot,
+  scale,
+  slotsOf,
+  sum,
+  sumFrom,
+} from "../src/series.js";
 
 const counts = { views: 3, visitors: 2, bots: 1 };
 
@@ -66,5 +76,18 @@ test("totals add up", () => {
       { at: "2026-11-11", ...counts },
     ]),
     { views: 6, visitors: 4, bots: 2 },
+  );
+});
+
+test("the running slot is the hour or day that contains the present moment", () => {
+  const today = slotsOf({ period: "today", from: "2026-11-24", to: "2026-11-24", series: [] }, null);
+  assert.equal(runningSlot(today, true, Date.parse("2026-11-24T05:59:59Z")), 5);
+  assert.equal(runningSlot(today, true, Date.parse("2026-11-24T06:00:00Z")), 6);
+  assert.equal(runningSlot(today, true, Date.parse("2026-11-25T00:00:00Z")), -1);
+  const week = slotsOf({ period: "7d", from: "2026-11-18", to: "2026-11-24", series: [] }, null);
+  assert.equal(runningSlot(week, false, Date.parse("2026-11-24T23:59:59Z")), 6);
+  assert.deepEqual(
+    week.map(({ at }) => isWeekend(at)),
+    [false, false, false, true, true, false, false],
   );
 });

@@ -25,12 +25,12 @@ def live(days: Any = None, hours: Any = None, at: int = NOW, breakdowns: Any = N
     return Live(at=at, days=days or {}, hours=hours or {}, breakdowns=breakdowns or {}, kept_from=kept_from)
 
 
-def site_report(*arguments: Any) -> Any:
-    return report_module.site_report(*arguments).model_dump(mode="json")
+def site_report(*arguments: Any, limit: int = 10) -> Any:
+    return report_module.site_report(*arguments, limit).model_dump(mode="json")
 
 
-def link_report(*arguments: Any, **more: Any) -> Any:
-    return report_module.live_report(*arguments, **more).model_dump(mode="json")
+def link_report(*arguments: Any, limit: int = 10, **more: Any) -> Any:
+    return report_module.live_report(*arguments, limit=limit, **more).model_dump(mode="json")
 
 
 def closed_link_report(*arguments: Any) -> Any:
@@ -136,6 +136,13 @@ def test_top_list_has_the_ten_largest_in_order():
 
 
 @pytest.mark.rule("R3")
+def test_limit_sets_length_of_breakdowns():
+    read = live(breakdowns={"pages": {f"/{number:03}": 200 - number for number in range(150)}})
+    for limit in (1, 10, 100):
+        shown = site_report(span_of("7d", NOW), NOTHING, read.with_tops(), None, limit=limit)["breakdowns"]["pages"]
+        assert shown == [{"key": f"/{number:03}", "n": 200 - number} for number in range(limit)]
+
+
 def test_breakdowns_have_every_dimension():
     read = live(breakdowns={"pages": {"/": 3}})
     report = site_report(span_of("today", NOW), NOTHING, read, None)

@@ -1,21 +1,33 @@
-/** The overview: the setup steps until the first view, then problems, sites and top links. */
+/** The overview: the setup steps until the first view, then problems, totals, sites and top links. */
 
-import { list, number } from "../format.js";
+import { ago, days, list, number } from "../format.js";
+import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
+import { address, setSearch, visit } from "../router.js";
 import { Attention, attention } from "../ui/attention.jsx";
+import { Change } from "../ui/change.jsx";
+import { Choice } from "../ui/choice.jsx";
 import { Rows } from "../ui/list.jsx";
-import { Empty, Loaded, Mark, Page, State } from "../ui/parts.jsx";
+import { Loaded, Mark, Page, State } from "../ui/parts.jsx";
+import { Periods, currentPeriod } from "../ui/periods.jsx";
 import { useFirstView } from "../ui/setup.jsx";
 import { Sparkline } from "../ui/sparkline.jsx";
 import { Steps } from "../ui/steps.jsx";
 import { t } from "../words.js";
 
-const SITES_SHOWN = 50;
-const LINKS_SHOWN = 10;
+/**
+ * @typedef {import("../wire").Overview} All
+ * @typedef {import("../wire").SiteEntry} SiteEntry
+ * @typedef {import("../wire").LinkEntry} LinkEntry
+ * @typedef {keyof ReturnType<typeof t>["overview"]["orders"]} Order
+ */
+
 // Polling intervals for steps that the user completes elsewhere: confirming the email address, opening a site.
 const CONFIRMED_MS = 5_000;
 const FIRST_VIEW_MS = 30_000;
+// The workers send their counts once an hour.
+const COUNTED_AGAIN_MS = 300_000;
 
 /**
  * @param {any[]} objects @param {number} polls @param {number} since_ms
@@ -27,23 +39,28 @@ function whileAny(objects, polls, since_ms) {
 }
 
 /** @type {import("../resource.js").Pace} */
-const whileNotCounted = ({ sites }, polls, since_ms) =>
-  whileAny(sites, polls, since_ms) ?? (sites.length > 0 && !anyCounted(sites, []) ? FIRST_VIEW_MS : null);
+const whileShown = ({ overview }, polls, since_ms) =>
+  whileAny(
+    overview.sites.entries.map((/** @type {SiteEntry} */ { site }) => site),
+    polls,
+    since_ms,
+  ) ?? (overview.sites.number > 0 && !anyCounted(overview) ? FIRST_VIEW_MS : COUNTED_AGAIN_MS);
 
 /**
  * True if a site has had a view or a link a click.
- * @param {import("../wire").Site[]} sites @param {import("../wire").Link[]} links
+ * @param {All} overview
  */
-const anyCounted = (sites, links) =>
-  sites.some(({ first_view_at }) => first_view_at !== null) || links.some(({ clicks_7d }) => (clicks_7d ?? 0) > 0);
+const anyCounted = ({ sites, links }) =>
+  sites.entries.some(({ site }) => site.first_view_at !== null) ||
+  [...sites.entries, ...links.entries].some(({ series_30d }) => series_30d.some((views) => views > 0));
 
 /**
  * Read the report of a link that had no clicks before today. Only a report shows the first click immediately.
- * @param {import("../wire").Site[] | undefined} sites @param {import("../wire").Link[] | undefined} links
+ * @param {All | undefined} overview
  */
-function useFirstClick(sites = [], links = []) {
-  const [link] = links;
-  const asked = link && !anyCounted(sites, links) ? { link_id: link.id, period: /** @type {"30d"} */ ("30d") } : null;
+function useFirstClick(overview) {
+  const link = overview?.links.entries[0]?.link;
+  const asked = link && !anyCounted(overview) ? { link_id: link.id, period: /** @type {"30d"} */ ("30d") } : null;
   const read = useResource("GET /v1/links/{link_id}/report", asked, {
     pace: ({ report }) => (report.totals.views > 0 ? null : FIRST_VIEW_MS),
   });
@@ -52,18 +69,20 @@ function useFirstClick(sites = [], links = []) {
 
 export function Overview() {
   const words = t().overview;
+  const order = currentOrder();
   const me = useResource("GET /v1/me", {}, { pace: ({ user }) => (user.email_confirmed ? null : CONFIRMED_MS) });
   const accounts = useResource("GET /v1/accounts", {}, { pace: ({ accounts: all }, ...so) => whileAny(all, ...so) });
-  const sites = useResource("GET /v1/sites", { limit: SITES_SHOWN }, { pace: whileNotCounted });
-  const links = useResource("GET /v1/links", { order: "clicks", limit: LINKS_SHOWN });
-  const click = useFirstClick(sites.data?.sites, links.data?.links);
-  const waiting = sites.data && links.data && !anyCounted(sites.data.sites, links.data.links);
-  const newest = waiting ? sites.data?.sites.find(({ state }) => state === "active") : undefined;
+  const read = useKept(useResource("GET /v1/overview", { period: currentPeriod(), order }, { pace: whileShown }));
+  const overview = read.data?.overview;
+  const click = useFirstClick(overview);
+  const waiting = overview && !anyCounted(overview);
+  const newest = waiting ? overview.sites.entries.find(({ site }) => site.state === "active")?.site : undefined;
   const view = useFirstView(newest);
   const viewed = view.seen ? newest?.id : undefined;
 
-  const reads = [me, accounts, sites, links, ...(click.awaited ? [click.read] : [])];
+  const reads = [me, accounts, read, ...(click.awaited ? [click.read] : [])];
   useKeys([
+    { keys: "n", says: t().sites.add, does: () => visit("/sites/new") },
     {
       keys: "r",
       says: t().common.shortcuts.again,
@@ -71,134 +90,199 @@ export function Overview() {
     },
   ]);
   /** @type {import("../resource.js").Read<any> | undefined} */
-  const waited = reads.find(({ error }) => error) ?? reads.find(({ loading }) => loading);
+  const waited = reads.find(({ error }) => error) ?? reads.find(({ data }) => data === undefined);
   const clicked = (click.awaited && click.read.data?.report.totals.views) || 0;
+  const inUse = overview !== undefined && (clicked > 0 || viewed !== undefined || anyCounted(overview));
   return (
-    <Page title={words.title}>
+    <Page title={words.title} head={inUse && <Head />}>
       {waited && (
         <Loaded read={waited} rows={6}>
           {() => null}
         </Loaded>
       )}
-      {me.data && accounts.data && sites.data && links.data && !(click.awaited && click.read.loading) && (
-        <Found
-          user={me.data.user}
-          accounts={accounts.data.accounts}
-          sites={sites.data.sites}
-          more={sites.data.next_cursor !== undefined}
-          links={links.data.links}
-          clicked={clicked > 0}
-          viewed={viewed}
-        />
+      {me.data && accounts.data && overview && !(click.awaited && click.read.loading) && (
+        <>
+          {(inUse || accounts.data.accounts.length > 0) && (
+            <Attention
+              needs={attention(
+                me.data.user,
+                accounts.data.accounts,
+                overview.sites.entries.map(({ site }) => site),
+              )}
+            />
+          )}
+          {inUse ? (
+            <div aria-busy={read.loading}>
+              <Periods current={overview.period} />
+              <Totals overview={overview} />
+              {overview.sites.number > 0 && <Sites overview={overview} order={order} viewed={viewed} />}
+              {overview.links.number > 0 && <Links overview={overview} />}
+            </div>
+          ) : (
+            <Steps
+              user={me.data.user}
+              accounts={accounts.data.accounts}
+              sites={overview.sites.entries.map(({ site }) => site)}
+              links={overview.links.entries.map(({ link }) => link)}
+            />
+          )}
+        </>
       )}
     </Page>
   );
 }
 
-/**
- * @param {{
- *   user: import("../wire").User,
- *   accounts: import("../wire").Account[],
- *   sites: import("../wire").Site[],
- *   more: boolean,
- *   links: import("../wire").Link[],
- *   clicked: boolean,
- *   viewed: string | undefined,
- * }} props `more`: true if there are more sites; `clicked`: true if a link was clicked today; `viewed`: the id of a
- *   site whose first view has not been pushed yet
- */
-function Found({ user, accounts, sites, more, links, clicked, viewed }) {
-  const needs = attention(user, accounts, sites);
-  if (!clicked && !viewed && !anyCounted(sites, links)) {
-    return (
-      <>
-        {accounts.length > 0 && <Attention needs={needs} />}
-        <Steps user={user} accounts={accounts} sites={sites} links={links} />
-      </>
-    );
-  }
-  return (
-    <>
-      <Attention needs={needs} />
-      {sites.length > 0 && <Sites sites={sites} more={more} viewed={viewed} />}
-      <Links links={links} />
-    </>
-  );
+/** @returns {Order} the order in the URL */
+function currentOrder() {
+  const asked = address.value.searchParams.get("order") ?? "";
+  return asked in t().overview.orders ? /** @type {Order} */ (asked) : "views";
 }
 
-/** @param {{sites: import("../wire").Site[], more: boolean, viewed: string | undefined}} props */
-function Sites({ sites, more, viewed }) {
+const Head = () => (
+  <p class="actions">
+    <a class="button quiet" href="/links/new">
+      {t().link.add}
+    </a>
+    <a class="button" href="/sites/new">
+      {t().sites.add} <kbd aria-hidden="true">n</kbd>
+    </a>
+  </p>
+);
+
+/** The sums over all sites and links. @param {{overview: All}} props */
+function Totals({ overview: { sites, links, from, to, as_of } }) {
   const words = t().overview;
+  /** @param {string} name @param {number} now @param {number | undefined} before */
+  const total = (name, now, before) => (
+    <div>
+      <dt>{name}</dt>
+      <dd class="figure">{number(now)}</dd>
+      <dd class="small before">
+        <Change now={now} before={before} />
+      </dd>
+    </div>
+  );
   return (
-    <section aria-labelledby="sites">
-      <h2 id="sites">{words.sites}</h2>
-      <Rows
-        label={words.sites}
-        rows={sites}
-        id={({ id }) => id}
-        columns={[
-          { label: words.site, cell: ({ id, host }) => <a href={`/sites/${id}`}>{host}</a> },
-          { label: words.state, cell: (site) => <Counting site={site} viewed={site.id === viewed} /> },
-          {
-            label: words.days7,
-            cell: ({ series_7d = [] }) => <Sparkline values={series_7d} label={daily(series_7d)} />,
-          },
-          { label: words.views7d, number: true, cell: ({ views_7d = 0 }) => number(views_7d) },
-        ]}
-      />
-      <p class="after">
-        <span class="small">{words.closedDays}</span>
-        {more && <a href="/sites">{words.allSites}</a>}
+    <section class="overview-totals">
+      <dl class="totals" aria-label={words.totals}>
+        {sites.number > 0 && total(words.siteViews, sites.totals.views, sites.totals_before?.views)}
+        {sites.number > 0 && total(words.siteVisitors, sites.totals.visitors, sites.totals_before?.visitors)}
+        {links.number > 0 && total(words.linkClicks, links.totals.views, links.totals_before?.views)}
+      </dl>
+      <p class="small">
+        <strong>{days(from, to)}</strong>
+        {as_of && ` · ${words.counted(ago(as_of))}`}
+        {" · "}
+        {t().report.midnight}
       </p>
     </section>
   );
 }
 
-/** @param {number[]} series @returns {string} for screen readers */
-const daily = (series) => t().overview.daily(list(series.map(number)));
+/** @param {{overview: All, order: Order, viewed: string | undefined}} props `viewed`: see `Counting` */
+function Sites({ overview: { sites, period }, order, viewed }) {
+  const words = t().overview;
+  return (
+    <section aria-labelledby="sites">
+      <div class="list-head">
+        <h2 id="sites">{words.sites}</h2>
+        {sites.number > 1 && (
+          <Choice
+            label={words.sort}
+            value={order}
+            options={words.orders}
+            choose={(chosen) => setSearch({ order: chosen === "views" ? null : chosen })}
+          />
+        )}
+      </div>
+      <Rows
+        label={words.sites}
+        rows={sites.entries}
+        id={({ site }) => site.id}
+        columns={[
+          {
+            label: words.site,
+            cell: ({ site }) => (
+              <>
+                <a href={`/sites/${site.id}`}>{site.host}</a> <Counting site={site} viewed={site.id === viewed} />
+              </>
+            ),
+          },
+          ...columns(period, t().report.views),
+        ]}
+      />
+      <p class="after">
+        <a href="/sites">{words.allSites(sites.number)}</a>
+      </p>
+    </section>
+  );
+}
+
+/** @param {{overview: All}} props */
+function Links({ overview: { links, period } }) {
+  const words = t().overview;
+  return (
+    <section aria-labelledby="links">
+      <h2 id="links">{words.links}</h2>
+      <Rows
+        label={words.links}
+        rows={links.entries}
+        id={({ link }) => link.id}
+        columns={[
+          {
+            label: words.link,
+            cell: ({ link }) => (
+              <a href={`/links/${link.id}`}>{link.short_url?.replace(/^https:\/\//, "") ?? link.code}</a>
+            ),
+          },
+          ...columns(period, t().report.clicks),
+        ]}
+      />
+      <p class="after">
+        <a href="/links">{words.allLinks(links.number)}</a>
+      </p>
+    </section>
+  );
+}
 
 /**
- * Shows the site's status, or a note that it has no views yet.
+ * The columns that sites and links have in common.
+ * @param {All["period"]} period @param {string} counted the name of what is counted
+ * @returns {{label: string, number?: boolean, cell: (entry: SiteEntry | LinkEntry) => any}[]}
+ */
+function columns(period, counted) {
+  const words = t().overview;
+  const today = {
+    label: words.today,
+    number: true,
+    cell: (/** @type {SiteEntry | LinkEntry} */ { series_30d }) => number(series_30d.at(-1) ?? 0),
+  };
+  return [
+    {
+      label: words.trend,
+      cell: ({ series_30d }) => <Sparkline values={series_30d} label={words.daily(list(series_30d.map(number)))} />,
+    },
+    ...(period === "today" ? [] : [today]),
+    {
+      label: `${counted}, ${t().report.periods[period]}`,
+      number: true,
+      cell: ({ totals }) => number(totals.views),
+    },
+    {
+      label: words.change,
+      number: true,
+      cell: ({ totals, totals_before }) => <Change now={totals.views} before={totals_before?.views} />,
+    },
+  ];
+}
+
+/**
+ * Shows the site's status unless the site is counting.
  * @param {{site: import("../wire").Site, viewed: boolean}} props `viewed`: its first view has not been pushed yet
  */
 function Counting({ site: { state, config, first_view_at }, viewed }) {
   if (state !== "active") return <State state={state} />;
   if (config === "pending") return <State state="config_pending" />;
   if (viewed) return <Mark kind="good">{t().overview.firstView}</Mark>;
-  return first_view_at === null ? <Mark kind="none">{t().overview.noView}</Mark> : <State state="active" />;
-}
-
-/** @param {{links: import("../wire").Link[]}} props sorted by clicks, the most clicked first */
-function Links({ links }) {
-  const words = t().overview;
-  const busy = links.filter(({ clicks_7d = 0 }) => clicks_7d > 0);
-  if (links.length === 0) return null;
-  return (
-    <section aria-labelledby="links">
-      <h2 id="links">{words.links}</h2>
-      {busy.length === 0 ? (
-        <Empty>
-          <p>
-            {words.noClicks} <a href="/links">{words.allLinks}</a>
-          </p>
-        </Empty>
-      ) : (
-        <>
-          <Rows
-            label={words.links}
-            rows={busy}
-            id={({ id }) => id}
-            columns={[
-              { label: words.link, cell: ({ id, code }) => <a href={`/links/${id}`}>{code}</a> },
-              { label: words.target, cell: ({ url }) => <span class="leads-to">{url}</span> },
-              { label: words.clicks7d, number: true, cell: ({ clicks_7d = 0 }) => number(clicks_7d) },
-            ]}
-          />
-          <p class="after">
-            <a href="/links">{words.allLinks}</a>
-          </p>
-        </>
-      )}
-    </section>
-  );
+  return first_view_at === null ? <Mark kind="none">{t().overview.noView}</Mark> : null;
 }

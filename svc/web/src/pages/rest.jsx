@@ -19,5 +19,6 @@ export { Profile } from "./profile.jsx";
 export { Reference } from "./reference.jsx";
 export { NewSite, SiteSettings } from "./site-forms.jsx";
 export { Sites } from "./sites.jsx";
+export { Breakdowns } from "../ui/breakdowns.jsx";
 export { Palette } from "../ui/palette.jsx";
 export { Leading } from "../ui/try-link.jsx";

@@ -1,6 +1,7 @@
 /** The breakdowns of a report: lists of the most frequent values, with bars. */
 
-import { country, day, number } from "../format.js";
+import { country, day, number, percent } from "../format.js";
+import { sourceAddress, sourceName } from "../sources.js";
 import { t } from "../words.js";
 
 /**
@@ -12,12 +13,22 @@ import { t } from "../words.js";
 const NAMES = ["pages", "sources", "countries", "devices", "browsers", "os", "bots"];
 /** The key that combines all values beyond the worker's limit. */
 const OTHER = "(other)";
+/** The number of entries that a list has at first. */
+const FIRST = 10;
 
 /**
- * @param {{kind: "site" | "link", lists: Lists, totals: import("../wire").Counts, from: string | null}} props
- *   `totals`: the full length of a bar; `from`: the first day of the breakdowns, if later than the report's
+ * @param {{
+ *   kind: "site" | "link",
+ *   host: string,
+ *   lists: Lists,
+ *   totals: import("../wire").Counts,
+ *   from: string | null,
+ *   expanded: Name[],
+ *   toggle: (name: Name) => void,
+ * }} props `host`: the site's host, or ""; `totals`: what the shares refer to; `from`: the first day of the breakdowns,
+ *   if later than the report's; `expanded`: the lists of which all entries are shown
  */
-export const Breakdowns = ({ kind, lists, totals, from }) => (
+export const Breakdowns = ({ kind, host, lists, totals, from, expanded, toggle }) => (
   <section aria-labelledby="lists">
     <h2 id="lists">{t().report.lists}</h2>
     {from && <p class="small">{t().report.listsFrom(day(from))}</p>}
@@ -26,40 +37,84 @@ export const Breakdowns = ({ kind, lists, totals, from }) => (
         <List
           key={name}
           kind={kind}
+          host={host}
           name={name}
           rows={lists[name]}
           all={name === "bots" ? totals.bots : totals.views}
+          isExpanded={expanded.includes(name)}
+          toggle={() => toggle(name)}
         />
       ))}
     </div>
   </section>
 );
 
-/** @param {{kind: "site" | "link", name: Name, rows: Lists[Name], all: number}} props */
-function List({ kind, name, rows, all }) {
+/**
+ * @param {{
+ *   kind: "site" | "link",
+ *   host: string,
+ *   name: Name,
+ *   rows: Lists[Name],
+ *   all: number,
+ *   isExpanded: boolean,
+ *   toggle: () => void,
+ * }} props
+ */
+function List({ kind, host, name, rows, all, isExpanded, toggle }) {
   const words = t().report;
   const sorted = [...rows].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
-  // A site's breakdowns are more recent than its totals.
-  const whole = Math.max(1, all, ...rows.map(({ n }) => n));
+  const shown = isExpanded ? sorted : sorted.slice(0, FIRST);
+  const largest = Math.max(1, ...rows.map(({ n }) => n));
+  // A site's breakdowns can be more recent than its totals.
+  const whole = Math.max(1, all, largest);
   return (
     <section class={`breakdown ${name}`} aria-labelledby={`list-${name}`}>
       <h3 id={`list-${name}`}>{words[name]}</h3>
       {name === "bots" && <p class="small">{words.botsHint}</p>}
-      {sorted.length === 0 && <p class="small">{words.empty}</p>}
+      {shown.length === 0 && <p class="small">{words.empty}</p>}
       <ol>
-        {sorted.map(({ key, n }) => (
+        {shown.map(({ key, n }) => (
           <li key={key}>
             <svg class="share" aria-hidden="true">
-              <rect width={`${(100 * n) / whole}%`} height="100%" />
+              <rect width={`${(100 * n) / largest}%`} height="100%" />
             </svg>
             <span class="what">
-              <What name={name} value={key} kind={kind} />
+              <Linked name={name} value={key} kind={kind} host={host} />
             </span>
             <span class="number">{number(n)}</span>
+            <span class="small portion">{percent(n / whole)}</span>
           </li>
         ))}
       </ol>
+      {rows.length >= FIRST && (
+        <p class="actions">
+          <button type="button" class="quiet" aria-expanded={isExpanded} onClick={toggle}>
+            {isExpanded ? words.showFewer : words.showAll} <span class="unseen">{words[name]}</span>
+          </button>
+        </p>
+      )}
     </section>
+  );
+}
+
+/**
+ * The label of a key, which links to the page or source.
+ * @param {{name: Name, value: string, kind: "site" | "link", host: string}} props
+ */
+function Linked({ name, value, kind, host }) {
+  const label = <What name={name} value={value} kind={kind} />;
+  const address =
+    name === "pages" && value.startsWith("/")
+      ? `https://${host}${value}`
+      : name === "sources"
+        ? sourceAddress(value)
+        : null;
+  return address === null ? (
+    label
+  ) : (
+    <a href={address} target="_blank" rel="noopener noreferrer" title={value}>
+      {label}
+    </a>
   );
 }
 
@@ -78,12 +133,30 @@ export function What({ name, value, kind = "link" }) {
       </>
     );
   }
+  if (name === "sources") return <Source value={value} kind={kind} />;
   /** @type {Record<string, string>} */
-  const known =
-    name === "sources"
-      ? { "": words.direct, "(internal)": words.internal, ...(kind === "link" && { qr: words.qr }) }
-      : name === "devices"
-        ? words.deviceNames
-        : {};
+  const known = name === "devices" ? words.deviceNames : {};
   return <>{known[value] ?? (value || t().common.unknown)}</>;
+}
+
+/** @param {{value: string, kind: "site" | "link"}} props a source, with its name and initial if it is well known */
+function Source({ value, kind }) {
+  const words = t().report;
+  if (value === "") return <>{words.direct}</>;
+  if (value === "(internal)") return <>{words.internal}</>;
+  if (value === "qr" && kind === "link") return <>{words.qr}</>;
+  const name = sourceName(value);
+  return name === null ? (
+    <>{value}</>
+  ) : (
+    <>
+      <svg class="initial" width="16" height="16" aria-hidden="true">
+        <rect width="16" height="16" rx="3" />
+        <text x="8" y="12">
+          {name.charAt(0)}
+        </text>
+      </svg>
+      {name} <span class="small">{value}</span>
+    </>
+  );
 }

@@ -6,9 +6,10 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 
-import { day, hour, localHour, longDay, number, short } from "../format.js";
-import { scale } from "../series.js";
+import { day, hour, localHour, longDay, number, short, weekday } from "../format.js";
+import { isWeekend, runningSlot, scale } from "../series.js";
 import { t } from "../words.js";
+import { Change } from "./change.jsx";
 
 /** @typedef {import("../series.js").Slot} Slot */
 
@@ -19,6 +20,7 @@ const WIDE = (/** @type {number} */ count) => (count > 7 ? 0.62 : 0.4);
 const OUTLINE = 0.16;
 /** The interval between labels below the bars. */
 const NAMED = (/** @type {number} */ count) => (count > 24 ? 5 : count > 7 ? 3 : 1);
+const WEEK = 7;
 
 /**
  * @typedef {object} Drawn
@@ -38,13 +40,15 @@ export function Chart({ toggle, more, ...drawn }) {
   const words = t().report;
   const at = useSignal(/** @type {number | null} */ (null));
   const chosen = at.value === null ? null : (slots[at.value] ?? null);
+  const running = runningSlot(slots, drawn.hourly, Date.now());
+  const place = at.value ?? Math.max(0, running);
   /** @param {KeyboardEvent} event */
   const key = (event) => {
     const last = slots.length - 1;
     /** @type {Record<string, number | null>} */
     const to = {
-      ArrowLeft: Math.max(0, (at.value ?? slots.length) - 1),
-      ArrowRight: Math.min(last, (at.value ?? -1) + 1),
+      ArrowLeft: Math.max(0, place - (at.value === null ? 0 : 1)),
+      ArrowRight: Math.min(last, place + (at.value === null ? 0 : 1)),
       Home: 0,
       End: last,
       Escape: null,
@@ -73,19 +77,23 @@ export function Chart({ toggle, more, ...drawn }) {
           <Swatch series="bots">{words.withBots}</Swatch>
         </button>
       </div>
+      {/* A slider is the only role with which screen readers pass the arrow keys on and read the value. */}
       <div
         class="chart"
-        role="img"
+        role="slider"
+        aria-roledescription={words.chartRole}
         aria-label={sentence(drawn)}
+        aria-valuemin={0}
+        aria-valuemax={slots.length - 1}
+        aria-valuenow={place}
+        aria-valuetext={reading(slots[place], drawn, place === running)}
         tabIndex={0}
         onKeyDown={key}
         onBlur={() => (at.value = null)}
       >
-        <Drawing {...drawn} at={at.value} point={point} leave={() => (at.value = null)} />
+        <Drawing {...drawn} at={at.value} running={running} point={point} leave={() => (at.value = null)} />
+        {chosen && <Tip {...drawn} slot={chosen} at={(place + 0.5) / slots.length} isRunning={place === running} />}
       </div>
-      <p class="reading" role="status">
-        {chosen ? reading(chosen, drawn) : <span class="small">{words.pointAt}</span>}
-      </p>
       <div class="numbers">
         <details>
           <summary>{words.asTable}</summary>
@@ -114,9 +122,13 @@ const Swatch = ({ series, children }) => (
   </span>
 );
 
-/** @param {Drawn & {at: number | null, point: (event: any) => void, leave: () => void}} props */
-function Drawing({ hourly, slots, bots, at, point, leave }) {
+/**
+ * @param {Drawn & {at: number | null, running: number, point: (event: any) => void, leave: () => void}} props
+ *   `running`: the index of the slot that has not ended yet, or -1
+ */
+function Drawing({ hourly, slots, bots, at, running, point, leave }) {
   const hatch = useId();
+  const part = useId();
   const drawn = slots.flatMap(({ now, before }) => [
     (now?.views ?? 0) + (bots ? (now?.bots ?? 0) : 0),
     now?.visitors ?? 0,
@@ -150,6 +162,16 @@ function Drawing({ hourly, slots, bots, at, point, leave }) {
         <pattern id={hatch} width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
           <rect class="hatch" width="2" height="5" />
         </pattern>
+        <pattern id={part} width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
+          <rect class="part" width="2.5" height="5" />
+        </pattern>
+        {!hourly &&
+          count > WEEK &&
+          slots.map(({ at: when }, i) =>
+            isWeekend(when) ? (
+              <rect key={when} class="weekend" x={x(i)} width={x(1)} y={TOP} height={HEIGHT - TOP} />
+            ) : null,
+          )}
         {at !== null && <rect class="chosen" x={x(at)} width={x(1)} y="0" height={HEIGHT} />}
         {ticks.map((tick) => (
           <line key={tick} class={tick === 0 ? "ground" : "grid"} x1="0" x2="100%" y1={y(tick)} y2={y(tick)} />
@@ -167,7 +189,8 @@ function Drawing({ hourly, slots, bots, at, point, leave }) {
             )}
             {now !== null && (
               <rect
-                class="views"
+                class={i === running ? "views running" : "views"}
+                fill={i === running ? `url(#${part})` : undefined}
                 x={x(i + 0.5 - wide / 2)}
                 width={x(wide)}
                 y={y(now.views)}
@@ -199,13 +222,21 @@ function Drawing({ hourly, slots, bots, at, point, leave }) {
         </g>
       </svg>
       <svg class="names" height="20" aria-hidden="true">
-        {slots.map(({ at: when }, i) =>
-          i % NAMED(count) === 0 ? (
-            <text key={when} class={(i / NAMED(count)) % 2 ? "rare" : undefined} x={x(i + 0.5)} y="15">
-              {hourly ? hour(when) : day(when)}
+        {slots.map(({ at: when }, i) => {
+          // Days are labelled from the last one, which is today. Hours are labelled from midnight.
+          const step = (hourly ? i : count - 1 - i) / NAMED(count);
+          return step % 1 === 0 ? (
+            <text key={when} class={step % 2 ? "rare" : undefined} x={x(i + 0.5)} y="15">
+              {hourly
+                ? hour(when)
+                : i === running
+                  ? t().report.periods.today
+                  : count > WEEK
+                    ? day(when)
+                    : weekday(when)}
             </text>
-          ) : null,
-        )}
+          ) : null;
+        })}
       </svg>
     </>
   );
@@ -223,23 +254,53 @@ function sentence({ kind, hourly, slots }) {
   return `${what}. ${views ? words.most(number(views), named(highest.at, hourly)) : words.none}`;
 }
 
-/** @param {Slot} slot @param {Drawn} drawn */
-function reading({ at, now, before }, { kind, hourly, bots }) {
+/**
+ * @param {Slot | undefined} slot @param {Drawn} drawn @param {boolean} isRunning
+ * @returns {string} the numbers of a slot, for screen readers
+ */
+function reading(slot, { kind, hourly, bots }, isRunning) {
   const words = t().report;
+  if (!slot) return "";
+  const { at, now, before } = slot;
+  const when = `${named(at, hourly)}${isRunning ? ` (${words.soFar})` : ""}`;
+  if (!now) return `${when}: ${words.notKnown}`;
+  return [
+    `${when}: ${kind === "site" ? words.views : words.clicks} ${number(now.views)}`,
+    `${words.visitors} ${number(now.visitors)}`,
+    ...(bots ? [`${words.bots} ${number(now.bots)}`] : []),
+    ...(before ? [`${words.compare} ${number(before.views)}`] : []),
+  ].join(" · ");
+}
+
+/**
+ * The numbers of a slot, shown above it. Screen readers get them from the slider's value.
+ * @param {Drawn & {slot: Slot, at: number, isRunning: boolean}} props `at`: the slot's middle, from 0 to 1
+ */
+function Tip({ kind, hourly, bots, slot: { at: when, now, before }, at, isRunning }) {
+  const words = t().report;
+  /** @param {string} name @param {number} count @param {number | undefined} earlier */
+  const row = (name, count, earlier) => (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>{number(count)}</td>
+      <td>{before && !isRunning && <Change now={count} before={earlier} />}</td>
+    </tr>
+  );
   return (
-    <>
-      <b>{named(at, hourly)}</b>
+    <div class="tip" aria-hidden="true" ref={(element) => element?.style.setProperty("--at", String(at))}>
+      <b>{named(when, hourly)}</b> {isRunning && words.soFar}
       {now ? (
-        <>
-          {" · "}
-          {kind === "site" ? words.views : words.clicks} {number(now.views)} · {words.visitors} {number(now.visitors)}
-          {bots && ` · ${words.bots} ${number(now.bots)}`}
-        </>
+        <table>
+          <tbody>
+            {row(kind === "site" ? words.views : words.clicks, now.views, before?.views)}
+            {row(words.visitors, now.visitors, before?.visitors)}
+            {bots && row(words.bots, now.bots, before?.bots)}
+          </tbody>
+        </table>
       ) : (
-        ` · ${words.notKnown}`
+        <p>{words.notKnown}</p>
       )}
-      {before && ` · ${words.before(number(before.views))}`}
-    </>
+    </div>
   );
 }
 

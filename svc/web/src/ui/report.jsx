@@ -1,21 +1,26 @@
 /** The report of a site or link: totals, chart and breakdowns. */
 
+import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
 import { ask } from "../api.js";
 import { saveFile } from "../files.js";
-import { ago, change, day, number, span } from "../format.js";
+import { ago, days, number, percent, span } from "../format.js";
 import { useShown } from "../in-view.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
+import { later } from "../later.jsx";
 import { useResource } from "../resource.js";
 import { address, setSearch } from "../router.js";
 import { firstListed, periodBefore, slotsOf, sum, sumFrom } from "../series.js";
 import { t } from "../words.js";
-import { Breakdowns } from "./breakdowns.jsx";
+import { Change } from "./change.jsx";
 import { Chart } from "./chart.jsx";
 import { Empty, ErrorMessage, Loaded, Note, useCountdown } from "./parts.jsx";
+import { Periods, currentPeriod } from "./periods.jsx";
 import { useWrite } from "./write.js";
+
+const Breakdowns = later("Breakdowns", { part: true });
 
 /**
  * @typedef {"site" | "link"} Kind
@@ -24,11 +29,11 @@ import { useWrite } from "./write.js";
  * @typedef {import("../series.js").Counts} Counts
  */
 
-/** The shortcuts of the periods, as in Plausible. @type {Record<string, Period>} */
-const KEYS = { d: "today", w: "7d", t: "30d" };
 // The service caches live data for five minutes, but a push can be newer.
 const LIVE_AGAIN_MS = 60_000;
 const REFUSED_AGAIN_MS = 30_000;
+// The most entries of a list that the service returns.
+const MOST_LISTED = 100;
 
 /** @type {{site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{link_id}/report"}} */
 const REPORT = { site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{link_id}/report" };
@@ -41,7 +46,7 @@ const TOTALS = { site: "GET /v1/sites/{site_id}/totals", link: "GET /v1/links/{l
  */
 export function Report({ kind, id, name }) {
   const asked = address.value.searchParams;
-  const period = /** @type {Period} */ (Object.values(KEYS).find((one) => one === asked.get("period")) ?? "7d");
+  const period = currentPeriod();
   const compared = asked.get("compare") !== "off";
   const bots = asked.get("bots") === "on";
   const toggle = {
@@ -53,7 +58,10 @@ export function Report({ kind, id, name }) {
   const today = period === "today";
   // The breakdowns of each period must be read from the account's database, and these reads are limited.
   const { place, shown } = useShown(`${kind} ${id} ${period}`);
-  const lists = shown ? { ...own, period, breakdowns: "1" } : null;
+  const expanded = useSignal(/** @type {import("./breakdowns.jsx").Name[]} */ ([]));
+  const lists = shown
+    ? { ...own, period, breakdowns: "1", ...(expanded.value.length > 0 && { limit: MOST_LISTED }) }
+    : null;
   const live = useKept(useResource(REPORT[kind], lists, { pace: livePace(today) }));
   const read = useKept(useNumbers(kind, own, period));
   const report = read.data?.report;
@@ -61,17 +69,12 @@ export function Report({ kind, id, name }) {
   const before = useResource(TOTALS[kind], days && { ...days, by: "day" });
   const hourly = report?.period === "today";
   const hoursBefore = useResource(TOTALS[kind], days && hourly ? { ...days, by: "hour" } : null);
-  const sums = before.data?.totals.length ? sum(before.data.totals) : null;
+  const sums = before.data && (before.data.totals.length > 0 ? sum(before.data.totals) : null);
   const course = (hourly ? hoursBefore : before).data?.totals ?? null;
 
   const words = t().report;
   const again = () => [read, live, before].forEach((one) => one.again());
   useKeys([
-    ...Object.entries(KEYS).map(([keys, one]) => ({
-      keys,
-      says: words.periods[one],
-      does: () => setSearch({ period: one }),
-    })),
     { keys: "x", says: words.compare, does: toggle.compared },
     { keys: "r", says: t().common.shortcuts.again, does: again },
   ]);
@@ -94,7 +97,7 @@ export function Report({ kind, id, name }) {
               {!(withoutToday && hourly) && (
                 <>
                   <Totals kind={kind} report={report} before={sums} compared={compared} />
-                  <Counted report={report} compared={sums !== null} />
+                  <Counted report={report} compared={Boolean(sums)} />
                   {nothing(report.totals) && nothing(sums) ? (
                     <Empty>
                       <p>{words.nothing[kind]}</p>
@@ -121,7 +124,18 @@ export function Report({ kind, id, name }) {
           {({ report }) => (
             <div aria-busy={live.loading}>
               {report.breakdowns ? (
-                <Lists kind={kind} report={report} lists={report.breakdowns} />
+                <Lists
+                  kind={kind}
+                  host={kind === "site" ? name : ""}
+                  report={report}
+                  lists={report.breakdowns}
+                  expanded={expanded.value}
+                  toggle={(list) =>
+                    (expanded.value = expanded.value.includes(list)
+                      ? expanded.value.filter((one) => one !== list)
+                      : [...expanded.value, list])
+                  }
+                />
               ) : (
                 <Unavailable report={report} again={live.again} />
               )}
@@ -147,17 +161,21 @@ function useNumbers(kind, own, period) {
   return live.data || !stored.data?.report.as_of ? live : { ...stored, again: live.again };
 }
 
-/** @param {{kind: Kind, report: What, lists: NonNullable<What["breakdowns"]>}} props */
-function Lists({ kind, report, lists }) {
+/**
+ * @typedef {Parameters<typeof import("./breakdowns.jsx").Breakdowns>[0]} Shown
+ * @param {Omit<Shown, "totals" | "from"> & {report: What}} props see `Breakdowns`
+ */
+function Lists({ report, ...shown }) {
+  const { lists } = shown;
   const from = firstListed(report);
   const empty = Object.values(lists).every((list) => list.length === 0);
   // If there are totals for days whose breakdowns were deleted, show the lists, which then explain why they are empty.
   if (empty && (from === null || nothing(report.totals))) return null;
   const totals = from === null ? report.totals : sumFrom(report, from);
-  return <Breakdowns kind={kind} lists={lists} totals={totals} from={from} />;
+  return <Breakdowns {...shown} totals={totals} from={from} />;
 }
 
-/** @param {Counts | null} counts */
+/** @param {Counts | null | undefined} counts */
 const nothing = (counts) => !counts || counts.views + counts.bots === 0;
 
 /** @param {boolean} today @returns {import("../resource.js").Pace} */
@@ -166,27 +184,9 @@ const livePace =
   ({ report }) =>
     report.unavailable === "rate_limited" ? REFUSED_AGAIN_MS : today ? LIVE_AGAIN_MS : null;
 
-/** Links to the periods, so that each period has a URL. @param {{current: Period}} props */
-function Periods({ current }) {
-  const words = t().report;
-  return (
-    <nav class="tabs periods" aria-label={words.period}>
-      {Object.entries(KEYS).map(([key, period]) => {
-        const search = new URLSearchParams(address.value.search);
-        search.set("period", period);
-        return (
-          <a key={period} class="tab" href={`?${search}`} aria-current={period === current ? "true" : undefined}>
-            {words.periods[period]} <kbd aria-hidden="true">{key}</kbd>
-          </a>
-        );
-      })}
-    </nav>
-  );
-}
-
 /**
- * @param {{kind: Kind, report: What, before: Counts | null, compared: boolean}} props `compared`: reserve the
- *   space of `before` while it is loading
+ * @param {{kind: Kind, report: What, before: Counts | null | undefined, compared: boolean}} props `before`: null if
+ *   nothing was counted, undefined while loading; `compared`: reserve the space of `before` while it is loading
  */
 function Totals({ kind, report, before, compared }) {
   const words = t().report;
@@ -200,23 +200,19 @@ function Totals({ kind, report, before, compared }) {
       <dd class="figure">{number(report.totals[count])}</dd>
       {compared && (
         <dd class="small before">
-          {!before ? null : report.period === "today" ? (
-            words.yesterday(number(before[count]))
-          ) : (
-            <>
-              <span class="change">{change(report.totals[count], before[count])}</span>{" "}
-              {words.before(number(before[count]))}
-            </>
-          )}
+          {before && report.period === "today"
+            ? words.yesterday(number(before[count]))
+            : before !== undefined && <Change now={report.totals[count]} before={before?.[count]} />}
         </dd>
       )}
     </div>
   );
+  const { views, bots } = report.totals;
   return (
     <dl class="totals" aria-label={words.totals}>
       {total("views", kind === "site" ? words.views : words.clicks)}
       {total("visitors", words.visitors)}
-      {total("bots", words.bots, words.botsApart[kind])}
+      {total("bots", words.botsRemoved, bots > 0 ? percent(bots / (views + bots)) : "")}
     </dl>
   );
 }
@@ -228,13 +224,15 @@ function Counted({ report, compared }) {
   return (
     <>
       <p class="small">
+        <strong>{days(report.from, report.to)}</strong>
+        {" · "}
         {report.as_of ? words.countedUpTo(ago(report.as_of)) : words.notCounted}
         {" · "}
         {words.midnight}
         {compared && (
           <>
             {". "}
-            {report.period === "today" ? words.comparedWithYesterday : words.comparedWith(day(from), day(to))}
+            {report.period === "today" ? words.comparedWithYesterday : words.comparedWith(days(from, to))}
           </>
         )}
       </p>

@@ -151,7 +151,10 @@ export function exampleOf(given, schemas, depth = 0) {
   if (schema["prefixItems"]) {
     return schema["prefixItems"].map((/** @type {Schema} */ each) => exampleOf(each, schemas, depth + 1));
   }
-  if (schema["type"] === "array") return schema["items"] ? [exampleOf(schema["items"], schemas, depth + 1)] : [];
+  if (schema["type"] === "array") {
+    const { items, minItems = 1 } = schema;
+    return items ? Array.from({ length: Math.max(1, minItems) }, () => exampleOf(items, schemas, depth + 1)) : [];
+  }
   if (schema["properties"]) {
     return Object.fromEntries(
       Object.entries(schema["properties"]).map(([name, each]) => [

@@ -1,0 +1,26 @@
+/** The change of a number compared with the period before. */
+
+import { number, percent } from "../format.js";
+import { t } from "../words.js";
+
+const ARROWS = { up: "▲ ", down: "▼ ", same: "" };
+
+/**
+ * Shows, for example, "▲ 23%". Screen readers say "up 23%, from 155".
+ * @param {{now: number, before: number | null | undefined}} props `before`: null if nothing was counted before
+ */
+export function Change({ now, before }) {
+  const words = t().report.change;
+  if (!before) return <span class="small">{words.none}</span>;
+  const part = Math.abs(now - before) / before;
+  const direction = now > before ? "up" : now < before ? "down" : "same";
+  return (
+    <span class={`change ${direction}`}>
+      <span aria-hidden="true">
+        {ARROWS[direction]}
+        {percent(part)}
+      </span>
+      <span class="unseen">{words[direction](percent(part), number(before))}</span>
+    </span>
+  );
+}

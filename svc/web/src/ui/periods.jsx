@@ -1,0 +1,39 @@
+/** The choice of a period, as links, so that each period has a URL. */
+
+import { useKeys } from "../keys.js";
+import { address, setSearch } from "../router.js";
+import { t } from "../words.js";
+
+/** @typedef {import("../wire").Report["period"]} Period */
+
+/** The shortcuts of the periods, as in Plausible. @type {Record<string, Period>} */
+const KEYS = { d: "today", w: "7d", t: "30d" };
+
+/** @returns {Period} the period in the URL, or `7d` */
+export const currentPeriod = () =>
+  Object.values(KEYS).find((one) => one === address.value.searchParams.get("period")) ?? "7d";
+
+/** @param {{current: Period}} props */
+export function Periods({ current }) {
+  const words = t().report;
+  useKeys(
+    Object.entries(KEYS).map(([keys, one]) => ({
+      keys,
+      says: words.periods[one],
+      does: () => setSearch({ period: one }),
+    })),
+  );
+  return (
+    <nav class="tabs periods" aria-label={words.period}>
+      {Object.entries(KEYS).map(([key, period]) => {
+        const search = new URLSearchParams(address.value.search);
+        search.set("period", period);
+        return (
+          <a key={period} class="tab" href={`?${search}`} aria-current={period === current ? "true" : undefined}>
+            {words.periods[period]} <kbd aria-hidden="true">{key}</kbd>
+          </a>
+        );
+      })}
+    </nav>
+  );
+}
