@@ -164,3 +164,42 @@ def test_problems_and_top_links_are_shown(stranger, furnished):
     assert need.get_by_role("link").get_attribute("href") == furnished.at("/accounts/:id").removeprefix(furnished.url)
     row = page.get_by_role("table", name="Top links").get_by_role("row", name="hello")
     assert "1,234" in row.inner_text()
+
+
+def test_sites_are_sorted_and_compared(stranger, furnished):
+    """The test changes the service's responses, because the furnished service has only one site."""
+    sign_in(stranger, furnished)
+    page = stranger.new_page()
+    asked: list[str] = []
+
+    def with_sites(route: Any) -> None:
+        asked.append(route.request.url)
+        response = route.fetch()
+        body = response.json()
+        group = body["overview"]["sites"]
+        [entry] = group["entries"]
+
+        def like(host: str, views: int, before: int | None) -> dict[str, Any]:
+            counts = {"views": views, "bots": 0, "visitors": views}
+            earlier = None if before is None else {"views": before, "bots": 0, "visitors": before}
+            site = {**entry["site"], "id": f"site_{host}", "host": host}
+            return {**entry, "site": site, "totals": counts, "totals_before": earlier}
+
+        entries = [like("up.example", 123, 100), like("down.example", 50, 100), like("new.example", 7, None)]
+        body["overview"]["sites"] = {**group, "number": 1_000, "totals": entries[0]["totals"], "entries": entries}
+        route.fulfill(response=response, json=body)
+
+    stranger.route("**/v1/overview?*", with_sites)
+    page.goto(furnished.url)
+    table = page.get_by_role("table", name="Sites")
+    table.get_by_role("row").nth(3).wait_for()
+    changes = [row.locator("td").last.inner_text() for row in table.get_by_role("row").all()[1:]]
+    assert changes == ["▲ 23%\nup 23%, from 100", "▼ 50%\ndown 50%, from 100", "no earlier data"]
+    assert page.get_by_role("link", name="All sites (1000)").get_attribute("href") == "/sites"
+
+    page.get_by_label("Sort by").select_option("Largest change")
+    page.wait_for_url("**order=change")
+    page.keyboard.press("t")
+    page.wait_for_url("**period=30d")
+    page.get_by_role("columnheader", name="Views, 30 days").first.wait_for()
+    assert "period=30d&order=change" in asked[-1]

@@ -221,7 +221,7 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
         assert sum(int(row[place]) for row in rows) == sent[name]
     tab.locator(".chart").focus()
     tab.keyboard.press("End")
-    value = tab.locator(".chart").get_attribute("aria-valuetext")
+    value = tab.locator(".chart").get_attribute("aria-valuetext") or ""
     assert f"(so far): Views {rows[-1][0]} · Visitors {rows[-1][1]}" in value
     assert [row.inner_text().split()[:2] for row in tab.locator(".tip tr").all()] == [
         ["Views", rows[-1][0]],
@@ -271,6 +271,41 @@ def test_report_without_live_data_says_so(furnished: Place, tab: Page) -> None:
         control.close()
     tab.goto(furnished.at("/sites/:id") + "?period=30d")
     tab.locator(".breakdown.pages li").first.wait_for()
+
+
+def test_breakdowns_can_be_expanded_and_link_to_pages_and_sources(furnished: Place, tab: Page) -> None:
+    """The test changes the service's response, because the furnished site has few pages."""
+    asked: list[str] = []
+
+    def with_pages(route: Any) -> None:
+        asked.append(route.request.url)
+        limit = 100 if "limit=100" in route.request.url else 10
+        response = route.fetch()
+        body = response.json()
+        lists = body["report"]["breakdowns"]
+        lists["pages"] = [{"key": f"/page/{number}", "n": 40 - number} for number in range(30)][:limit]
+        lists["sources"] = [{"key": "t.co", "n": 5}, {"key": "newsletter", "n": 4}]
+        body["report"]["totals"]["views"] = 80
+        route.fulfill(response=response, json=body)
+
+    tab.route("**/report?*breakdowns=1*", with_pages)
+    tab.goto(furnished.at("/sites/:id"))
+    pages = tab.locator(".breakdown.pages")
+    pages.get_by_text("/page/9").wait_for()
+    assert pages.locator("li").count() == 10
+    assert pages.locator(".portion").first.inner_text() == "50%"
+    assert pages.locator(".share rect").first.get_attribute("width") == "100%"
+    assert pages.get_by_role("link", name="/page/0").get_attribute("href") == "https://shop.example/page/0"
+    sources = tab.locator(".breakdown.sources")
+    assert sources.get_by_role("link", name="X t.co").get_attribute("href") == "https://t.co/"
+    assert sources.get_by_role("link").count() == 1
+
+    pages.get_by_role("button", name="Show all").click()
+    pages.get_by_text("/page/29").wait_for()
+    assert pages.locator("li").count() == 30
+    pages.get_by_role("button", name="Show fewer").click()
+    assert pages.locator("li").count() == 10
+    assert ["limit=100" in url for url in asked] == [False, True]
 
 
 def test_breakdowns_of_fewer_days_show_first_day(furnished: Place, tab: Page) -> None:

@@ -144,7 +144,7 @@ const Head = () => (
       {t().link.add}
     </a>
     <a class="button" href="/sites/new">
-      {t().sites.add} <kbd aria-hidden="true">n</kbd>
+      {t().sites.add}
     </a>
   </p>
 );

@@ -225,8 +225,15 @@ function Drawing({ hourly, slots, bots, at, running, point, leave }) {
         {slots.map(({ at: when }, i) => {
           // Days are labelled from the last one, which is today. Hours are labelled from midnight.
           const step = (hourly ? i : count - 1 - i) / NAMED(count);
+          // The label of a narrow last slot would extend beyond the chart.
+          const isLast = !hourly && count > WEEK && i === count - 1;
           return step % 1 === 0 ? (
-            <text key={when} class={step % 2 ? "rare" : undefined} x={x(i + 0.5)} y="15">
+            <text
+              key={when}
+              class={isLast ? "last" : step % 2 ? "rare" : undefined}
+              x={isLast ? "100%" : x(i + 0.5)}
+              y="15"
+            >
               {hourly
                 ? hour(when)
                 : i === running
@@ -283,7 +290,7 @@ function Tip({ kind, hourly, bots, slot: { at: when, now, before }, at, isRunnin
     <tr>
       <th scope="row">{name}</th>
       <td>{number(count)}</td>
-      <td>{before && !isRunning && <Change now={count} before={earlier} />}</td>
+      <td>{earlier && !isRunning ? <Change now={count} before={earlier} /> : null}</td>
     </tr>
   );
   return (
