@@ -26,7 +26,7 @@ def live(days: Any = None, hours: Any = None, at: int = NOW, breakdowns: Any = N
 
 
 def site_report(*arguments: Any, limit: int = 10) -> Any:
-    return report_module.site_report(*arguments, limit).model_dump(mode="json")
+    return report_module.site_report(*arguments, limit=limit).model_dump(mode="json")
 
 
 def link_report(*arguments: Any, limit: int = 10, **more: Any) -> Any:
