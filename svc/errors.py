@@ -121,6 +121,7 @@ IssueCode = Literal[
     "weak_password",
     "used_token",
     "on_link_host",
+    "target_of_link",
     "other",
 ]
 

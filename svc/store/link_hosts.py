@@ -58,7 +58,10 @@ def _check_host(account_id: str, host: str) -> Tx[None]:
         raise Conflict("link_host_is_website", text, {"host": host, "why": "site"})
     looping = yield from links_to(account_id, host)
     if looping:
-        issues = [Issue("host", f"the link {link.code} points to this host") for link in looping[:_LINKS_NAMED]]
+        issues = [
+            Issue("host", f"the link {link.code} points to this host", "target_of_link")
+            for link in looping[:_LINKS_NAMED]
+        ]
         raise Invalid(issues, "Links of the account point to this host. details.issues names them.")
 
 

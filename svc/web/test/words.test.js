@@ -48,22 +48,26 @@ test("all error codes have German texts", () => {
 });
 
 test("field issues, findings and remaining resources have German texts", () => {
-  // `other` has only the API's message.
-  assert.deepEqual(
-    Object.keys(de.api.issues),
-    ISSUES.filter((code) => code !== "other"),
-  );
+  assert.deepEqual(Object.keys(de.api.issues), ISSUES);
   assert.deepEqual(
     Object.keys(de.api.findings),
     Object.keys(FINDINGS).filter((kind) => kind !== "other"),
   );
   assert.deepEqual(Object.keys(de.api.left), LEFT);
   assert.deepEqual(Object.keys(de.api.whys), LEFT_WHY);
-  // English has texts for only some field issues, and otherwise shows the API's texts.
-  assert.deepEqual(
-    Object.keys(en.api.issues).filter((code) => !ISSUES.includes(code)),
-    [],
-  );
+});
+
+test("field issues are sentences in both languages", () => {
+  for (const { api } of [en, de]) {
+    assert.deepEqual(Object.keys(api.issues).sort(), [...ISSUES].sort());
+    for (const code of ISSUES) {
+      for (const limit of [0, 1, 2_048]) {
+        const said = api.issues[code]?.(limit) ?? "";
+        assert.match(said, /^\p{Lu}[^]*\.$/u, code);
+        assert.doesNotMatch(said, /undefined|NaN|must (be|have|not)|RFC/, code);
+      }
+    }
+  }
 });
 
 test("German findings use only facts that the service supplies", () => {

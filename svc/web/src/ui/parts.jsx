@@ -128,7 +128,7 @@ export function explain({ code = "", message = "", details = {} }) {
 }
 
 /** @param {import("../http.js").Issue} issue @returns {string} the issue in the reader's language */
-export const issueText = ({ code = "", message, limit = 0 }) => t().api.issues[code]?.(limit) ?? message;
+export const issueText = ({ code = "", limit = 0 }) => (t().api.issues[code] ?? t().api.issues.other)?.(limit) ?? "";
 
 /**
  * Shows an error with its message, remedy and code, and optionally a "Try again" button. The error can also be one that

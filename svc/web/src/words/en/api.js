@@ -1,6 +1,7 @@
 /**
  * Texts for codes in API responses other than errors: field issues, health check findings and remaining resources of a
- * disconnect. For codes without an English text, the pages show the text of the API.
+ * disconnect. Every field issue has a text, because the API's own texts are parts of sentences. For other codes without
+ * an English text, the pages show the text of the API.
  */
 
 /**
@@ -16,20 +17,38 @@
 /** @type {Api["issues"]} */
 const issues = {
   required: () => "This field is required.",
+  unknown: () => "This field does not exist here.",
+  twice: () => "Enter this value only once.",
+  not_json: () => "Enter valid JSON.",
+  not_object: () => "Enter a JSON object.",
+  not_list: () => "Enter a list.",
+  not_text: () => "Enter a text.",
+  not_boolean: () => "Enter true or false.",
+  not_integer: () => "Enter a whole number.",
   too_long: (limit) => `Use at most ${limit} characters.`,
   too_short: (limit) => `Use at least ${limit} characters.`,
   too_many: (limit) => `Enter at most ${limit} items.`,
   too_few: (limit) => (limit === 1 ? "Select at least one." : `Enter at least ${limit} items.`),
   too_large: (limit) => `Enter ${limit} or less.`,
   too_small: (limit) => `Enter ${limit} or more.`,
+  too_much: () => "There are too many fields, lists or items.",
+  not_offered: () => "Select one of the available values.",
   wrong_form: () => "The format is not valid.",
   not_host: () => "Enter a host such as shop.example.com.",
   not_https: () => "Enter a URL that starts with https://. Percent-encode spaces and other special characters.",
+  not_path: () =>
+    "Enter a path that starts with / and contains no ?, # or \\. Views are counted under the path without the query.",
   not_network: () => "Enter an IP address or range, such as 192.0.2.7 or 2001:db8::/32.",
   not_email: () => "Enter an email address.",
+  not_token: () => "Enter an API token.",
+  not_day: () => "Enter a date such as 2026-11-21.",
+  reserved_code: () => "Browsers and bots request this path automatically. Choose another code.",
   weak_password: () =>
     "Choose a password of at least 8 characters that is hard to guess, such as several unrelated words.",
-  reserved_code: () => "Browsers and bots request this path automatically. Choose another code.",
+  used_token: () => "This link is not valid, has expired, or was already used. Request a new email.",
+  on_link_host: () => "The destination cannot be on the link host. Enter another URL.",
+  target_of_link: () => "A link of this account points to this host. Change the link's destination or delete it first.",
+  other: () => "This value is not valid.",
 };
 
 export default /** @type {Api} */ ({ issues, findings: {}, left: {}, whys: {} });
