@@ -95,8 +95,11 @@ def test_create_test_scan_edit_and_delete_link(visit, furnished, api, tmp_path):
     visit._axe("with a wrong rule and the countries")
     wrong.fill("shop.example/dach")
     expect(wrong).not_to_have_attribute("aria-invalid", "true")  # a corrected field loses its error immediately
+    check_country_groups(page)
     page.get_by_role("button", name="Move up: rule 2").click()
     expect(page.get_by_role("button", name="Move up: rule 1")).to_be_focused()
+    expect(page.get_by_role("button", name="Move up: rule 1")).to_have_attribute("title", "Move up: rule 1")
+    expect(page.get_by_role("img", name="Drag to move this rule")).to_have_count(2)
     page.get_by_role("button", name="Create link").click()
     page.get_by_role("heading", level=1, name=f"{HOST}/sale").wait_for()
     link = link_of(api, "sale")
@@ -130,6 +133,20 @@ def test_create_test_scan_edit_and_delete_link(visit, furnished, api, tmp_path):
     page.get_by_text("This link was deleted.").wait_for()
     check_deleted_link_is_listed(visit, furnished)
     assert visit.found == []
+
+
+def check_country_groups(page: Page) -> None:
+    """Check that a group selects its countries, keeps the others, and shows whether all are selected."""
+    row = page.get_by_role("group", name="Rule 1", exact=True)
+    nordics = row.get_by_role("button", name="Nordic countries")
+    expect(nordics).to_have_attribute("aria-pressed", "false")
+    nordics.click()
+    expect(nordics).to_have_attribute("aria-pressed", "true")
+    expect(
+        row.get_by_role("button", name="Countries of rule 1: Germany, Austria, Denmark, Finland, Iceland")
+    ).to_be_visible()
+    nordics.click()
+    expect(row.get_by_role("button", name="Countries of rule 1: Germany and Austria")).to_be_visible()
 
 
 def check_deleted_link_is_listed(visit: Visit, place: Place) -> None:
@@ -169,6 +186,7 @@ def test_breakdowns_are_read_only_when_visible(browser: Browser, furnished: Plac
 def check_test_form_matches_edge(page: Page, place: Place) -> None:
     """Check that the test form shows the destination to which the edge redirects."""
     page.locator("summary", has_text="Test link").click()
+    expect(page.get_by_label("Country", exact=True)).to_have_value("DE")
     landed = []
     visitors = [
         ("DE", "phone", "Safari"),

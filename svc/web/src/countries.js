@@ -13,6 +13,21 @@ const CODES =
   "SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY " +
   "UZ VA VC VE VG VI VN VU WF WS XK YE YT ZA ZM ZW";
 
+const EU = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK";
+
+/**
+ * Groups of countries that a rule often names.
+ * @type {[name: keyof ReturnType<typeof t>["links"]["rules"]["groups"], codes: string[]][]}
+ */
+export const GROUPS = [
+  ["eu", EU.split(" ")],
+  ["eea", `${EU} IS LI NO`.split(" ")],
+  ["dach", ["DE", "AT", "CH"]],
+  ["benelux", ["BE", "NL", "LU"]],
+  ["nordics", ["DK", "FI", "IS", "NO", "SE"]],
+  ["northAmerica", ["US", "CA", "MX"]],
+];
+
 /** @param {string} code @returns {string} the country's name in the reader's language */
 export const nameOf = (code) => country(code, { unknown: t().common.unknown });
 

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
-import { countries, named } from "../countries.js";
+import { countries, GROUPS, named } from "../countries.js";
 import { list } from "../format.js";
 import { t } from "../words.js";
 
@@ -103,6 +103,24 @@ function Panel({ id, chosen, choose, close }) {
           if (found.length === 1 && only) toggle(only.code);
         }}
       />
+      <p class="groups" role="group" aria-label={words.groupsOf}>
+        {GROUPS.map(([name, codes]) => {
+          const all = codes.every((code) => chosen.includes(code));
+          return (
+            <button
+              key={name}
+              type="button"
+              class="quiet"
+              aria-pressed={all}
+              onClick={() =>
+                choose(all ? chosen.filter((code) => !codes.includes(code)) : [...new Set([...chosen, ...codes])])
+              }
+            >
+              {words.groups[name]}
+            </button>
+          );
+        })}
+      </p>
       <div class="countries">
         {found.map(({ code, name }) => (
           <label key={code} class="check">

@@ -117,22 +117,7 @@ export function RulesEditor({ rules }) {
             }}
           >
             <fieldset class="rule">
-              <legend>
-                <span
-                  class="grip"
-                  aria-hidden="true"
-                  draggable
-                  onDragStart={(event) => {
-                    dragged.current = i;
-                    const row = event.currentTarget.closest("li");
-                    if (row) event.dataTransfer?.setDragImage(row, 0, 0);
-                  }}
-                  onDragEnd={() => (dragged.current = -1)}
-                >
-                  ⠿
-                </span>
-                {words.rule(i + 1)}
-              </legend>
+              <legend>{words.rule(i + 1)}</legend>
               <div class="sentence">
                 <span>{words.from}</span>
                 <CountryPicker place={i + 1} chosen={rule.countries} choose={(countries) => change(i, { countries })} />
@@ -159,34 +144,41 @@ export function RulesEditor({ rules }) {
                 placeholder="https://"
               />
               <div class="actions">
-                {
-                  /** @type {const} */ ([
-                    [words.up, words.upOf(i + 1), i - 1, i === 0],
-                    [words.down, words.downOf(i + 1), i + 1, i === rules.value.length - 1],
-                  ]).map(([text, label, to, ends]) => (
-                    <button
-                      key={text}
-                      type="button"
-                      class="quiet"
-                      aria-label={label}
-                      aria-disabled={ends}
-                      onClick={(event) => !ends && move(i, to, event.currentTarget)}
-                    >
-                      {text}
-                    </button>
-                  ))
-                }
-                <button
-                  type="button"
-                  class="quiet"
-                  aria-label={words.removeOf(i + 1)}
-                  onClick={() => {
+                <span
+                  class="grip"
+                  role="img"
+                  aria-label={words.drag}
+                  title={words.drag}
+                  draggable
+                  onDragStart={(event) => {
+                    dragged.current = i;
+                    const row = event.currentTarget.closest("li");
+                    if (row) event.dataTransfer?.setDragImage(row, 0, 0);
+                  }}
+                  onDragEnd={() => (dragged.current = -1)}
+                >
+                  ⠿
+                </span>
+                <Icon
+                  sign="↑"
+                  name={words.upOf(i + 1)}
+                  unavailable={i === 0}
+                  press={(button) => move(i, i - 1, button)}
+                />
+                <Icon
+                  sign="↓"
+                  name={words.downOf(i + 1)}
+                  unavailable={i === rules.value.length - 1}
+                  press={(button) => move(i, i + 1, button)}
+                />
+                <Icon
+                  sign="✕"
+                  name={words.removeOf(i + 1)}
+                  press={() => {
                     set(rules.value.toSpliced(i, 1));
                     focus(".add");
                   }}
-                >
-                  {words.remove}
-                </button>
+                />
               </div>
             </fieldset>
           </li>
@@ -211,3 +203,20 @@ export function RulesEditor({ rules }) {
     </fieldset>
   );
 }
+
+/**
+ * A button that shows a sign. Its name is the tooltip.
+ * @param {{sign: string, name: string, unavailable?: boolean, press: (button: HTMLElement) => void}} props
+ */
+const Icon = ({ sign, name, unavailable = false, press }) => (
+  <button
+    type="button"
+    class="quiet icon"
+    aria-label={name}
+    title={name}
+    aria-disabled={unavailable}
+    onClick={(event) => !unavailable && press(event.currentTarget)}
+  >
+    <span aria-hidden="true">{sign}</span>
+  </button>
+);

@@ -29,7 +29,8 @@ const AGENTS = {
 };
 
 // Cloudflare's additional country codes: unknown, and the Tor network.
-const OTHER_PLACES = ["XX", "T1"];
+const UNKNOWN = "XX";
+const OTHER_PLACES = [UNKNOWN, "T1"];
 
 /** @param {{link: Link}} props the section of the link's page */
 export function Leading({ link }) {
@@ -53,6 +54,8 @@ function TryLink({ link }) {
   const words = t().links.try;
   const agent = useSignal(/** @type {Agent} */ ("phone"));
   const way = useSignal(/** @type {Way} */ ("link"));
+  // The first test then shows a rule at work.
+  const likely = link.rules.find(({ countries: some = [] }) => some.length > 0)?.countries?.[0] ?? UNKNOWN;
   const found = useSignal(/** @type {ExplainedClick | null} */ (null));
   /** @param {Record<string, string>} options */
   const choices = (options) =>
@@ -66,7 +69,7 @@ function TryLink({ link }) {
       <Form
         guard={false}
         submit={words.submit}
-        send={async ({ country = "XX", own = "", source = "" }, key) => {
+        send={async ({ country = UNKNOWN, own = "", source = "" }, key) => {
           found.value = null;
           const body = {
             country,
@@ -79,8 +82,8 @@ function TryLink({ link }) {
         <p class="hint">{words.explain}</p>
         <div class="choices">
           <Field name="country" label={words.country}>
-            {countries(OTHER_PLACES).map(({ code, name }) => (
-              <option key={code} value={code} selected={code === "XX"}>
+            {countries([...OTHER_PLACES, likely]).map(({ code, name }) => (
+              <option key={code} value={code} selected={code === likely}>
                 {name}
               </option>
             ))}
