@@ -277,16 +277,70 @@ def test_restricted_links_are_imported_only_when_included(visit, furnished, api)
     assert [link["code"] for link in api.get("/v1/links", params={"q": "kutt-"}).json()["links"]] == ["kutt-1"]
 
 
+def downloaded(page: Page) -> list[str]:
+    """Download the lines that were not accepted. Return the lines of the file."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download these lines as CSV").click()
+    return download.value.path().read_text("utf-8-sig").splitlines()
+
+
+# Drops a file on the element, as from the file manager.
+DROP = """(zone, [name, text]) => {
+  const dataTransfer = new DataTransfer();
+  dataTransfer.items.add(new File([text], name));
+  zone.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+}"""
+
+
+def test_file_is_dropped_and_sent_with_progress(visit, furnished, api):
+    """The file needs two requests. The second one waits until the progress after the first one is visible."""
+    page = visit.page
+    page.goto(f"{furnished.url}/links/import")
+    lines = "\n".join(f"https://shop.example/{i},drop-{i:04}" for i in range(1001))
+    page.locator(".drop").evaluate(DROP, ["spring sale.csv", lines])
+    page.get_by_text("Read from spring sale.csv.").wait_for()
+    held: list[Route] = []
+    page.route("**/v1/links/bulk", lambda route: held.append(route))
+    with page.expect_request("**/v1/links/bulk"):
+        page.get_by_role("button", name="Import 1001 links").click()
+    progress = page.get_by_role("progressbar", name="Links sent")
+    expect(progress).to_have_attribute("max", "1001")
+    expect(page.get_by_role("status").filter(has_text="0 of 1,001 sent")).to_be_visible()
+    with page.expect_request("**/v1/links/bulk"):
+        held.pop().continue_()
+    expect(page.get_by_role("status").filter(has_text="1,000 of 1,001 sent")).to_be_visible()
+    expect(progress).to_have_js_property("value", 1000)
+    visit._axe("while links are sent")
+    held.pop().continue_()
+    page.get_by_role("heading", name="1001 links were imported.").wait_for()
+    assert visit.found == []
+    for link in api.get("/v1/links", params={"q": "drop-", "limit": 1000}).json()["links"]:
+        assert api.delete(f"/v1/links/{link['id']}").status_code == 200
+    for link in api.get("/v1/links", params={"q": "drop-"}).json()["links"]:
+        assert api.delete(f"/v1/links/{link['id']}").status_code == 200
+
+
 def test_import_creates_each_link_once(visit, furnished, api):
     """Import a list with invalid lines. The first response is lost. Then search for the links."""
     page = visit.page
     page.goto(f"{furnished.url}/links/import")
     lines = [f"https://shop.example/menu/{i},menu-{i:02}" for i in range(55)]
-    lines[3:3] = [",nowhere", "https://shop.example/taken,hello", "http://shop.example/plain,plain"]
+    lines[3:3] = [
+        ",nowhere",
+        "https://shop.example/short,ab",
+        "https://shop.example/taken,hello",
+        "http://shop.example/plain,plain",
+    ]
     page.get_by_label("Links", exact=True).fill("\n".join(lines))
     page.get_by_role("button", name="Preview").click()
-    wrong = page.get_by_role("table", name=re.compile("cannot be read"))
+    wrong = page.get_by_role("table", name=re.compile("cannot be imported"))
     expect(wrong.get_by_role("row").nth(1)).to_contain_text("The URL is missing.")
+    expect(wrong.get_by_role("row").nth(2)).to_contain_text("The code is too short. Use at least 3 characters.")
+    assert downloaded(page) == [
+        "line,url,code,rules,text,reason",
+        '4,,,,",nowhere",The URL is missing.',
+        "5,https://shop.example/short,ab,,,The code is too short. Use at least 3 characters.",
+    ]
     assert api.get("/v1/links", params={"q": "menu-"}).json()["links"] == []
 
     lost: list[Route] = []
@@ -307,6 +361,10 @@ def test_import_creates_each_link_once(visit, furnished, api):
     refused = page.get_by_role("table", name="2 lines were rejected:")
     expect(refused.get_by_role("row").nth(1)).to_contain_text("has a link with this code")
     expect(refused.get_by_role("row").nth(2)).to_contain_text("starts with https://")
+    assert [line.split(",")[:3] for line in downloaded(page)[1:]] == [
+        ["6", "https://shop.example/taken", "hello"],
+        ["7", "http://shop.example/plain", "plain"],
+    ]
     visit.found.clear()  # the browser logs the lost response as an error
     visit._axe("with what was refused")
     assert len(api.get("/v1/links", params={"q": "menu-"}).json()["links"]) == 55

@@ -4,7 +4,10 @@ import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { ApiError, call, newKey } from "../api.js";
+import { saveFile } from "../files.js";
+import { number } from "../format.js";
 import { decoded, inRequests, readLines } from "../import-lines.js";
+import { codeFault, unacceptedCsv } from "../import-report.js";
 import { changed } from "../resource.js";
 import { Check, Field, Form } from "../ui/form.jsx";
 import { Help } from "../ui/help.jsx";
@@ -16,9 +19,11 @@ import { t } from "../words.js";
 /**
  * @typedef {import("../import-lines.js").Line} Line
  * @typedef {Extract<Line, {row: unknown}>} Good
+ * @typedef {{line: number, text: string, row?: import("../import-lines.js").Row, reason: string}} Wrong a line that is
+ *   not sent; `row`: the link, if the line could be read
  * @typedef {{line: Good, error: {code?: string, message?: string, details?: Record<string, unknown>}}} Refused
  * @typedef {{key: string, lines: Good[]}} Request one API call; `key`: its Idempotency-Key, reused in retries
- * @typedef {{good: Good[], restricted: Good[], wrong: Line[], requests: Request[]}} Preview `restricted`: links that
+ * @typedef {{good: Good[], restricted: Good[], wrong: Wrong[], requests: Request[]}} Preview `restricted`: links that
  *   another product restricted; `good` contains them only if the user includes them
  */
 
@@ -43,24 +48,29 @@ export function ImportLinks() {
 /** @param {{account_id: string}} props */
 function Import({ account_id }) {
   const text = useSignal("");
+  /** The name of the file that was read; "" for pasted text. */
+  const name = useSignal("");
   const previewed = useSignal(/** @type {Preview | null} */ (null));
   const made = useSignal(0);
   const refused = useSignal(/** @type {Refused[] | null} */ (null));
 
   useUnsent(text.value !== "" && refused.value === null);
-  /** @param {string} given @param {boolean} [include] include restricted links */
-  const preview = (given, include = false) => {
+  /** @param {string} given @param {string} from the name of the file @param {boolean} [include] restricted links */
+  const preview = (given, from, include = false) => {
     const lines = readLines(given);
-    const readable = lines.filter((line) => "row" in line);
+    const wrong = lines.flatMap(problem);
+    const faulty = new Set(wrong.map(({ line }) => line));
+    const readable = lines.filter((line) => "row" in line).filter(({ line }) => !faulty.has(line));
     const restricted = readable.filter((line) => line.restriction);
     const good = include ? readable : readable.filter((line) => !line.restriction);
     text.value = given;
+    name.value = from;
     refused.value = null;
     made.value = 0;
     previewed.value = {
       good,
       restricted,
-      wrong: lines.filter((line) => !("row" in line)),
+      wrong,
       requests: inRequests(good).map((some) => ({ key: newKey(), lines: some })),
     };
   };
@@ -74,8 +84,9 @@ function Import({ account_id }) {
   return (
     <PreviewStep
       {...previewed.value}
+      name={name.value}
       account_id={account_id}
-      include={(yes) => preview(text.value, yes)}
+      include={(yes) => preview(text.value, name.value, yes)}
       back={() => edit(text.value)}
       done={(count, left) => {
         made.value = count;
@@ -85,25 +96,61 @@ function Import({ account_id }) {
   );
 }
 
-/** @param {{text: string, preview: (text: string) => void}} props */
+/** @param {Line} line @returns {Wrong[]} the line with its problem, if it cannot be imported */
+function problem(line) {
+  const { faults } = t().links.bulk;
+  if ("fault" in line) return [{ line: line.line, text: line.text, reason: faults[line.fault] }];
+  const fault = codeFault(line.row.code);
+  return fault ? [{ line: line.line, text: line.text, row: line.row, reason: faults[fault] }] : [];
+}
+
+/** @param {{text: string, preview: (text: string, name: string) => void}} props `name`: the name of the file */
 function InputStep({ text, preview }) {
   const words = t().links.bulk;
+  const over = useSignal(false);
+  const unreadable = useSignal(false);
+  /** @param {File | undefined} file */
+  const read = async (file) => {
+    if (!file) return;
+    unreadable.value = false;
+    try {
+      preview(decoded(await file.arrayBuffer()), file.name);
+    } catch {
+      // A folder, or a file that has been deleted since it was selected.
+      unreadable.value = true;
+    }
+  };
   return (
-    <Form submit={words.look} send={async ({ lines = "" }) => preview(lines)}>
+    <Form submit={words.look} send={async ({ lines = "" }) => preview(lines, "")}>
       <p>
         {words.explain} <Help to="import" />
       </p>
       <Field name="lines" label={words.text} area rows={10} placeholder={words.example} defaultValue={text} />
-      <Field
-        name="file"
-        label={words.file}
-        type="file"
-        accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
-        onChange={async (/** @type {any} */ event) => {
-          const [file] = event.currentTarget.files;
-          if (file) preview(decoded(await file.arrayBuffer()));
+      <div
+        class={over.value ? "drop over" : "drop"}
+        onDragOver={(event) => {
+          event.preventDefault();
+          over.value = true;
         }}
-      />
+        onDragLeave={() => (over.value = false)}
+        onDrop={(event) => {
+          event.preventDefault();
+          over.value = false;
+          read(event.dataTransfer?.files[0]);
+        }}
+      >
+        <Field
+          name="file"
+          label={words.file}
+          hint={words.drop}
+          type="file"
+          accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
+          onChange={(/** @type {any} */ event) => read(event.currentTarget.files[0])}
+        />
+      </div>
+      <p role="alert" class="issue">
+        {unreadable.value && words.unreadable}
+      </p>
     </Form>
   );
 }
@@ -111,19 +158,22 @@ function InputStep({ text, preview }) {
 /**
  * The lines to send, before and while they are sent.
  * @param {Preview & {
+ *   name: string,
  *   account_id: string,
  *   include: (yes: boolean) => void,
  *   back: () => void,
  *   done: (made: number, refused: Refused[]) => void,
  * }} props
  */
-function PreviewStep({ good, restricted, wrong, requests, account_id, include, back, done }) {
+function PreviewStep({ good, restricted, wrong, requests, name, account_id, include, back, done }) {
   const words = t().links.bulk;
   const sent = useSignal(0);
+  const sending = useSignal(false);
   const results = useRef({ made: 0, refused: /** @type {Refused[]} */ ([]) });
 
   /** Send the remaining requests. After a failure, continue with the first one not yet sent. */
   const send = async () => {
+    sending.value = true;
     for (const { key, lines } of requests.slice(sent.value)) {
       const body = { account_id, links: lines.map(({ row }) => row) };
       const response = await call("POST /v1/links/bulk", { body, key });
@@ -149,6 +199,7 @@ function PreviewStep({ good, restricted, wrong, requests, account_id, include, b
     return (
       <>
         <Heading>{words.nothing}</Heading>
+        {name && <p class="hint">{words.readFrom(name)}</p>}
         {wrong.length > 0 && <Faults wrong={wrong} />}
         {held}
         <p class="actions">{leave}</p>
@@ -160,7 +211,10 @@ function PreviewStep({ good, restricted, wrong, requests, account_id, include, b
   return (
     <>
       <Heading>{words.wouldBe(good.length)}</Heading>
-      <p class="hint">{words.nothingYet}</p>
+      <p class="hint">
+        {name && `${words.readFrom(name)} `}
+        {words.nothingYet}
+      </p>
       {wrong.length > 0 && <Faults wrong={wrong} />}
       {held}
       {expiring > 0 && <p class="hint">{words.expiring(expiring)}</p>}
@@ -169,7 +223,8 @@ function PreviewStep({ good, restricted, wrong, requests, account_id, include, b
         label={words.wouldBe(good.length)}
       />
       <Form submit={sent.value ? words.goOn : words.send(good.length)} guard={false} more={leave} send={send}>
-        <p role="status">{requests.length > 1 && sent.value > 0 && words.progress(done_lines, good.length)}</p>
+        {sending.value && <progress max={good.length} value={done_lines} aria-label={words.sending} />}
+        <p role="status">{sending.value && words.progress(number(done_lines), number(good.length))}</p>
       </Form>
     </>
   );
@@ -198,20 +253,31 @@ function Restricted({ lines, included, include }) {
   );
 }
 
-/** @param {{wrong: Line[]}} props */
+/** @param {{wrong: Wrong[]}} props */
 function Faults({ wrong }) {
   const words = t().links.bulk;
-  const lines = wrong.map((line) => ({
-    ...line,
-    says: <Mark kind="bad">{"fault" in line ? words.faults[line.fault] : ""}</Mark>,
-  }));
+  const lines = wrong.map((line) => ({ ...line, says: <Mark kind="bad">{line.reason}</Mark> }));
   return (
     <>
       <p>{words.wrong(wrong.length)}</p>
       <Table lines={lines} label={words.wrong(wrong.length)} />
+      <p class="actions">
+        <Download lines={wrong} name="skipped" />
+      </p>
     </>
   );
 }
+
+/** @param {{lines: Wrong[], name: "skipped" | "rejected"}} props downloads all lines, also those not shown */
+const Download = ({ lines, name }) => (
+  <button
+    type="button"
+    class="quiet"
+    onClick={() => saveFile(new Blob(["\ufeff", unacceptedCsv(lines)], { type: "text/csv" }), `links-${name}.csv`)}
+  >
+    {t().links.bulk.download}
+  </button>
+);
 
 /** @param {{count: number, refused: Refused[], edit: (text: string) => void}} props */
 function ResultStep({ count, refused, edit }) {
@@ -232,6 +298,9 @@ function ResultStep({ count, refused, edit }) {
           <button type="button" onClick={() => edit(refused.map(({ line }) => JSON.stringify(line.row)).join("\n"))}>
             {words.mend}
           </button>
+        )}
+        {refused.length > 0 && (
+          <Download lines={refused.map(({ line, error }) => ({ ...line, reason: lineError(error) }))} name="rejected" />
         )}
         <a class={refused.length > 0 ? "button quiet" : "button"} href="/links">
           {words.toLinks}
@@ -263,7 +332,7 @@ function Heading({ children }) {
   );
 }
 
-/** @param {{lines: (Line & {says: import("preact").ComponentChildren})[], label: string}} props */
+/** @param {{lines: ((Line | Wrong) & {says: import("preact").ComponentChildren})[], label: string}} props */
 function Table({ lines, label }) {
   const words = t().links.bulk;
   const { columns } = words;
@@ -283,10 +352,10 @@ function Table({ lines, label }) {
             <tr key={line.line}>
               <th scope="row">{line.line}</th>
               <td data-label={columns.target}>
-                <span class="clip">{"row" in line ? line.row.url : line.text}</span>
+                <span class="clip">{"row" in line && line.row ? line.row.url : line.text}</span>
               </td>
               <td data-label={columns.code}>
-                {"row" in line && (line.row.code ? <code>{line.row.code}</code> : <em>{words.random}</em>)}
+                {"row" in line && line.row && (line.row.code ? <code>{line.row.code}</code> : <em>{words.random}</em>)}
               </td>
               <td data-label={columns.found}>{line.says}</td>
             </tr>

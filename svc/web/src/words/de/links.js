@@ -113,6 +113,9 @@ const links = {
     example: "https://example.com/spring,spring\nhttps://example.com/menu",
     text: "Links",
     file: "Oder Datei auswählen",
+    drop: "Sie können die Datei auch hier ablegen.",
+    unreadable: "Die Datei ist nicht lesbar. Wählen Sie eine andere, oder fügen Sie ihre Zeilen ein.",
+    readFrom: (name) => `Aus der Datei ${name}.`,
     look: "Vorschau",
     lookAgain: "Zurück zur Eingabe",
     columns: { line: "Zeile", code: "Code", target: "Ziel", found: "Ergebnis" },
@@ -120,12 +123,15 @@ const links = {
     wouldBe: (count) => (count === 1 ? "1 Link kann importiert werden." : `${count} Links können importiert werden.`),
     wrong: (count) =>
       count === 1
-        ? "1 Zeile ist nicht lesbar und wird übersprungen:"
-        : `${count} Zeilen sind nicht lesbar und werden übersprungen:`,
+        ? "1 Zeile kann nicht importiert werden und wird übersprungen:"
+        : `${count} Zeilen können nicht importiert werden und werden übersprungen:`,
+    download: "Diese Zeilen als CSV herunterladen",
     nothing: "Keine Links gefunden.",
-    nothingYet: "Noch wurde nichts importiert. Codes und URLs werden beim Import geprüft.",
+    nothingYet:
+      "Noch wurde nichts importiert. Die URLs und ob ein Code schon vergeben ist, werden beim Import geprüft.",
     send: (count) => (count === 1 ? "1 Link importieren" : `${count} Links importieren`),
     goOn: "Weiter",
+    sending: "Gesendete Links",
     progress: (done, all) => `${done} von ${all} gesendet`,
     made: (count) => (count === 1 ? "1 Link wurde importiert." : `${count} Links wurden importiert.`),
     refused: (count) => (count === 1 ? "1 Zeile wurde abgelehnt:" : `${count} Zeilen wurden abgelehnt:`),
@@ -158,6 +164,9 @@ const links = {
       noJson: "Die Zeile ist kein JSON-Objekt.",
       noRules: "Die Regeln sind keine JSON-Liste.",
       tooLong: "Die Zeile ist zu lang.",
+      shortCode: "Der Code ist zu kurz. Er braucht mindestens 3 Zeichen.",
+      longCode: "Der Code ist zu lang. Er darf höchstens 32 Zeichen haben.",
+      wrongCode: "Der Code enthält andere Zeichen als Buchstaben von A bis Z, Ziffern, - und _.",
     },
   },
 };

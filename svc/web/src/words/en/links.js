@@ -108,6 +108,9 @@ const links = {
     example: "https://example.com/spring,spring\nhttps://example.com/menu",
     text: "Links",
     file: "Or choose a file",
+    drop: "You can also drop the file here.",
+    unreadable: "The file could not be read. Choose another file, or paste its lines.",
+    readFrom: (/** @type {string} */ name) => `Read from ${name}.`,
     look: "Preview",
     lookAgain: "Back to editing",
     columns: { line: "Line", code: "Code", target: "Destination", found: "Result" },
@@ -115,12 +118,17 @@ const links = {
     wouldBe: (/** @type {number} */ count) =>
       count === 1 ? "1 link is ready to import." : `${count} links are ready to import.`,
     wrong: (/** @type {number} */ count) =>
-      count === 1 ? "1 line cannot be read and will be skipped:" : `${count} lines cannot be read and will be skipped:`,
+      count === 1
+        ? "1 line cannot be imported and will be skipped:"
+        : `${count} lines cannot be imported and will be skipped:`,
+    download: "Download these lines as CSV",
     nothing: "No links found.",
-    nothingYet: "Nothing has been imported yet. Codes and URLs are checked during the import.",
+    nothingYet:
+      "Nothing has been imported yet. URLs, and whether a code is already in use, are checked during the import.",
     send: (/** @type {number} */ count) => (count === 1 ? "Import 1 link" : `Import ${count} links`),
     goOn: "Continue",
-    progress: (/** @type {number} */ done, /** @type {number} */ all) => `${done} of ${all} sent`,
+    sending: "Links sent",
+    progress: (/** @type {string} */ done, /** @type {string} */ all) => `${done} of ${all} sent`,
     made: (/** @type {number} */ count) => (count === 1 ? "1 link was imported." : `${count} links were imported.`),
     refused: (/** @type {number} */ count) => (count === 1 ? "1 line was rejected:" : `${count} lines were rejected:`),
     mend: "Fix these lines",
@@ -152,6 +160,9 @@ const links = {
       noJson: "The line is not a JSON object.",
       noRules: "The rules must be a JSON array.",
       tooLong: "The line is too long.",
+      shortCode: "The code is too short. Use at least 3 characters.",
+      longCode: "The code is too long. Use at most 32 characters.",
+      wrongCode: "The code contains other characters than letters from A to Z, digits, - and _.",
     },
   },
 };
