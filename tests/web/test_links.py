@@ -217,6 +217,10 @@ def check_qr_code(page: Page, folder: Path) -> None:
     dialog = page.get_by_role("dialog")
     address = f"https://{HOST}/sale?q"
     expect(dialog.get_by_role("img", name=f"QR code of {address}")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Download PNG")).to_be_focused()
+    expect(dialog.get_by_label("Size").locator("option:checked")).to_have_text(
+        re.compile("1024 pixels, prints up to 9 cm")
+    )
     dialog.get_by_label("Size").select_option("256")
     files = {}
     for kind in ("PNG", "SVG"):

@@ -8,8 +8,9 @@ import { Form } from "./form.jsx";
 /** @typedef {import("preact").ComponentChildren} Children */
 
 /**
- * @param {{title: string, close?: () => void, children: Children}} props open while mounted; Esc calls `close`. Without
- *   `close`, Esc does nothing
+ * @param {{title: string, close?: () => void, children: Children}} props open while mounted; the focus starts at the
+ *   element with `data-first`, or at the first field. Esc calls `close`. Without `close`, Esc does
+ *   nothing
  */
 export function Dialog({ title, close, children }) {
   const id = useId();
@@ -18,7 +19,9 @@ export function Dialog({ title, close, children }) {
   useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    const first = dialog.current?.querySelector("input:not([readonly]), select, textarea");
+    const first =
+      dialog.current?.querySelector("[data-first]") ??
+      dialog.current?.querySelector("input:not([readonly]), select, textarea");
     if (first instanceof HTMLElement) first.focus();
     return () => {
       // Preact would remove the element only after this, and no element outside can get the focus while it is modal.

@@ -5,7 +5,9 @@ import { useEffect } from "preact/hooks";
 
 import { ask, fill } from "../api.js";
 import { saveFile } from "../files.js";
+import { number } from "../format.js";
 import { t } from "../words.js";
+import { Choice } from "./choice.jsx";
 import { Dialog } from "./dialog.jsx";
 import { ErrorMessage, Skeleton } from "./parts.jsx";
 import { useWrite } from "./write.js";
@@ -13,6 +15,8 @@ import { useWrite } from "./write.js";
 /** @typedef {import("../wire").Link} Link */
 
 const SIZES_PX = [256, 512, 1024, 2048];
+/** The printed size of a pixel at 300 dots per inch. */
+const CM_PER_PX = 2.54 / 300;
 
 /**
  * @param {Link} link
@@ -42,6 +46,20 @@ async function inPixels(svg, size_px) {
   }
 }
 
+/** @param {{link: Link, size: number}} props the picture of a width in pixels; nothing until it is loaded */
+export function QrPicture({ link, size }) {
+  const shown = useSignal("");
+  useEffect(() => {
+    picture(link).then(
+      (svg) => (shown.value = URL.createObjectURL(svg)),
+      () => {}, // The dialog reports the error.
+    );
+    return () => URL.revokeObjectURL(shown.peek());
+  }, []);
+  const alt = t().link.picture.alt(`${link.short_url}?q`);
+  return shown.value ? <img class="qr-picture" src={shown.value} alt={alt} width={size} height={size} /> : null;
+}
+
 /** @param {{link: Link, close: () => void}} props */
 export function QrDialog({ link, close }) {
   const words = t().link.picture;
@@ -67,28 +85,23 @@ export function QrDialog({ link, close }) {
     <Dialog title={words.title(bare(link))} close={close}>
       <div class="qr">
         {shown.value ? (
-          <img src={shown.value} alt={words.alt(address)} width="240" height="240" />
+          <img src={shown.value} alt={words.alt(address)} width="320" height="320" />
         ) : (
           !error && <Skeleton rows={5} />
         )}
       </div>
       <p class="hint">{words.counts}</p>
       {error && <ErrorMessage error={error} again={shown.value ? undefined : read} />}
-      <p class="qr-size">
-        <select
-          aria-label={words.size}
-          value={size_px.value}
-          onChange={(event) => (size_px.value = Number(event.currentTarget.value))}
-        >
-          {SIZES_PX.map((size) => (
-            <option key={size} value={size}>
-              {words.pixels(size)}
-            </option>
-          ))}
-        </select>
-      </p>
+      <Choice
+        label={words.size}
+        value={`${size_px.value}`}
+        options={Object.fromEntries(
+          SIZES_PX.map((size) => [size, words.pixels(size, number(Math.round(size * CM_PER_PX)))]),
+        )}
+        choose={(size) => (size_px.value = Number(size))}
+      />
       <p class="actions">
-        <button type="button" aria-disabled={busy} onClick={() => save("png")}>
+        <button type="button" data-first aria-disabled={busy} onClick={() => save("png")}>
           {words.png}
         </button>
         <button type="button" aria-disabled={busy} onClick={() => save("svg")}>

@@ -27,7 +27,7 @@ const link = {
     alt: (address) => `QR-Code von ${address}`,
     counts: "Scans werden unter der Quelle „qr“ gezählt. Lassen Sie beim Drucken den weißen Rand stehen.",
     size: "Größe",
-    pixels: (size) => `${size} × ${size} Pixel`,
+    pixels: (size, cm) => `${size} × ${size} Pixel, im Druck bis ${cm} cm`,
     svg: "SVG herunterladen",
     png: "PNG herunterladen",
   },

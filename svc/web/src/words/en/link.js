@@ -26,7 +26,7 @@ const link = {
     alt: (/** @type {string} */ address) => `QR code of ${address}`,
     counts: "Scans are counted under the source “qr”. Keep the white margin when you print the code.",
     size: "Size",
-    pixels: (/** @type {number} */ size) => `${size} × ${size} pixels`,
+    pixels: (/** @type {number} */ size, /** @type {string} */ cm) => `${size} × ${size} pixels, prints up to ${cm} cm`,
     svg: "Download SVG",
     png: "Download PNG",
   },
