@@ -544,6 +544,8 @@ NO_NUL = r"^[^\x00]*$"
 # clicks that no person made. Most paths that programs request (`/favicon.ico`, `/.well-known/…`) are not valid codes
 # and need no entry. Scanners also request words that people choose for links, such as `login`. Those words are not
 # reserved.
+# The number of characters of a link's code.
+MIN_CODE_CHARS, MAX_CODE_CHARS = 3, 32
 RESERVED_CODES: Mapping[str, str] = {
     "cdn-cgi": "Cloudflare's own pages",  # Cloudflare serves /cdn-cgi/ on every host
     "apple-app-site-association": "phones",

@@ -21,7 +21,7 @@ from pydantic import (
 from svc import addresses
 from svc.api.ascii_forms import ascii_host, ascii_path, ascii_url
 from svc.clock import day_number, day_text, iso
-from svc.model import NO_NUL, RESERVED_CODES
+from svc.model import MAX_CODE_CHARS, MIN_CODE_CHARS, NO_NUL, RESERVED_CODES
 from svc.security import password_policy
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ QueryText = Annotated[str, Field(max_length=_LONGEST_SENT, pattern=_QUERY)]
 LinkCode = Annotated[
     str,
     Field(
-        pattern=r"^[A-Za-z0-9_-]{3,32}$",
+        pattern=f"^[A-Za-z0-9_-]{{{MIN_CODE_CHARS},{MAX_CODE_CHARS}}}$",
         examples=["spring-sale"],
         json_schema_extra={"not": {"enum": sorted(RESERVED_CODES)}},
     ),

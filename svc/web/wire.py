@@ -24,6 +24,7 @@ from svc.german.errors import GERMAN_ERRORS
 from svc.german.findings import GERMAN_FINDINGS, GERMAN_REMAINING_RESOURCES
 from svc.imports.links import restrictions, table
 from svc.imports.reader import DELIMITERS
+from svc.model import MAX_CODE_CHARS, MIN_CODE_CHARS
 from svc.remaining_resource import LeftKind, LeftWhy
 from svc.security.token_page import TOKEN_PAGE
 
@@ -110,7 +111,7 @@ def german() -> str:
 
 
 def import_columns() -> str:
-    """Return `import-columns.js`: column names and values of other products' exports, as in `svc import links`."""
+    """Return `import-columns.js`: column names and values of other products' exports, and the length of codes."""
     kinds = " | ".join(json.dumps(kind) for kind in restrictions.RESTRICTIONS)
     values: list[tuple[str, str, object]] = [
         ("ADDRESSES", "string[]", table.ADDRESSES),
@@ -128,6 +129,7 @@ def import_columns() -> str:
         ("UNSET", "string[]", sorted(restrictions.UNSET)),
         ("FALSE", "string[]", sorted(restrictions.FALSE)),
         ("LAST_EPOCH_S", "number", restrictions.LAST_EPOCH_S),
+        ("CODE_LENGTH", "{min: number, max: number}", {"min": MIN_CODE_CHARS, "max": MAX_CODE_CHARS}),
     ]
     lines = [_constant(*each) for each in values]
     return "\n".join([_MADE, f"/** @typedef {{{kinds}}} Restriction */", *lines, ""])
