@@ -224,6 +224,12 @@ class MetricsConfig(_Section):
     bind: BindOrOff = ""
 
 
+class WebConfig(_Section):
+    """Settings of the web application."""
+
+    demonstration: str = ""
+
+
 class LimitsConfig(_Section):
     """Quotas and rate limits."""
 
@@ -278,6 +284,7 @@ class Config(_Section):
     vault: VaultConfig = VaultConfig()
     mail: MailConfig = MailConfig()
     metrics: MetricsConfig = MetricsConfig()
+    web: WebConfig = WebConfig()
     limits: LimitsConfig = LimitsConfig()
     timing: TimingConfig = TimingConfig()
 

@@ -111,7 +111,7 @@ async def run(
             open_supervisor(context) as supervisor,
             trio.open_nursery() as beside,
         ):
-            web = _web(base_url)
+            web = _web(base_url, config.web.demonstration)
             first = await store.read(users.has_no_users())
             app = create_app(Deps(context, supervisor, base_url, web))
             _freeze_startup_objects()
@@ -141,10 +141,10 @@ def _shutdown_signals() -> list[signal.Signals]:
     return [signal.SIGTERM, signal.SIGINT, *hung_up]
 
 
-def _web(base_url: str) -> Web | None:
+def _web(base_url: str, demonstration: str) -> Web | None:
     """Return the web application, or None if it is missing. The API is served in both cases."""
     try:
-        return load_web(base_url)
+        return load_web(base_url, demonstration=demonstration)
     except ConfigError as error:
         log.warning("web application not served", extra={"why": str(error)})
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -281,3 +282,23 @@ def test_rate_limited_connect_counts_down_and_repeats_same_request(wizard, custo
     form.refused("invalid_bootstrap", *NOT_ACCEPTED)
     assert len(form.sent) == 2
     assert len(set(form.sent)) == 1
+
+
+def test_demonstration_offers_values_to_fill_in(page, place):
+    """The test adds the values to the page, as `make demo` does."""
+    offered = {"edge_account_id": "a" * 32, "bootstrap_token": "cfat_demonstration"}
+
+    def with_values(route):
+        response = route.fetch()
+        mark = f"<meta name=\"demonstration\" content='{json.dumps(offered)}'><title>"
+        route.fulfill(response=response, body=response.text().replace("<title>", mark))
+
+    page.route("**/accounts/connect", with_values)
+    page.goto(f"{place.url}/accounts/connect")
+    page.get_by_role("button", name="Fill in these values").click()
+    for name, value in offered.items():
+        assert page.locator(f"form [name={name}]").input_value() == value
+    page.unroute("**/accounts/connect")
+    page.goto(f"{place.url}/accounts/connect")
+    page.get_by_role("button", name="Connect").wait_for()
+    assert page.get_by_text("This is a demonstration").count() == 0

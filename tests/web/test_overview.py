@@ -194,7 +194,7 @@ def test_sites_are_sorted_and_compared(stranger, furnished):
     table = page.get_by_role("table", name="Sites")
     table.get_by_role("row").nth(3).wait_for()
     changes = [row.locator("td").last.inner_text() for row in table.get_by_role("row").all()[1:]]
-    assert changes == ["▲ 23%\nup 23%, from 100", "▼ 50%\ndown 50%, from 100", "no earlier data"]
+    assert changes == ["▲ 23%\nup 23%, from 100", "▼ 50%\ndown 50%, from 100", "\N{EN DASH}\nno earlier data"]
     assert page.get_by_role("link", name="All sites (1000)").get_attribute("href") == "/sites"
 
     page.get_by_label("Sort by").select_option("Largest change")

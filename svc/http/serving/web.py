@@ -9,6 +9,7 @@ the same path, the API serves that path.
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import re
 from dataclasses import dataclass
@@ -110,8 +111,11 @@ class Web:
         return [(name, value) for name, value in headers if name != b"etag"], body
 
 
-def load_web(base_url: str = "", folder: Path = FOLDER) -> Web:
-    """Load the built web application for a service at `base_url`. Raises ConfigError if it was not built."""
+def load_web(base_url: str = "", folder: Path = FOLDER, demonstration: str = "") -> Web:
+    """Load the built web application for a service at `base_url`. Raises ConfigError if it was not built.
+
+    `demonstration`: see the setting `[web] demonstration`.
+    """
     try:
         built = folder / "dist"
         manifest = json.loads((built / "manifest.json").read_text())
@@ -121,6 +125,8 @@ def load_web(base_url: str = "", folder: Path = FOLDER) -> Web:
         icon = {**always, "Cache-Control": _ONE_DAY}
         asset = {**always, "Cache-Control": _IMMUTABLE}
         shell = _file(built / "index.html", "/", _HTML, page)
+        if demonstration:
+            shell = _demonstrating(shell, demonstration, page)
         help_pages = {
             path: _file(built / each["file"], LLMS if path == LLMS else HELP, each["type"], page)
             for path, each in manifest["help"]["pages"].items()
@@ -138,6 +144,13 @@ def load_web(base_url: str = "", folder: Path = FOLDER) -> Web:
     for endpoint in ENDPOINTS:
         shells.pop(endpoint.path, None)
     return Web(files, shells, shell, no_help)
+
+
+def _demonstrating(shell: File, values: str, headers: Mapping[str, str]) -> File:
+    """Return the shell with the values that the connect page offers in a demonstration."""
+    mark = f'<meta name="demonstration" content="{html.escape(values)}" />\n    <title>'
+    _, body = shell.forms[""]
+    return _file_from_bodies(shell.route, _HTML, headers, {"": body.replace(b"<title>", mark.encode(), 1)})
 
 
 def _file(path: Path, route: str, content_type: str, headers: Mapping[str, str]) -> File:

@@ -25,8 +25,8 @@ def live(days: Any = None, hours: Any = None, at: int = NOW, breakdowns: Any = N
     return Live(at=at, days=days or {}, hours=hours or {}, breakdowns=breakdowns or {}, kept_from=kept_from)
 
 
-def site_report(*arguments: Any, limit: int = 10) -> Any:
-    return report_module.site_report(*arguments, limit=limit).model_dump(mode="json")
+def site_report(span: Any, stored: Any, live: Any, unavailable: Any, limit: int = 10) -> Any:
+    return report_module.site_report(span, stored, live, unavailable, limit).model_dump(mode="json")
 
 
 def link_report(*arguments: Any, limit: int = 10, **more: Any) -> Any:

@@ -1,13 +1,15 @@
 /** The form that connects an account, with the remedies for its errors. */
 
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 
 import { ApiError, call } from "../api.js";
+import { demonstration } from "../demonstration.js";
 import { changed, useResource } from "../resource.js";
 import { address, go } from "../router.js";
 import { user } from "../session.js";
 import { Field, Form } from "../ui/form.jsx";
-import { ErrorMessage, Page } from "../ui/parts.jsx";
+import { Copy, ErrorMessage, Note, Page } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
 import { t } from "../words.js";
 import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-token.jsx";
@@ -30,6 +32,7 @@ export function Connect() {
   return (
     <Page title={t().accounts.connect}>
       <p>{words.wizard.intro}</p>
+      <Demonstration />
       <Form
         submit={refused.value?.code === "cloudflare_unavailable" ? words.wizard.goOn : words.wizard.submit}
         busyLabel={words.wizard.asking}
@@ -80,6 +83,43 @@ export function Connect() {
         </ol>
       </Form>
     </Page>
+  );
+}
+
+/** In a demonstration: an emulated account that can be connected. */
+function Demonstration() {
+  const words = t().account.demonstration;
+  const offered = useRef(demonstration()).current;
+  if (offered === null) return null;
+  const fill = () => {
+    for (const [name, value] of Object.entries(offered)) {
+      const field = document.querySelector(`form [name="${name}"]`);
+      if (!(field instanceof HTMLInputElement)) continue;
+      field.value = value;
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  };
+  return (
+    <Note>
+      <p class="message">{words.title}</p>
+      <p>{words.text}</p>
+      <dl>
+        <dt>{t().account.wizard.id}</dt>
+        <dd>
+          <code id="demo-id">{offered.edge_account_id}</code> <Copy text={offered.edge_account_id} shownIn="demo-id" />
+        </dd>
+        <dt>{words.token}</dt>
+        <dd>
+          <code id="demo-token">{offered.bootstrap_token}</code>{" "}
+          <Copy text={offered.bootstrap_token} shownIn="demo-token" />
+        </dd>
+      </dl>
+      <p class="actions">
+        <button type="button" onClick={fill}>
+          {words.fill}
+        </button>
+      </p>
+    </Note>
   );
 }
 

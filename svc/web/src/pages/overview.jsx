@@ -271,7 +271,7 @@ function columns(period, counted) {
     {
       label: words.change,
       number: true,
-      cell: ({ totals, totals_before }) => <Change now={totals.views} before={totals_before?.views} />,
+      cell: ({ totals, totals_before }) => <Change now={totals.views} before={totals_before?.views} brief />,
     },
   ];
 }

@@ -7,11 +7,19 @@ const ARROWS = { up: "▲ ", down: "▼ ", same: "" };
 
 /**
  * Shows, for example, "▲ 23%". Screen readers say "up 23%, from 155".
- * @param {{now: number, before: number | null | undefined}} props `before`: null if nothing was counted before
+ * @param {{now: number, before: number | null | undefined, brief?: boolean}} props `before`: null if nothing was
+ *   counted before; `brief`: show a dash in this case
  */
-export function Change({ now, before }) {
+export function Change({ now, before, brief = false }) {
   const words = t().report.change;
-  if (!before) return <span class="small">{words.none}</span>;
+  if (!before) {
+    return (
+      <span class="small">
+        {brief && <span aria-hidden="true">–</span>}
+        <span class={brief ? "unseen" : undefined}>{words.none}</span>
+      </span>
+    );
+  }
   const part = Math.abs(now - before) / before;
   const direction = now > before ? "up" : now < before ? "down" : "same";
   return (

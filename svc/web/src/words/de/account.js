@@ -256,6 +256,12 @@ const account = {
     lost: (parts) => `Nicht gezählt, über alle Websites und Links: ${list(parts)}.`,
   },
 
+  demonstration: {
+    title: "Dies ist eine Demonstration",
+    text: "Cloudflare wird hier emuliert. Sie können dieses Konto verbinden. Es hat die Zone second.example:",
+    token: "Bootstrap-Token",
+    fill: "Diese Werte einsetzen",
+  },
   disconnect: {
     title: (name) => `${name} trennen`,
     explain:

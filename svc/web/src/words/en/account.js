@@ -250,6 +250,12 @@ export default {
     lost: (/** @type {string[]} */ parts) => `Not counted, across all sites and links: ${list(parts)}.`,
   },
 
+  demonstration: {
+    title: "This is a demonstration",
+    text: "Cloudflare is emulated here. You can connect this account, which has the zone second.example:",
+    token: "Bootstrap token",
+    fill: "Fill in these values",
+  },
   disconnect: {
     title: (/** @type {string} */ name) => `Disconnect ${name}`,
     explain:

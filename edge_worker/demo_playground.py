@@ -1,0 +1,141 @@
+"""The demo's playground: one address signs in, and a second account can be connected and visited.
+
+A small server on another port of this machine signs in through the service's API and passes on the service's cookies.
+Browsers share cookies between the ports of a host. Its addresses contain a secret, because other users of this machine
+could also reach the port.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import httpx
+import trio
+
+from edge_worker.emulator.client import proxied_zone
+from edge_worker.harness.visitors import DESKTOP_CHROME
+from edge_worker.local_http import local_client
+
+if TYPE_CHECKING:
+    from edge_worker.emulator.client import Emulator
+    from edge_worker.harness.service import Service
+
+SECOND_HOST = "second.example"
+_LONGEST_REQUEST_BYTES = 16_384
+_REQUEST_S = 10
+
+
+async def offer_account(emulator: Emulator) -> str:
+    """Create an account that nobody has connected. Return the value of the setting `[web] demonstration`."""
+    account = await emulator.create_account([proxied_zone(SECOND_HOST)])
+    return json.dumps({"edge_account_id": account.account_id, "bootstrap_token": account.bootstrap_token})
+
+
+class Playground:
+    """The server, and the platform's cron jobs. `port` is known once `serve` has started."""
+
+    def __init__(self, emulator: Emulator, service: Service, email: str, password: str) -> None:
+        self._emulator = emulator
+        self._service = service
+        self._credentials = {"email": email, "password": password}
+        self._secret = secrets.token_urlsafe(16)
+        self.port = 0
+
+    @property
+    def sign_in_url(self) -> str:
+        """The address that signs in and opens the web application."""
+        return f"http://127.0.0.1:{self.port}/{self._secret}/sign-in"
+
+    @property
+    def visit_url(self) -> str:
+        """The address that views a page of the second account's site."""
+        return f"http://127.0.0.1:{self.port}/{self._secret}/visit"
+
+    async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve both addresses until cancelled."""
+        [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        self.port = listener.socket.getsockname()[1]
+        task_status.started()
+        await trio.serve_listeners(self._respond, [listener])
+
+    async def run_crons(self) -> None:
+        """Run all cron jobs that are due, at each full minute."""
+        # A new cron trigger would otherwise start within 15 minutes.
+        await self._emulator.set_failure_settings(cron_delay_s=0)
+        while True:
+            await trio.sleep(60 - time.time() % 60)
+            await self._emulator.minute()
+
+    async def _respond(self, stream: trio.SocketStream) -> None:
+        request = b""
+        with trio.move_on_after(_REQUEST_S):
+            try:
+                while b"\r\n\r\n" not in request and len(request) < _LONGEST_REQUEST_BYTES:
+                    chunk = await stream.receive_some()
+                    if not chunk:
+                        return
+                    request += chunk
+                await stream.send_all(await self._response(request))
+            except trio.BrokenResourceError:  # the browser disconnected
+                return
+        await stream.aclose()
+
+    async def _response(self, request: bytes) -> bytes:
+        method, _, rest = request.partition(b" ")
+        _, secret, action, *_ = (*rest.partition(b" ")[0].split(b"/"), b"", b"", b"")
+        if method != b"GET" or not secrets.compare_digest(secret, self._secret.encode()):
+            return _reply(HTTPStatus.NOT_FOUND, "Not found")
+        try:
+            if action == b"sign-in":
+                return await self._sign_in()
+            if action == b"visit":
+                return _reply(HTTPStatus.OK, await self._visit())
+        except httpx.HTTPError as error:
+            return _reply(HTTPStatus.BAD_GATEWAY, f"The service did not respond as expected: {error}")
+        return _reply(HTTPStatus.NOT_FOUND, "Not found")
+
+    async def _sign_in(self) -> bytes:
+        """Sign in, and redirect to the web application with the service's cookies."""
+        # A client without cookies, because a sign-in ends the session of the refresh cookie that it replaces.
+        async with local_client() as client:
+            response = await client.post(f"{self._service.url}/auth/sign-in", json=self._credentials)
+        response.raise_for_status()
+        cookies = [("Set-Cookie", value) for value in response.headers.get_list("Set-Cookie")]
+        return _reply(HTTPStatus.SEE_OTHER, "Signed in", ("Location", f"{self._service.url}/"), *cookies)
+
+    async def _visit(self) -> str:
+        """View a page of the site as a browser with the snippet does. Return what happened."""
+        asked = f"{self._service.url}/v1/sites?q={SECOND_HOST}"
+        listed = await self._service.client.get(asked, headers=self._service.headers)
+        listed.raise_for_status()
+        sites = listed.json()["sites"]
+        if not sites:
+            return f"There is no site on {SECOND_HOST} yet. Connect the second account and add a site first."
+        site = sites[0]
+        headers = {
+            "User-Agent": DESKTOP_CHROME.user_agent,
+            "Content-Type": "text/plain",
+            "Origin": f"https://{site['host']}",
+        }
+        response = await self._emulator.visit(site["host"], site["path"], method="POST", headers=headers, body="/\n")
+        if response.status != HTTPStatus.NO_CONTENT:
+            return f"The view was not counted (status {response.status}). Try again in a few seconds."
+        return f"Viewed https://{site['host']}/ once. The site's page shows the view within seconds."
+
+
+def _reply(status: HTTPStatus, text: str, *headers: tuple[str, str]) -> bytes:
+    body = f"{text}\n".encode()
+    lines = [
+        f"HTTP/1.1 {status.value} {status.phrase}",
+        "Content-Type: text/plain; charset=utf-8",
+        f"Content-Length: {len(body)}",
+        "Cache-Control: no-store",
+        "Referrer-Policy: no-referrer",
+        "Connection: close",
+        *(f"{name}: {value}" for name, value in headers),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + body
