@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import json
 import re
 from pathlib import Path
@@ -286,6 +287,65 @@ def downloaded(page: Page) -> list[str]:
     with page.expect_download() as download:
         page.get_by_role("button", name="Download these lines as CSV").click()
     return download.value.path().read_text("utf-8-sig").splitlines()
+
+
+# The time on pages whose content depends on it. It does not advance, so a slow machine makes no difference.
+NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
+
+
+def test_new_link_is_previewed_copied_and_undone(visit, furnished, api):
+    page = visit.page
+    page.clock.set_fixed_time(NOON)
+    page.goto(f"{furnished.url}/links/new")
+    code = page.get_by_label("Code")
+    expect(code).to_have_accessible_description(f"{HOST}/ Leave empty for a random code.")
+    page.get_by_label("Destination").fill("shop.example/sale?x=%2F&utm_source=old&y=1#top")
+    preview = page.locator(".preview")
+    expect(preview).to_contain_text(f"{HOST}/random code → https://shop.example/sale?x=%2F")
+    page.locator("summary", has_text="UTM parameters").click()
+    expect(page.get_by_label("Source")).to_have_value("old")
+    page.get_by_label("Source").fill("spring news")
+    page.get_by_label("Medium").fill("email")
+    target = "https://shop.example/sale?x=%2F&utm_source=spring%20news&y=1&utm_medium=email#top"
+    code.fill("x")
+    expect(preview).to_contain_text(f"{HOST}/x → {target}")
+    page.get_by_role("button", name="Create link").click()
+    page.get_by_text("Use 3 to 32 letters from A to Z, digits, - and _.").wait_for()
+    visit.found.clear()  # the browser logs an error response
+    visit._axe("with a wrong code")
+    code.fill("undone")
+    page.get_by_role("button", name="Create link").click()
+    page.get_by_role("status").filter(has_text="Link created. The short link is copied.").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == f"https://{HOST}/undone"
+    link = link_of(api, "undone")
+    assert link["url"] == target
+    page.get_by_role("img", name=f"QR code of https://{HOST}/undone?q").wait_for()
+    visit._axe("with the new link")
+    page.get_by_role("button", name="Undo").press("Enter")
+    page.get_by_role("status").filter(has_text="The new link was deleted.").wait_for()
+    page.get_by_text("This link was deleted.").wait_for()
+    assert api.get(f"/v1/links/{link['id']}").json()["link"]["state"] == "deleted"
+    page.get_by_role("link", name="Create another link").click()
+    expect(page.get_by_label("Destination")).to_have_value(target)
+    assert visit.found == []
+
+
+def test_undo_is_offered_for_ten_seconds(visit, furnished, api):
+    page = visit.page
+    page.clock.set_fixed_time(NOON)
+    page.goto(f"{furnished.url}/links/new?url=shop.example")
+    page.get_by_label("Code").fill("kept-link")
+    page.get_by_role("button", name="Create link").click()
+    undo = page.get_by_role("button", name="Undo")
+    undo.wait_for()
+    page.clock.set_fixed_time(NOON + dt.timedelta(seconds=10))
+    expect(undo).to_have_count(0)
+    expect(page.get_by_role("button", name="Copy short link")).to_be_visible()
+    page.get_by_role("link", name="Links", exact=True).first.click()
+    page.get_by_role("link", name="kept-link", exact=True).click()
+    page.get_by_role("heading", level=1, name=f"{HOST}/kept-link").wait_for()
+    expect(page.get_by_text("Link created.")).to_have_count(0)
+    assert api.delete(f"/v1/links/{link_of(api, 'kept-link')['id']}").status_code == 200
 
 
 # Drops a file on the element, as from the file manager.

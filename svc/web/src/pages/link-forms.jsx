@@ -4,6 +4,8 @@ import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 
 import { ApiError, call } from "../api.js";
+import { announce } from "../created.js";
+import { asUrl } from "../pasted.js";
 import { changed, useResource } from "../resource.js";
 import { address, go } from "../router.js";
 import { Field, Form } from "../ui/form.jsx";
@@ -11,6 +13,7 @@ import { WithLinkHost } from "../ui/link-host.jsx";
 import { ErrorMessage, Loaded, Note, Page, issueText } from "../ui/parts.jsx";
 import { bare } from "../ui/qr.jsx";
 import { asDrafts, asRules, Leads, RulesEditor } from "../ui/rules.jsx";
+import { UTM, utmOf, withUtm } from "../utm.js";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Link} Link */
@@ -38,6 +41,8 @@ const unplaced = (error) => {
 export function NewLink() {
   const words = t().links;
   const rules = useSignal(asDrafts([]));
+  const url = useSignal(pasted());
+  const code = useSignal("");
   return (
     <Page title={t().link.add}>
       <WithLinkHost>
@@ -49,14 +54,26 @@ export function NewLink() {
             send={async ({ url = "", code = "" }, key) => {
               const body = { account_id, url: url.trim(), code: code.trim() || null, rules: asRules(rules.value) };
               const { link } = await call("POST /v1/links", { body, key });
+              await announce(link);
               changed("/v1/links");
               go(`/links/${link.id}`);
             }}
           >
-            <Target url={pasted()} />
-            <div class="column">
-              <Field name="code" label={words.code} optional hint={words.codeHint(host)} autocomplete="off" />
+            <Target url={url} />
+            <div class="short-link">
+              <Field
+                name="code"
+                label={words.code}
+                optional
+                prefix={`${host}/`}
+                hint={words.codeHint}
+                invalid={words.codeForm}
+                autocomplete="off"
+                value={code.value}
+                onInput={(/** @type {any} */ event) => (code.value = event.currentTarget.value)}
+              />
             </div>
+            <Preview host={host} code={code.value.trim()} url={url.value.trim()} />
             <RulesEditor rules={rules} />
           </Form>
         )}
@@ -65,19 +82,58 @@ export function NewLink() {
   );
 }
 
-/** @param {{url: string}} props */
-const Target = ({ url }) => (
-  <Field
-    name="url"
-    label={t().link.target}
-    hint={t().links.targetHint}
-    pasted="url"
-    inputMode="url"
-    autocomplete="off"
-    defaultValue={url}
-    required
-  />
-);
+/** @param {{host: string, code: string, url: string}} props what the link will be; nothing without a destination */
+const Preview = ({ host, code, url }) =>
+  URL.canParse(asUrl(url)) ? (
+    <p class="preview">
+      <span class="small">{t().links.preview}</span>
+      <code>
+        {host}/{code || <em>{t().links.randomCode}</em>}
+      </code>{" "}
+      → <code>{asUrl(url)}</code>
+    </p>
+  ) : null;
+
+/**
+ * The destination, and fields for its UTM parameters.
+ * @param {{url: import("@preact/signals").Signal<string>}} props
+ */
+function Target({ url }) {
+  const words = t().links;
+  return (
+    <div class="destination">
+      <Field
+        name="url"
+        label={t().link.target}
+        hint={words.targetHint}
+        pasted="url"
+        inputMode="url"
+        autocomplete="off"
+        value={url.value}
+        onInput={(/** @type {any} */ event) => (url.value = event.currentTarget.value)}
+        required
+      />
+      <details class="utm">
+        <summary>{words.utm.title}</summary>
+        <p class="hint">{words.utm.explain}</p>
+        <div class="choices">
+          {UTM.map((name) => (
+            <Field
+              key={name}
+              name={`utm_${name}`}
+              label={words.utm.names[name]}
+              placeholder={words.utm.examples[name]}
+              autocomplete="off"
+              disabled={url.value.trim() === ""}
+              value={utmOf(url.value, name)}
+              onInput={(/** @type {any} */ event) => (url.value = withUtm(url.value, name, event.currentTarget.value))}
+            />
+          ))}
+        </div>
+      </details>
+    </div>
+  );
+}
 
 /** @param {{id: string}} props */
 export function EditLink({ id }) {
@@ -108,6 +164,7 @@ function Change({ link }) {
   const theirs = useSignal(/** @type {Link | null} */ (null));
   const round = useSignal(0);
   const rules = useSignal(asDrafts(link.rules));
+  const url = useSignal(link.url);
   useLayoutEffect(() => {
     document.getElementById("conflict")?.focus();
   }, [theirs.value]);
@@ -115,6 +172,7 @@ function Change({ link }) {
   const take = () => {
     if (!theirs.value) return;
     rules.value = asDrafts(theirs.value.rules);
+    url.value = theirs.value.url;
     base.value = theirs.value;
     theirs.value = null;
     round.value += 1;
@@ -162,7 +220,7 @@ function Change({ link }) {
           go(`/links/${link.id}`);
         }}
       >
-        <Target url={base.value.url} />
+        <Target url={url} />
         <RulesEditor rules={rules} />
       </Form>
     </>

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 
 import { call } from "../api.js";
+import { created } from "../created.js";
 import { ago } from "../format.js";
 import { later } from "../later.jsx";
 import { changed, useResource, whileWorking } from "../resource.js";
@@ -16,6 +17,7 @@ import { t } from "../words.js";
 
 /** @typedef {import("../wire").Link} Link */
 
+const CreatedLink = later("CreatedLink", { part: true });
 const Leading = later("Leading", { part: true });
 
 /** @type {import("../resource.js").Pace} */
@@ -28,6 +30,7 @@ export function LinkReport({ id }) {
   const link = read.data?.link;
   return (
     <Page title={link ? bare(link) : words.one} head={link?.state === "active" && <Acts link={link} />}>
+      {link && created.value?.id === id && <CreatedLink link={link} />}
       <Loaded read={read} rows={2}>
         {({ link: found }) => <Head link={found} />}
       </Loaded>

@@ -20,5 +20,6 @@ export { Reference } from "./reference.jsx";
 export { NewSite, SiteSettings } from "./site-forms.jsx";
 export { Sites } from "./sites.jsx";
 export { Breakdowns } from "../ui/breakdowns.jsx";
+export { CreatedLink } from "../ui/created-link.jsx";
 export { Palette } from "../ui/palette.jsx";
 export { Leading } from "../ui/try-link.jsx";

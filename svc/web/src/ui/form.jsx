@@ -17,8 +17,8 @@ import { useWrite } from "./write.js";
 /** After this error the input is obsolete, so leaving the page needs no confirmation. */
 const INPUT_OBSOLETE = "already_connected";
 
-/** Issue texts by field. */
-const Issues = createContext(/** @type {Record<string, string>} */ ({}));
+/** Issues by field. */
+const Issues = createContext(/** @type {Record<string, import("../http.js").Issue>} */ ({}));
 
 /**
  * @param {{
@@ -75,8 +75,8 @@ export function Form({
   // If a list item has no separate field, its issue is shown at the list.
   const fields = Object.fromEntries(
     (error?.issues ?? []).flatMap((issue) => [
-      [issue.path.split(".", 1)[0], issueText(issue)],
-      [issue.path, issueText(issue)],
+      [issue.path.split(".", 1)[0], issue],
+      [issue.path, issue],
     ]),
   );
   const shown = error && Object.keys(fields).some((path) => form.current?.elements.namedItem(path));
@@ -158,15 +158,32 @@ function focusFirst(form) {
  *   optional?: boolean,
  *   area?: boolean,
  *   pasted?: "url" | "host",
+ *   prefix?: string,
+ *   invalid?: string,
  *   children?: Children,
  *   [attribute: string]: unknown,
- * }} props `pasted`: what the field accepts in other forms, and rewrites; `children`: the options of a select; other
- *   attributes are passed to the field
+ * }} props `pasted`: what the field accepts in other forms, and rewrites; `prefix`: text in front of the input that
+ *   belongs to its value; `invalid`: replaces the general text of an invalid format; `children`: the options of a
+ *   select; other attributes are passed to the field
  */
-export function Field({ name, label, hint, optional = false, area = false, pasted, children, ...attributes }) {
+export function Field({
+  name,
+  label,
+  hint,
+  optional = false,
+  area = false,
+  pasted,
+  prefix,
+  invalid,
+  children,
+  ...attributes
+}) {
   const id = useId();
-  const issue = useContext(Issues)[name];
-  const about = [hint ? `${id}-hint` : "", issue ? `${id}-issue` : ""].filter(Boolean).join(" ");
+  const found = useContext(Issues)[name];
+  const issue = found && (found.code === "wrong_form" && invalid ? invalid : issueText(found));
+  const about = [prefix ? `${id}-prefix` : "", hint ? `${id}-hint` : "", issue ? `${id}-issue` : ""]
+    .filter(Boolean)
+    .join(" ");
   /** @type {any} */
   const common = {
     id,
@@ -184,7 +201,20 @@ export function Field({ name, label, hint, optional = false, area = false, paste
         {label}
         {optional && <span class="small"> ({t().common.optional})</span>}
       </label>
-      {children ? <select {...common}>{children}</select> : area ? <textarea {...common} /> : <input {...common} />}
+      {children ? (
+        <select {...common}>{children}</select>
+      ) : area ? (
+        <textarea {...common} />
+      ) : prefix ? (
+        <span class="prefixed">
+          <span class="prefix" id={`${id}-prefix`}>
+            {prefix}
+          </span>
+          <input {...common} />
+        </span>
+      ) : (
+        <input {...common} />
+      )}
       {hint && (
         <span class="hint" id={`${id}-hint`}>
           {hint}
@@ -217,7 +247,7 @@ export function Group({ name, legend, hint, children }) {
       {children}
       {issue && (
         <span class="issue" role="alert">
-          {issue}
+          {issueText(issue)}
         </span>
       )}
     </fieldset>
