@@ -289,6 +289,19 @@ def downloaded(page: Page) -> list[str]:
     return download.value.path().read_text("utf-8-sig").splitlines()
 
 
+def test_qr_code_opens_from_the_list(visit, furnished):
+    """The dialog in the row looks like any other: its buttons are readable, and its text is not cut off."""
+    page = visit.page
+    page.goto(f"{furnished.url}/links")
+    page.get_by_role("group", name=f"{HOST}/hello").get_by_role("button", name="QR code").click()
+    dialog = page.get_by_role("dialog", name=f"QR code of {HOST}/hello")
+    dialog.get_by_role("img").wait_for()
+    visit._axe("with the QR code of a row")
+    assert dialog.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+    expect(dialog.get_by_text("Scans are counted")).to_have_css("white-space-collapse", "collapse")
+    assert visit.found == []
+
+
 # The time on pages whose content depends on it. It does not advance, so a slow machine makes no difference.
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
 
