@@ -17,6 +17,12 @@ export function arrived() {
   return before;
 }
 
+/** True once the user has moved from one page of the application to another. */
+let navigated = false;
+
+/** @returns {boolean} false on the page with which the browser opened the application */
+export const hasNavigated = () => navigated;
+
 /** A navigation that is waiting for confirmation because it would lose input; `go` carries it out. */
 export const leaving = signal(/** @type {{go: () => void} | null} */ (null));
 
@@ -58,7 +64,7 @@ export function go(to, { replace = false } = {}) {
 /** @param {URL} url @param {boolean} top true to scroll to the top */
 function arrive(url, top) {
   const moved = url.pathname !== address.value.pathname;
-  if (moved) arriving = true;
+  if (moved) arriving = navigated = true;
   address.value = url;
   if (moved && top) scrollTo(0, 0);
 }

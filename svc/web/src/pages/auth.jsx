@@ -1,12 +1,13 @@
 /** Pages for signed-out users (sign-in, sign-up, email confirmation, password reset), and the "not found" page. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
 import { ApiError } from "../http.js";
-import { address, go, replaceAddress, safeNext } from "../router.js";
+import { address, go, hasNavigated, replaceAddress, safeNext } from "../router.js";
 import { end, ended, signIn, user } from "../session.js";
+import { forgetAddress, keepAddress, keptAddress } from "../sign-up-address.js";
 import { Field, Form, Password } from "../ui/form.jsx";
 import { ErrorMessage, Note, Page } from "../ui/parts.jsx";
 import { SendAgain } from "../ui/send-again.jsx";
@@ -27,6 +28,19 @@ const Email = ({ value = "" }) => (
   />
 );
 
+/**
+ * After a navigation, move the focus from the heading to the first empty field, so that users can type immediately.
+ * @param {boolean} [wanted] false if the page has something to say first
+ */
+function useFirstField(wanted = true) {
+  useLayoutEffect(() => {
+    if (!wanted || !hasNavigated()) return;
+    const fields = document.querySelectorAll("main input");
+    const first = [...fields].find((field) => field instanceof HTMLInputElement && field.value === "");
+    if (first instanceof HTMLElement) first.focus({ preventScroll: true });
+  }, []);
+}
+
 /** @param {{label: string}} props */
 const NewPassword = ({ label }) => (
   <Password name="password" label={label} hint={t().auth.passwordHint} autocomplete="new-password" required />
@@ -39,6 +53,7 @@ export function SignIn() {
   useEffect(() => {
     if (signedIn) go(next, { replace: true });
   }, [signedIn]);
+  useFirstField(ended.value === "");
   const why = { expired: words.signIn.expired, elsewhere: words.signIn.elsewhere, here: words.signIn.left, "": "" };
   return (
     <Page title={words.signIn.title} narrow>
@@ -46,19 +61,25 @@ export function SignIn() {
       <Form
         guard={false}
         submit={words.signIn.submit}
-        send={({ email = "", password = "" }) => signIn(email.trim(), password)}
+        send={async ({ email = "", password = "" }) => {
+          await signIn(email.trim(), password);
+          forgetAddress();
+        }}
         renderError={(error) =>
           error.status === 401 && <ErrorMessage error={{ code: error.code, message: words.signIn.wrong }} own />
         }
       >
-        <Email />
+        <Email value={keptAddress()} />
         <Password name="password" label={t().session.password} autocomplete="current-password" required />
       </Form>
       <p>
         <a href="/forgot">{words.signIn.forgot}</a>
       </p>
-      <p>
-        {words.signIn.isNew} <a href="/sign-up">{words.signIn.signUp}</a>
+      <p class="second-way">
+        {words.signIn.isNew}{" "}
+        <a class="button quiet" href="/sign-up">
+          {words.signIn.signUp}
+        </a>
       </p>
     </Page>
   );
@@ -68,6 +89,7 @@ export function SignUp() {
   const words = t().auth;
   const sentTo = useSignal("");
   const typed = useRef("");
+  useFirstField();
   if (sentTo.value) return <Sent email={sentTo.value} other={() => (sentTo.value = "")} />;
   return (
     <Page title={words.signUp.title} narrow>
@@ -77,6 +99,7 @@ export function SignUp() {
         send={async ({ email = "", password = "" }) => {
           await call("POST /auth/sign-up", { body: { email: email.trim(), password } });
           typed.current = email.trim();
+          keepAddress(email.trim());
           sentTo.value = email.trim();
         }}
       >
@@ -205,6 +228,7 @@ export function Confirm() {
 export function Forgot() {
   const words = t().auth.forgot;
   const sentTo = useSignal("");
+  useFirstField();
   return (
     <Page key={sentTo.value} title={sentTo.value ? words.sent : words.title} narrow focus={sentTo.value !== ""}>
       {sentTo.value ? (

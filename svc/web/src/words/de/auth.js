@@ -10,7 +10,7 @@ const auth = {
     wrong: "E-Mail-Adresse oder Passwort ist falsch.",
     forgot: "Passwort vergessen?",
     isNew: "Neu hier?",
-    signUp: "Registrieren",
+    signUp: "Konto anlegen",
     expired: "Ihre Sitzung ist abgelaufen. Melden Sie sich an, um fortzufahren.",
     elsewhere: "Sie haben sich in einem anderen Tab abgemeldet.",
     left: "Sie sind abgemeldet.",

@@ -9,7 +9,7 @@ export default {
     wrong: "Wrong email address or password.",
     forgot: "Forgot your password?",
     isNew: "New here?",
-    signUp: "Sign up",
+    signUp: "Create account",
     expired: "Your session has expired. Sign in to continue.",
     elsewhere: "You signed out in another tab.",
     left: "You are signed out.",
