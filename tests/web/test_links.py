@@ -290,7 +290,7 @@ def downloaded(page: Page) -> list[str]:
 
 
 def test_qr_code_opens_from_the_list(visit, furnished):
-    """The dialog in the row looks like any other: its buttons are readable, and its text is not cut off."""
+    """The buttons of the dialog are readable, and its text is not cut off."""
     page = visit.page
     page.goto(f"{furnished.url}/links")
     page.get_by_role("group", name=f"{HOST}/hello").get_by_role("button", name="QR code").click()
