@@ -97,8 +97,11 @@ def test_plan_browser_and_rejected_lines_are_german(furnished: Place, browser: B
     expect(tab.get_by_role("rowheader", name=re.compile("^Chrome unter ")).first).to_be_visible()
     expect(tab.get_by_role("definition").filter(has_text="Kostenlos")).to_be_visible()
     tab.goto(f"{furnished.url}/links/import")
-    tab.locator("textarea").fill("http://shop.example/,so\nhttps://shop.example/,x")
+    tab.locator("textarea").fill(
+        "http://shop.example/,so-nicht\nhttps://shop.example/,robots\nhttps://shop.example/x,x"
+    )
     tab.get_by_role("button", name="Vorschau").click()
+    expect(tab.get_by_role("row", name="https://shop.example/x")).to_contain_text("Der Code ist zu kurz.")
     tab.get_by_role("button", name="2 Links importieren").click()
     expect(tab.get_by_role("row", name="http://shop.example/")).to_contain_text("Ziel: Muss eine https-Adresse")
     expect(tab.get_by_role("row", name="https://shop.example/")).to_contain_text("Code: ")
