@@ -70,3 +70,20 @@ def test_address_is_typed_once_between_sign_up_and_sign_in(browser: Browser, pla
     assert tab.evaluate("localStorage.getItem('sign-up')") is None
     assert visit.found == []
     context.close()
+
+
+def test_sign_in_page_says_what_the_product_is(browser: Browser, place: Place) -> None:
+    context = new_context(browser)
+    visit = Visit(context.new_page(), place.url)
+    page = visit.page
+    page.goto(f"{place.url}/sign-in")
+    about = page.get_by_role("complementary", name="About svc")
+    expect(about.get_by_text("svc counts page views and serves short links")).to_be_visible()
+    expect(about.get_by_role("listitem")).to_have_count(3)
+    example = about.get_by_role("region", name="Example shop.example")
+    expect(example.locator(".totals")).to_contain_text("1,395")
+    example.get_by_role("button", name="Bots").click()
+    expect(example.get_by_role("button", name="Bots")).to_have_attribute("aria-pressed", "true")
+    visit._axe("with the example report")
+    assert visit.found == []
+    context.close()

@@ -8,12 +8,26 @@ import { ApiError } from "../http.js";
 import { address, go, hasNavigated, replaceAddress, safeNext } from "../router.js";
 import { end, ended, signIn, user } from "../session.js";
 import { forgetAddress, keepAddress, keptAddress } from "../sign-up-address.js";
+import { About } from "../ui/about.jsx";
 import { Field, Form, Password } from "../ui/form.jsx";
 import { ErrorMessage, Note, Page } from "../ui/parts.jsx";
 import { SendAgain } from "../ui/send-again.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("preact").ComponentChildren} Children */
+
+/**
+ * A page with the description of the product beside it.
+ * @param {{title: string, focus?: boolean, children: Children}} props
+ */
+const Entrance = ({ title, focus = false, children }) => (
+  <Page title={title} focus={focus}>
+    <div class="entrance">
+      <div>{children}</div>
+      <About />
+    </div>
+  </Page>
+);
 
 /** @param {{value?: string}} props */
 const Email = ({ value = "" }) => (
@@ -56,7 +70,7 @@ export function SignIn() {
   useFirstField(ended.value === "");
   const why = { expired: words.signIn.expired, elsewhere: words.signIn.elsewhere, here: words.signIn.left, "": "" };
   return (
-    <Page title={words.signIn.title} narrow>
+    <Entrance title={words.signIn.title}>
       {ended.value !== "" && <Note>{why[ended.value]}</Note>}
       <Form
         guard={false}
@@ -81,7 +95,7 @@ export function SignIn() {
           {words.signIn.signUp}
         </a>
       </p>
-    </Page>
+    </Entrance>
   );
 }
 
@@ -92,7 +106,7 @@ export function SignUp() {
   useFirstField();
   if (sentTo.value) return <Sent email={sentTo.value} other={() => (sentTo.value = "")} />;
   return (
-    <Page title={words.signUp.title} narrow>
+    <Entrance title={words.signUp.title}>
       <Form
         guard={false}
         submit={words.signUp.submit}
@@ -109,7 +123,7 @@ export function SignUp() {
       <p>
         {words.signUp.known} <a href="/sign-in">{words.signIn.title}</a>
       </p>
-    </Page>
+    </Entrance>
   );
 }
 
@@ -117,7 +131,7 @@ export function SignUp() {
 function Sent({ email, other }) {
   const words = t().auth.signUp;
   return (
-    <Page key="sent" title={words.sent} narrow focus>
+    <Entrance key="sent" title={words.sent} focus>
       <p>{words.sentTo(email)}</p>
       <SendAgain email={email} />
       <p>
@@ -129,7 +143,7 @@ function Sent({ email, other }) {
       <p>
         {words.meanwhile} <a href="/sign-in">{t().auth.signIn.title}</a>
       </p>
-    </Page>
+    </Entrance>
   );
 }
 
@@ -151,13 +165,13 @@ function EmailLinkPage({ words, use, stale, done, children }) {
   useEffect(() => replaceAddress(location.pathname), []);
   if (state.value === "done") {
     return (
-      <Page key="done" title={words.done} narrow focus>
+      <Entrance key="done" title={words.done} focus>
         {done}
-      </Page>
+      </Entrance>
     );
   }
   return (
-    <Page title={words.title} narrow>
+    <Entrance title={words.title}>
       {state.value === "stale" ? (
         <>
           <Note kind="watch">{words.stale}</Note>
@@ -181,7 +195,7 @@ function EmailLinkPage({ words, use, stale, done, children }) {
           {children}
         </Form>
       )}
-    </Page>
+    </Entrance>
   );
 }
 
@@ -230,7 +244,7 @@ export function Forgot() {
   const sentTo = useSignal("");
   useFirstField();
   return (
-    <Page key={sentTo.value} title={sentTo.value ? words.sent : words.title} narrow focus={sentTo.value !== ""}>
+    <Entrance key={sentTo.value} title={sentTo.value ? words.sent : words.title} focus={sentTo.value !== ""}>
       {sentTo.value ? (
         <p>{words.sentTo(sentTo.value)}</p>
       ) : (
@@ -249,7 +263,7 @@ export function Forgot() {
       <p>
         <a href="/sign-in">{words.back}</a>
       </p>
-    </Page>
+    </Entrance>
   );
 }
 

@@ -185,10 +185,15 @@ const livePace =
     report.unavailable === "rate_limited" ? REFUSED_AGAIN_MS : today ? LIVE_AGAIN_MS : null;
 
 /**
- * @param {{kind: Kind, report: What, before: Counts | null | undefined, compared: boolean}} props `before`: null if
- *   nothing was counted, undefined while loading; `compared`: reserve the space of `before` while it is loading
+ * @param {{
+ *   kind: Kind,
+ *   report: Pick<What, "period" | "totals">,
+ *   before: Counts | null | undefined,
+ *   compared: boolean,
+ * }} props `before`: null if nothing was counted, undefined while loading; `compared`: reserve the space of `before`
+ *   while it is loading
  */
-function Totals({ kind, report, before, compared }) {
+export function Totals({ kind, report, before, compared }) {
   const words = t().report;
   /** @param {keyof Counts} count @param {string} name @param {string} [note] */
   const total = (count, name, note) => (

@@ -4,13 +4,23 @@
 const auth = {
   newPassword: "Neues Passwort",
   passwordHint: "8 bis 200 Zeichen, auch Leerzeichen.",
+  about: {
+    label: (product) => `Über ${product}`,
+    lead: (product) => `${product} zählt Seitenaufrufe und betreibt Kurzlinks in Ihrem eigenen Cloudflare-Konto.`,
+    facts: [
+      "Keine Cookies. Im Browser Ihrer Besucher wird nichts gespeichert, und ihre IP-Adressen werden nicht gespeichert.",
+      "Jeder Aufruf wird einmal gezählt. Sie können das mit einem Zählnachweis prüfen.",
+      "Der Worker bleibt innerhalb der Datenbank-Limits des kostenlosen Cloudflare-Tarifs.",
+    ],
+    example: "Beispiel",
+  },
   signIn: {
     title: "Anmelden",
     submit: "Anmelden",
     wrong: "E-Mail-Adresse oder Passwort ist falsch.",
     forgot: "Passwort vergessen?",
     isNew: "Neu hier?",
-    signUp: "Konto anlegen",
+    signUp: "Registrieren",
     expired: "Ihre Sitzung ist abgelaufen. Melden Sie sich an, um fortzufahren.",
     elsewhere: "Sie haben sich in einem anderen Tab abgemeldet.",
     left: "Sie sind abgemeldet.",

@@ -3,6 +3,17 @@
 export default {
   newPassword: "New password",
   passwordHint: "8 to 200 characters. Spaces are allowed.",
+  about: {
+    label: (/** @type {string} */ product) => `About ${product}`,
+    lead: (/** @type {string} */ product) =>
+      `${product} counts page views and serves short links in your own Cloudflare account.`,
+    facts: [
+      "No cookies. Nothing is stored in visitors' browsers, and their IP addresses are not stored.",
+      "Each view is counted once, and you can check this with a statement of counts.",
+      "The Worker stays within the database limits of Cloudflare's free plan.",
+    ],
+    example: "Example",
+  },
   signIn: {
     title: "Sign in",
     submit: "Sign in",
