@@ -3,6 +3,7 @@
 import { ago, days, list, number } from "../format.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
+import { later } from "../later.jsx";
 import { useResource, whileWorking } from "../resource.js";
 import { address, setSearch, visit } from "../router.js";
 import { Attention, attention } from "../ui/attention.jsx";
@@ -13,7 +14,6 @@ import { Loaded, Mark, Page, State } from "../ui/parts.jsx";
 import { Periods, currentPeriod } from "../ui/periods.jsx";
 import { useFirstView } from "../ui/setup.jsx";
 import { Sparkline } from "../ui/sparkline.jsx";
-import { Steps } from "../ui/steps.jsx";
 import { t } from "../words.js";
 
 /**
@@ -22,6 +22,8 @@ import { t } from "../words.js";
  * @typedef {import("../wire").LinkEntry} LinkEntry
  * @typedef {keyof ReturnType<typeof t>["overview"]["orders"]} Order
  */
+
+const Steps = later("Steps", { part: true });
 
 // Polling intervals for steps that the user completes elsewhere: confirming the email address, opening a site.
 const CONFIRMED_MS = 5_000;
