@@ -263,6 +263,7 @@ def test_rejected_connect_explains_reason_and_links_to_remedy(wizard, world, cle
 def test_rate_limited_connect_counts_down_and_repeats_same_request(wizard, customer):
     """The service does not limit connect requests, but a proxy in front of it may."""
     form = wizard("you@example.com")
+    form.account.wait_for()  # a page that is still loading waits for timers
     form.page.clock.install()
     # The test moves the page's time, because each second changes the text of the button.
     form.page.clock.pause_at(datetime.now(tz=UTC) + timedelta(minutes=1))
