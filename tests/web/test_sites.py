@@ -97,6 +97,8 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_label("Host").fill("nowhere.else.example")
     tab.get_by_role("button", name="Add site").click()
     tab.get_by_role("alert").get_by_text("zone_not_found").wait_for()
+    tab.get_by_role("list", name="Zones of your accounts").get_by_role("button", name="shop.example").click()
+    expect(tab.get_by_label("Host")).to_have_value("shop.example")
     tab.get_by_label("Host").fill(f" https://{HOST}/?a=1 ")  # as pasted from the address bar
     tab.get_by_text("Exclusions").click()
     expect(tab.get_by_label("Host")).to_have_value(HOST)

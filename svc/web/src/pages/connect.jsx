@@ -5,6 +5,7 @@ import { useRef } from "preact/hooks";
 
 import { ApiError, call } from "../api.js";
 import { demonstration } from "../demonstration.js";
+import { fill } from "../fill.js";
 import { changed, useResource } from "../resource.js";
 import { address, go } from "../router.js";
 import { user } from "../session.js";
@@ -91,14 +92,6 @@ function Demonstration() {
   const words = t().account.demonstration;
   const offered = useRef(demonstration()).current;
   if (offered === null) return null;
-  const fill = () => {
-    for (const [name, value] of Object.entries(offered)) {
-      const field = document.querySelector(`form [name="${name}"]`);
-      if (!(field instanceof HTMLInputElement)) continue;
-      field.value = value;
-      field.dispatchEvent(new Event("input", { bubbles: true }));
-    }
-  };
   return (
     <Note>
       <p class="message">{words.title}</p>
@@ -115,7 +108,7 @@ function Demonstration() {
         </dd>
       </dl>
       <p class="actions">
-        <button type="button" onClick={fill}>
+        <button type="button" onClick={() => Object.entries(offered).forEach(([name, value]) => fill(name, value))}>
           {words.fill}
         </button>
       </p>

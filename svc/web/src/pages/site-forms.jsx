@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 
 import { call } from "../api.js";
+import { fill } from "../fill.js";
 import { moment } from "../format.js";
 import { changed, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
@@ -16,6 +17,10 @@ import { Snippet } from "../ui/snippet.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Site} Site */
+
+// The zones of this many accounts are read at the same time. With more accounts, the user selects one first.
+const ACCOUNTS_READ = 5;
+const ZONES_OFFERED = 12;
 
 export function NewSite() {
   const words = t().sites;
@@ -76,12 +81,45 @@ function AddForm({ accounts }) {
             <option key={name} value={name} />
           ))}
         </datalist>
+        <ul class="zone-choices" aria-label={words.zones}>
+          {(accounts.length > ACCOUNTS_READ ? accounts.filter(({ id }) => id === account.value) : accounts).map(
+            ({ id }) => (
+              <ZoneChoices key={id} accountId={id} choose={() => (account.value = id)} />
+            ),
+          )}
+        </ul>
         <details class="more">
           <summary>{words.more}</summary>
           <Uncounted />
         </details>
       </Form>
     </div>
+  );
+}
+
+/**
+ * Buttons for the first zones of an account. A button fills in the host.
+ * @param {{accountId: string, choose: () => void}} props `choose`: selects the account
+ */
+function ZoneChoices({ accountId, choose }) {
+  const zones = useResource("GET /v1/accounts/{account_id}/zones", { account_id: accountId });
+  return (
+    <>
+      {zones.data?.zones.slice(0, ZONES_OFFERED).map(({ name }) => (
+        <li key={name}>
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => {
+              choose();
+              fill("host", name);
+            }}
+          >
+            {name}
+          </button>
+        </li>
+      ))}
+    </>
   );
 }
 

@@ -25,6 +25,7 @@ const sites = {
   host: "Host",
   hostHint:
     "So, wie Besucher ihn eingeben, etwa example.com oder blog.example.com. Falls Zone oder DNS-Eintrag noch nicht bereit sind, steht auf der Seite der Website, was zu tun ist.",
+  zones: "Zonen Ihrer Konten",
   zonesCut: "Nicht alle Zonen des Kontos sind aufgeführt. Sie können jede eingeben.",
   more: "Ausnahmen",
   excluded: "Ausgenommene Pfade",

@@ -23,6 +23,7 @@ export default {
   host: "Host",
   hostHint:
     "As visitors type it, for example example.com or blog.example.com. If its zone or DNS record is not ready, the site's page shows what to do.",
+  zones: "Zones of your accounts",
   zonesCut: "Not all zones of the account are listed. You can type any of them.",
   more: "Exclusions",
   excluded: "Excluded paths",
