@@ -20,7 +20,7 @@ const link = {
   made: (ago) => `Erstellt ${ago}`,
   confirm: {
     title: (link) => `${link} löschen?`,
-    text: "Der Link und seine gedruckten QR-Codes funktionieren dann nicht mehr. Sein Bericht bleibt erhalten.",
+    text: "Der Link und seine gedruckten QR-Codes funktionieren dann nicht mehr. Der Link lässt sich nicht wiederherstellen. Sein Bericht bleibt erhalten.",
   },
   picture: {
     title: (link) => `QR-Code von ${link}`,

@@ -19,7 +19,7 @@ const link = {
   made: (/** @type {string} */ ago) => `Created ${ago}`,
   confirm: {
     title: (/** @type {string} */ link) => `Delete ${link}?`,
-    text: "The link and its printed QR codes will stop working. Its report is kept.",
+    text: "The link and its printed QR codes will stop working. You cannot restore the link. Its report is kept.",
   },
   picture: {
     title: (/** @type {string} */ link) => `QR code of ${link}`,
