@@ -74,7 +74,7 @@ async def test_targets_of_rules_are_checked_and_the_error_names_a_few_links(stor
         await put(store, account_id)
     issues = issues_of(refused)
     assert 1 <= len(issues) <= 20
-    assert {issue["path"] for issue in issues} == {"host"}
+    assert {(issue["path"], issue["code"]) for issue in issues} == {("host", "target_of_link")}
 
 
 @pytest.mark.rule("L2", "A19")
