@@ -30,7 +30,7 @@ _REQUEST_S = 10
 
 
 async def offer_account(emulator: Emulator) -> str:
-    """Create an account that nobody has connected. Return the value of the setting `[web] demonstration`."""
+    """Create an account that can be connected. Return the value of the setting `[web] demonstration`."""
     account = await emulator.create_account([proxied_zone(SECOND_HOST)])
     return json.dumps({"edge_account_id": account.account_id, "bootstrap_token": account.bootstrap_token})
 

@@ -96,11 +96,23 @@ class OneReport(ResponseBody):
     report: Report
 
 
+class View(ResponseBody):
+    """A site's only view, as it appears in the breakdowns."""
+
+    page: str
+    country: str
+    browser: str
+
+
 class FirstView(ResponseBody):
     """The result of checking whether a site has received its first view."""
 
     seen: bool = Field(description="True if a view has been counted.")
     bots: bool = Field(description="True if visits by programs or automated browsers have been counted as bots.")
+    view: View | None = Field(
+        description="The view, as long as it is the only one. Null before it, after a second view, and once the worker"
+        " has sent its counts."
+    )
     as_of: Moment = Field(description="The time at which the numbers were read.")
     unavailable: UnavailableReason | None = Field(
         description="The reason why the service could not read the database. `seen` is then based on the worker's"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HOST = "www.shop.example"
 DAY_MS = 86_400_000
-SEEN = "First view received."
+SEEN = "Your first view!"
 # Hides the fact that the browser is automated, because a real visitor's browser is not automated.
 UNDRIVEN = "Object.defineProperty(Navigator.prototype, 'webdriver', {get: () => false})"
 

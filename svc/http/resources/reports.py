@@ -71,6 +71,7 @@ class Reports:
         site, account = await readable_site(self._store, read.caller, read.id)
         now, seen, bots = self._clock(), site.first_view_at is not None, False
         unavailable: UnavailableReason | None = None
+        view: api.View | None = None
         if isinstance(account, FormerAccount):
             unavailable = None if seen else "not_installed"
         elif not seen:
@@ -81,7 +82,9 @@ class Reports:
                 now = found.at
                 seen = any(counts.views for counts in found.days.values())
                 bots = any(counts.bots for counts in found.days.values())
-        return api.OneFirstView(first_view=api.FirstView(seen=seen, bots=bots, as_of=now, unavailable=unavailable))
+                view = _only_view(found)
+        first_view = api.FirstView(seen=seen, bots=bots, view=view, as_of=now, unavailable=unavailable)
+        return api.OneFirstView(first_view=first_view)
 
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
         """Return a link's report. While the account is connected, today's clicks are read from its database.
@@ -120,6 +123,15 @@ class Reports:
             return None, "not_installed"
         found = await self._supervisor.live_reads.read(user_id, account, TargetDays(target_id, first_day, last_day))
         return (None, found.reason) if isinstance(found, Unavailable) else (found, None)
+
+
+def _only_view(live: Live) -> api.View | None:
+    """Return the view if exactly one was counted. The breakdowns then have one entry each."""
+    names = [list(live.breakdowns.get(dimension, {})) for dimension in ("pages", "countries", "browsers")]
+    if sum(counts.views for counts in live.days.values()) != 1 or any(len(found) != 1 for found in names):
+        return None
+    [page], [country], [browser] = names
+    return api.View(page=page, country=country, browser=browser)
 
 
 def _first_open_day(span: Span, created_on: int, stored: Stored) -> int:

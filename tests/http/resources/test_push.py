@@ -30,7 +30,7 @@ from tests.clock import START_MS
 from tests.http.conftest import OTHER_EDGE_ACCOUNT
 
 if TYPE_CHECKING:
-    from svc.model import Account
+    from svc.model import Account, Dimension
     from svc.store.tx import Tx
     from tests.http.conftest import Response, World
 
@@ -600,17 +600,23 @@ async def test_first_view_is_read_live_until_the_worker_has_pushed_one(place):
         path = f"/v1/sites/{place.site}/first-view"
         return (await place.world.call("GET", path, headers=place.session)).body["first_view"]
 
-    expected = {"seen": False, "bots": False, "as_of": iso(now), "unavailable": "cloudflare"}
+    expected = {"seen": False, "bots": False, "view": None, "as_of": iso(now), "unavailable": "cloudflare"}
     supervisor.readable = Unavailable("cloudflare")
     assert await first_view() == expected
     supervisor.readable = Live(at=now - 9_000, days={place.today: Counts(0, 2, 0)}, hours={}, breakdowns={})
     assert await first_view() == {**expected, "bots": True, "as_of": iso(now - 9_000), "unavailable": None}
     supervisor.readable = Live(at=now, days={place.today - 1: Counts(1, 0, 1)}, hours={}, breakdowns={})
     assert (await first_view())["seen"]
+    one: dict[Dimension, dict[str, int]] = {"pages": {"/": 1}, "countries": {"DE": 1}, "browsers": {"Firefox": 1}}
+    supervisor.readable = Live(at=now, days={place.today: Counts(1, 0, 1)}, hours={}, breakdowns=one)
+    assert (await first_view())["view"] == {"page": "/", "country": "DE", "browser": "Firefox"}
+    two: dict[Dimension, dict[str, int]] = {"pages": {"/": 2}, "countries": {"DE": 2}, "browsers": {"Firefox": 2}}
+    supervisor.readable = Live(at=now, days={place.today: Counts(2, 0, 1)}, hours={}, breakdowns=two)
+    assert (await first_view())["view"] is None
     supervisor.readable = Unavailable("rate_limited")
     await place.push(place.part(hours=[(0, [[place.site, 1, 0, 1]])]))
     supervisor.asked.clear()
-    assert await first_view() == {"seen": True, "bots": False, "as_of": iso(now), "unavailable": None}
+    assert await first_view() == {"seen": True, "bots": False, "view": None, "as_of": iso(now), "unavailable": None}
     assert supervisor.asked == []
 
 

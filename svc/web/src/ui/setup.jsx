@@ -1,5 +1,6 @@
 /** The setup of a new site: snippet, progress until the first view, and troubleshooting. */
 
+import { country } from "../format.js";
 import { useResource } from "../resource.js";
 import { t } from "../words.js";
 import { Help } from "./help.jsx";
@@ -21,8 +22,13 @@ const ADVICE_AFTER_MS = 300_000;
 /**
  * Watch for the first view of a site. The worker pushes views hourly, but its database has them within seconds.
  * @param {Site | undefined} site
- * @returns {{seen: boolean, bots: boolean, unavailable: Unavailable | null, check: () => void}} `bots`: only bots have
- *   visited; `unavailable`: why the result is not known
+ * @returns {{
+ *   seen: boolean,
+ *   bots: boolean,
+ *   view: import("../wire").View | null,
+ *   unavailable: Unavailable | null,
+ *   check: () => void,
+ * }} `bots`: only bots have visited; `view`: the view if it is the only one; `unavailable`: why the result is not known
  */
 export function useFirstView(site) {
   const waits = site?.state === "active" && site.config === "synced" && !site.first_view_at;
@@ -31,7 +37,13 @@ export function useFirstView(site) {
   });
   const found = read.data?.first_view;
   const seen = Boolean(site?.first_view_at || found?.seen);
-  return { seen, bots: !seen && Boolean(found?.bots), unavailable: found?.unavailable ?? null, check: read.again };
+  return {
+    seen,
+    bots: !seen && Boolean(found?.bots),
+    view: found?.view ?? null,
+    unavailable: found?.unavailable ?? null,
+    check: read.again,
+  };
 }
 
 /** @param {{site: Site, first: ReturnType<typeof useFirstView>}} props */
@@ -60,7 +72,8 @@ export function Setup({ site, first }) {
         </div>
         {first.seen ? (
           <Note kind="good">
-            <p>{words.seenLive}</p>
+            <p class="message">{words.seenLive}</p>
+            <p>{first.view ? seenView(first.view) : words.seenText}</p>
           </Note>
         ) : (
           <>
@@ -98,6 +111,10 @@ export function Setup({ site, first }) {
     </>
   );
 }
+
+/** @param {import("../wire").View} view @returns {string} who viewed what, as far as it is known */
+const seenView = ({ page, country: code, browser }) =>
+  t().sites.seenView(country(code, { unknown: t().report.unknownCountry }), page, browser);
 
 /** @param {{done: boolean, children: string}} props */
 const Step = ({ done, children }) => (

@@ -55,7 +55,10 @@ const sites = {
   waiting: "ausstehend",
   viewHint:
     "Öffnen Sie eine Seite der Website in einem Browser. Der Aufruf erscheint hier innerhalb von 30 Sekunden. Die Summen werden stündlich aktualisiert.",
-  seenLive: "Der erste Aufruf ist eingegangen. Die Summen werden am Ende der Stunde aktualisiert.",
+  seenLive: "Ihr erster Aufruf!",
+  seenText: "Ihre Website wird gezählt. Der Bericht unten ist live.",
+  seenView: (country, page, browser) =>
+    `Gerade hat jemand ${page} mit ${browser} geöffnet. Land: ${country}. Der Bericht unten ist live.`,
   onlyBots: "Bisher kamen nur Bots. Sie zählen nicht als Aufrufe.",
   look: "Jetzt prüfen",
   advice: {

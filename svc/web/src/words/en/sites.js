@@ -51,7 +51,10 @@ export default {
   },
   waiting: "waiting",
   viewHint: "Open a page of the site in a browser. The view shows up here within 30 seconds. Totals update every hour.",
-  seenLive: "First view received. Totals update at the end of the hour.",
+  seenLive: "Your first view!",
+  seenText: "Your site is being counted. The report below is live.",
+  seenView: (/** @type {string} */ country, /** @type {string} */ page, /** @type {string} */ browser) =>
+    `Someone just opened ${page} with ${browser}. Country: ${country}. The report below is live.`,
   onlyBots: "Only bots have visited so far. They do not count as views.",
   look: "Check now",
   advice: {
