@@ -6,7 +6,7 @@ import { useKeys } from "../keys.js";
 import { addDays, sum } from "../series.js";
 import { t } from "../words.js";
 import { Chart } from "./chart.jsx";
-import { Totals } from "./report.jsx";
+import { Totals } from "./totals.jsx";
 
 /** Views, visitors and bots of each day, and the views of the same day in the previous period. */
 const DAYS = [

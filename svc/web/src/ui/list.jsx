@@ -18,7 +18,8 @@ function move(step) {
 }
 
 /**
- * A table that is displayed as blocks on narrow screens. j and k focus the first link of a row.
+ * A table whose rows have two lines if it is narrow. A click anywhere in a row follows the link in its first cell.
+ * j and k focus this link.
  * @template T
  * @param {{
  *   label: string,
@@ -33,28 +34,30 @@ export function Rows({ label, columns, rows, id }) {
     { keys: "k", says: t().common.shortcuts.previous, does: () => move(-1) },
   ]);
   return (
-    <table class="rows" aria-label={label}>
-      <thead>
-        <tr>
-          {columns.map((column) => (
-            <th key={column.label} scope="col" class={column.number ? "number" : undefined}>
-              {column.label}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={id(row)}>
-            {columns.map((column, i) => (
-              <Cell key={column.label} first={i === 0} label={column.label} number={column.number ?? false}>
-                {column.cell(row)}
-              </Cell>
+    <div class="table">
+      <table class="rows" aria-label={label}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.label} scope="col" class={column.number ? "number" : undefined}>
+                {column.label}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={id(row)}>
+              {columns.map((column, i) => (
+                <Cell key={column.label} first={i === 0} label={column.label} number={column.number ?? false}>
+                  {column.cell(row)}
+                </Cell>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

@@ -5,7 +5,7 @@ import { useRef } from "preact/hooks";
 
 import { ask } from "../api.js";
 import { saveFile } from "../files.js";
-import { ago, days, number, percent, span } from "../format.js";
+import { ago, days, span } from "../format.js";
 import { useShown } from "../in-view.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
@@ -14,10 +14,10 @@ import { useResource } from "../resource.js";
 import { address, setSearch } from "../router.js";
 import { firstListed, periodBefore, slotsOf, sum, sumFrom } from "../series.js";
 import { t } from "../words.js";
-import { Change } from "./change.jsx";
 import { Chart } from "./chart.jsx";
 import { Empty, ErrorMessage, Loaded, Note, useCountdown } from "./parts.jsx";
 import { Periods, currentPeriod } from "./periods.jsx";
+import { Totals } from "./totals.jsx";
 import { useWrite } from "./write.js";
 
 const Breakdowns = later("Breakdowns", { part: true });
@@ -183,44 +183,6 @@ const livePace =
   (today) =>
   ({ report }) =>
     report.unavailable === "rate_limited" ? REFUSED_AGAIN_MS : today ? LIVE_AGAIN_MS : null;
-
-/**
- * @param {{
- *   kind: Kind,
- *   report: Pick<What, "period" | "totals">,
- *   before: Counts | null | undefined,
- *   compared: boolean,
- * }} props `before`: null if nothing was counted, undefined while loading; `compared`: reserve the space of `before`
- *   while it is loading
- */
-export function Totals({ kind, report, before, compared }) {
-  const words = t().report;
-  /** @param {keyof Counts} count @param {string} name @param {string} [note] */
-  const total = (count, name, note) => (
-    <div class={count}>
-      <dt>
-        {name}
-        {note && <span class="small"> ({note})</span>}
-      </dt>
-      <dd class="figure">{number(report.totals[count])}</dd>
-      {compared && (
-        <dd class="small before">
-          {before && report.period === "today"
-            ? words.yesterday(number(before[count]))
-            : before !== undefined && <Change now={report.totals[count]} before={before?.[count]} />}
-        </dd>
-      )}
-    </div>
-  );
-  const { views, bots } = report.totals;
-  return (
-    <dl class="totals" aria-label={words.totals}>
-      {total("views", kind === "site" ? words.views : words.clicks)}
-      {total("visitors", words.visitors)}
-      {total("bots", words.botsRemoved, bots > 0 ? percent(bots / (views + bots)) : "")}
-    </dl>
-  );
-}
 
 /** @param {{report: What, compared: boolean}} props the time of the last count, and what is missing */
 function Counted({ report, compared }) {
