@@ -15,6 +15,15 @@ const NONE = { views: 0, visitors: 0, bots: 0 };
 /** @param {string} day `2026-11-21` @param {number} days @returns {string} the day that many days later */
 export const addDays = (day, days) => new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 
+/**
+ * @param {number} now_ms since 1970
+ * @returns {{from: string, to: string}} the seven complete UTC days before today
+ */
+export function lastWeek(now_ms) {
+  const today = new Date(now_ms).toISOString().slice(0, 10);
+  return { from: addDays(today, -7), to: addDays(today, -1) };
+}
+
 /** @param {Pick<Report, "from" | "to">} report @returns {number} the number of days in the period */
 const daysOf = ({ from, to }) => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
 

@@ -5,6 +5,7 @@ import {
   addDays,
   firstListed,
   isWeekend,
+  lastWeek,
   periodBefore,
   runningSlot,
   scale,
@@ -90,4 +91,10 @@ test("the running slot is the hour or day that contains the present moment", () 
     week.map(({ at }) => isWeekend(at)),
     [false, false, false, true, true, false, false],
   );
+});
+
+test("the last week has seven complete days", () => {
+  const week = { from: "2026-11-17", to: "2026-11-23" };
+  assert.deepEqual(lastWeek(Date.parse("2026-11-24T00:00:00Z")), week);
+  assert.deepEqual(lastWeek(Date.parse("2026-11-24T23:59:59Z")), week);
 });

@@ -4,11 +4,12 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
-import { number } from "../format.js";
+import { days, number } from "../format.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
 import { address, setSearch, visit } from "../router.js";
+import { lastWeek } from "../series.js";
 import { Choice } from "../ui/choice.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
 import { Rows } from "../ui/list.jsx";
@@ -207,6 +208,7 @@ function Nothing({ q, state }) {
 function Table({ links }) {
   const words = t().links;
   const { columns } = words;
+  const { from, to } = lastWeek(Date.now());
   useLinkKeys();
   return (
     <Rows
@@ -224,7 +226,7 @@ function Table({ links }) {
             </span>
           ),
         },
-        { label: columns.clicks, number: true, cell: ({ clicks_7d }) => number(clicks_7d ?? 0) },
+        { label: columns.clicks(days(from, to)), number: true, cell: ({ clicks_7d }) => number(clicks_7d ?? 0) },
         { label: columns.state, cell: (link) => <LinkState link={link} /> },
         { label: columns.acts, cell: (link) => link.state === "active" && <LinkActs link={link} /> },
       ]}

@@ -160,7 +160,11 @@ export function SiteSettings({ id }) {
   return (
     <Page
       title={host ? `${host}: ${words.settings}` : words.settings}
-      head={<a href={`/sites/${id}`}>{words.report}</a>}
+      head={
+        <a class="button quiet" href={`/sites/${id}`}>
+          {words.report}
+        </a>
+      }
     >
       <Loaded read={read}>
         {({ site }) => (

@@ -80,7 +80,7 @@ function Head({ site }) {
       ) : (
         site.config === "pending" && <State state="config_pending" />
       )}
-      <a href={`https://${site.host}/`} target="_blank" rel="noopener noreferrer">
+      <a class="button quiet" href={`https://${site.host}/`} target="_blank" rel="noopener noreferrer">
         {words.openSite}
       </a>
       <a class="button quiet" href={`/sites/${site.id}/settings`}>

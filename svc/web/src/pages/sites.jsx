@@ -3,11 +3,12 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
-import { number } from "../format.js";
+import { days, number } from "../format.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
 import { address, setSearch, visit } from "../router.js";
+import { lastWeek } from "../series.js";
 import { Choice } from "../ui/choice.jsx";
 import { Rows } from "../ui/list.jsx";
 import { PAGE, useMore } from "../ui/more.jsx";
@@ -147,6 +148,8 @@ function Filters({ q, order, state }) {
 /** @param {{rows: Site[], names: Map<string, string>}} props `names`: account names by id */
 function List({ rows, names }) {
   const words = t().sites;
+  const { from, to } = lastWeek(Date.now());
+  const week = days(from, to);
   return (
     <Rows
       label={words.title}
@@ -158,8 +161,8 @@ function List({ rows, names }) {
           ? [{ label: words.account, cell: (/** @type {Site} */ site) => names.get(site.account_id) ?? "" }]
           : []),
         { label: words.state, cell: (site) => <SiteState site={site} /> },
-        { label: words.week, cell: ({ series_7d }) => series_7d && <Week series={series_7d} /> },
-        { label: words.views7d, number: true, cell: ({ views_7d }) => number(views_7d ?? 0) },
+        { label: week, cell: ({ series_7d }) => series_7d && <Week series={series_7d} /> },
+        { label: words.viewsOf(week), number: true, cell: ({ views_7d }) => number(views_7d ?? 0) },
       ]}
     />
   );

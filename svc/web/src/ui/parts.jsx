@@ -143,6 +143,8 @@ export const issueText = ({ code = "", limit = 0 }) => (t().api.issues[code] ?? 
 export function ErrorMessage({ error, again, own = false, children }) {
   const { message, remedy } = own ? { message: error.message, remedy: null } : explain(error);
   const id = error.details?.id;
+  // What does not exist will not exist when the user tries again.
+  const retry = error.code === "not_found" ? undefined : again;
   return (
     <div class="note bad" role="alert">
       <p class="message">
@@ -158,10 +160,10 @@ export function ErrorMessage({ error, again, own = false, children }) {
           </>
         )}
       </p>
-      {(again || children) && (
+      {(retry || children) && (
         <p class="actions">
           {children}
-          {again && <AgainButton error={error} again={again} />}
+          {retry && <AgainButton error={error} again={retry} />}
         </p>
       )}
     </div>

@@ -18,7 +18,7 @@ const links = {
   showDeleted: "Gelöschte Links anzeigen",
   account: "Konto",
   allAccounts: "Alle Konten",
-  columns: { link: "Code", target: "Ziel", clicks: "Klicks, 7 Tage (UTC)", state: "Status", acts: "Aktionen" },
+  columns: { link: "Code", target: "Ziel", clicks: (days) => `Klicks, ${days}`, state: "Status", acts: "Aktionen" },
   newKey: "neuer Link",
   none: "Noch keine Links. Ein Kurzlink leitet auf eine beliebige URL weiter, zählt Klicks und hat einen QR-Code.",
   noneFound: (q) => `Keine Links zu „${q}“ gefunden.`,
