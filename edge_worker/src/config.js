@@ -22,7 +22,9 @@ const MAX_WAITING = 1_000;
  * @typedef {import("./address.js").Address} Address
  * @typedef {import("./sites.js").Site} Site
  * @typedef {import("./config_query.js").Found} Found
- * @typedef {{link_host: boolean, sites: [string, Site][]}} Host link_host: true for the link host; sites: by path
+ * @typedef {import("./config_query.js").LinkHost} LinkHost
+ * @typedef {{link_host: boolean | LinkHost, sites: [string, Site][]}} Host a copy from an earlier worker has `true` for
+ *   the link host; sites: by path
  * @typedef {object} Need the configuration that a request needs
  * @property {Address} url
  * @property {string} code "" for none
@@ -44,8 +46,8 @@ export class Config {
   version = -1;
   level = 0;
   cronAt = 0;
-  /** @type {string | undefined} the link host */
-  host = undefined;
+  /** @type {LinkHost | undefined} */
+  linkHost = undefined;
   /** epoch ms when the first and the last successful read began; 0 before the first */
   firstAt = 0;
   readAt = 0;
@@ -70,6 +72,11 @@ export class Config {
   stored = 0;
   /** @type {Set<() => void>} callbacks that wake the requests waiting for a read */
   waiting = new Set();
+
+  /** The name of the link host. */
+  get host() {
+    return this.linkHost?.host;
+  }
 
   /** @param {string} hostname @returns {Map<string, Site> | undefined} by path; undefined if the host is unknown */
   sitesOf(hostname) {
@@ -154,7 +161,7 @@ export class Config {
     this.version = version;
     this.level = found.level;
     this.cronAt = found.cronAt;
-    this.host = found.host;
+    this.linkHost = found.linkHost;
     this.readAt = now;
     this.failedAt = 0;
     if (this.firstAt === 0) this.firstAt = now;

@@ -6,11 +6,14 @@ import { dayOf } from "./time.js";
 const REPEAT_AFTER_MS = 100;
 
 /**
+ * @typedef {{root_url?: string, not_found_url?: string}} Fallbacks where to redirect `/`, and paths without a link
+ * @typedef {Fallbacks & {host: string}} LinkHost
+ *
  * @typedef {object} Found result of one read
  * @property {number} version
  * @property {number} level of the write budget
  * @property {number} cronAt epoch ms of the last known cron run, 0 for none
- * @property {string | undefined} host the link host
+ * @property {LinkHost | undefined} linkHost
  * @property {Map<string, string>} hosts Host as JSON, for each requested hostname
  * @property {Map<string, string | undefined>} links Link as JSON for each requested code; undefined if there is none
  */
@@ -19,12 +22,12 @@ const REPEAT_AFTER_MS = 100;
  * @typedef {object} MetaRow
  * @property {number} version
  * @property {number | null} level @property {number | null} level_day epoch day of the level
- * @property {number | null} cron_at @property {string | null} host
+ * @property {number | null} cron_at @property {string | null} host LinkHost as JSON
  */
 const META =
   "select version.value as version, state.value ->> 'level' as level, state.value ->> '$.written.day' as level_day, " +
   "state.value ->> 'ran_at' as cron_at, " +
-  "(select body ->> 'host' from config where key = 'host') as host " +
+  "(select body from config where key = 'host') as host " +
   "from meta as version left join meta as state on state.key = 'state' where version.key = 'config_version'";
 
 const SITES =
@@ -51,7 +54,8 @@ export async function query(db, hostnames, codes) {
     return db.batch(statements);
   });
   const [meta] = /** @type {MetaRow[]} */ (answers[0]?.results ?? []);
-  const host = meta?.host ?? undefined;
+  const text = meta?.host ?? "false";
+  const linkHost = /** @type {LinkHost | false} */ (JSON.parse(text)) || undefined;
   /** @type {Map<string, string[]>} */
   const sites = new Map([...hostnames].map((hostname) => [hostname, []]));
   /** @type {Map<string, string | undefined>} */
@@ -66,11 +70,11 @@ export async function query(db, hostnames, codes) {
     // A level is valid only on its own day. On the next day it is 0, even if no cron has run yet.
     level: meta?.level_day === dayOf(Date.now()) ? (meta.level ?? 0) : 0,
     cronAt: meta?.cron_at ?? 0,
-    host,
+    linkHost,
     hosts: new Map(
       [...sites].map(([hostname, list]) => [
         hostname,
-        `{"link_host":${hostname === host},"sites":[${list.join(",")}]}`,
+        `{"link_host":${hostname === linkHost?.host ? text : "false"},"sites":[${list.join(",")}]}`,
       ]),
     ),
     links,

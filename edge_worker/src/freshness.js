@@ -160,7 +160,8 @@ async function readCopies(config, { url: { hostname }, code, at }) {
     const text = await readHostCopy(hostname);
     if (text === undefined || config.hosts.has(hostname)) return;
     config.keepHost(hostname, text, -1, at);
-    if (/** @type {Host} */ (JSON.parse(text)).link_host) config.host = hostname;
+    const { link_host } = /** @type {Host} */ (JSON.parse(text));
+    if (link_host !== false) config.linkHost = link_host === true ? { host: hostname } : link_host;
   }
   if (code === "" || hostname !== config.host || config.links.has(code)) return;
   const text = await readLinkCopy(hostname, code);

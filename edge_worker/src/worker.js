@@ -10,6 +10,7 @@ import { copyWhenDue, dropCopyOnce } from "./copies.js";
 import { isOverdue, tick } from "./cron.js";
 import { ensure } from "./freshness.js";
 import { keep } from "./isolate.js";
+import { answerOther, answerUnknown } from "./link_host.js";
 import { CODE, targetOf } from "./links.js";
 import { findSite } from "./sites.js";
 import { snippetCode } from "./snippet.js";
@@ -89,15 +90,19 @@ function drop(env, ctx, reason) {
 function answerLink(request, env, ctx, url) {
   const { method } = request;
   const code = url.pathname.slice(1);
-  if (!CODE.test(code)) return notFound();
   if (method !== "GET" && method !== "HEAD") {
     return new Response(null, { status: 405, headers: { allow: "GET, HEAD", ...NO_STORE } });
+  }
+  const fallbacks = config.linkHost ?? {};
+  if (!CODE.test(code)) {
+    copyWhenDue(config, ctx, url.hostname, "", Date.now());
+    return answerOther(request, url.pathname, fallbacks);
   }
   const link = config.link(code);
   if (link !== undefined) return redirect(request, env, ctx, url, code, link);
   if (!config.missing.has(code)) return unavailable();
   dropCopyOnce(config, ctx, url.hostname, code);
-  return notFound();
+  return answerUnknown(request, fallbacks);
 }
 
 /** The response while the database is unavailable and the link is not cached. */
