@@ -42,6 +42,12 @@ _LARGEST = 10**12
 _PRIVATE_NAME = re.compile(
     r"^[^.]+$|\.(localhost|local|internal|intranet|private|lan|home|corp|home\.arpa|invalid|test)$"
 )
+# The characters of a URL (RFC 3986, 2), and a host name or an IPv6 address.
+_URL_CHARACTERS = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
+_HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*")
+_LONGEST_URL = 2_000
+# Longer names do not fit beside the navigation on a phone.
+_LONGEST_NAME = 40
 # Settings of earlier versions, by section. They may still be in operators' configuration files.
 _REMOVED = {
     "limits": {"exports_per_hour"},
@@ -99,6 +105,39 @@ def _store_url(value: SecretStr) -> SecretStr:
     return value
 
 
+def _https_url(value: str) -> str:
+    """Check a URL that is shown as a link. Raises ValueError."""
+    if not value:
+        return value
+    if len(value) > _LONGEST_URL or not _URL_CHARACTERS.fullmatch(value):
+        raise ValueError(f"must be a URL of at most {_LONGEST_URL:_} characters; percent-encode other characters")
+    parts = _split_url(value)
+    if parts.scheme != "https" or not _HOST.fullmatch(parts.hostname or ""):
+        raise ValueError("must be an https URL, e.g. https://example.com/imprint")
+    if parts.username is not None:
+        raise ValueError("must not contain a user or a password, because everybody can see it")
+    return value
+
+
+def _contact(value: str) -> str:
+    """Check an email address or URL at which users reach the operator. Raises ValueError."""
+    if not value:
+        return value
+    try:
+        return _https_url(value) if "://" in value else addresses.parse_email(value)
+    except ValueError:
+        raise ValueError("must be an email address or an https URL, e.g. help@example.com") from None
+
+
+def _service_name(value: str) -> str:
+    """Check the service's name, which becomes part of pages and of email headers. Raises ValueError."""
+    name = value.strip()
+    # Mail programs would decode =?…?= in the sender's name, even if it is quoted.
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or "=?" in name:
+        raise ValueError(f"must have 1 to {_LONGEST_NAME} characters, without line breaks, control characters and =?")
+    return name
+
+
 def _network(value: str) -> str:
     try:
         ipaddress.ip_network(value, strict=False)
@@ -121,6 +160,7 @@ def _edge_account_id(value: str) -> str:
 Bind = Annotated[str, AfterValidator(_bind)]
 BindOrOff = Annotated[str, AfterValidator(lambda value: value and _bind(value))]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
+HttpsUrl = Annotated[str, AfterValidator(_https_url)]
 Network = Annotated[str, AfterValidator(_network)]
 EdgeAccountId = Annotated[str, AfterValidator(_edge_account_id)]
 
@@ -225,8 +265,14 @@ class MetricsConfig(_Section):
 
 
 class WebConfig(_Section):
-    """Settings of the web application."""
+    """The operator's identity, which pages and emails show, and settings of the web application."""
 
+    name: Annotated[str, AfterValidator(_service_name)] = "svc"
+    logo: str = ""
+    contact: Annotated[str, AfterValidator(_contact)] = ""
+    imprint_url: HttpsUrl = ""
+    privacy_url: HttpsUrl = ""
+    terms_url: HttpsUrl = ""
     demonstration: str = ""
 
 

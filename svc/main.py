@@ -30,6 +30,7 @@ from svc.http.serving.app import create_app
 from svc.http.serving.deps import Deps
 from svc.http.serving.server import serve
 from svc.http.serving.web import load_web
+from svc.identity.operator import load_identity
 from svc.mail.outbox import open_outbox
 from svc.metrics import Metrics, counting_log_lines
 from svc.process.systemd import Systemd
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from svc.clock import Clock
     from svc.config import Config
     from svc.http.serving.web import Web
+    from svc.identity.operator import Identity
     from svc.store.tx import Store
     from svc.worker.bundle import WorkerBundle
 
@@ -78,10 +80,11 @@ async def run(
     `systemd`: the sockets passed by systemd. If there are any, they replace `[http] bind`.
     `greet`: called after `announce`.
 
-    Raises Served if another service is using the store. Raises ConfigError if the key file, bundle or store cannot be
-    used, or if another service has taken over the store.
+    Raises Served if another service is using the store. Raises ConfigError if the key file, logo, bundle or store
+    cannot be used, or if another service has taken over the store.
     """
     bundle = bundle or load_bundle()
+    identity = load_identity(config.web)
     metrics = Metrics()
     async with (
         open_store(config.store, serving=True, metrics=metrics) as store,
@@ -111,9 +114,9 @@ async def run(
             open_supervisor(context) as supervisor,
             trio.open_nursery() as beside,
         ):
-            web = _web(base_url, config.web.demonstration)
+            web = _web(base_url, config.web.demonstration, identity)
             first = await store.read(users.has_no_users())
-            app = create_app(Deps(context, supervisor, base_url, web))
+            app = create_app(Deps(context, supervisor, base_url, web, identity))
             _freeze_startup_objects()
             with trio.open_signal_receiver(*_shutdown_signals()) as signals:
                 announce(f"http://{host}:{port}")
@@ -141,10 +144,10 @@ def _shutdown_signals() -> list[signal.Signals]:
     return [signal.SIGTERM, signal.SIGINT, *hung_up]
 
 
-def _web(base_url: str, demonstration: str) -> Web | None:
+def _web(base_url: str, demonstration: str, identity: Identity) -> Web | None:
     """Return the web application, or None if it is missing. The API is served in both cases."""
     try:
-        return load_web(base_url, demonstration=demonstration)
+        return load_web(base_url, demonstration=demonstration, identity=identity)
     except ConfigError as error:
         log.warning("web application not served", extra={"why": str(error)})
         return None

@@ -65,6 +65,46 @@ def test_environment_overrides_the_file():
         ({"SVC_MAIL_TRANSPORT": "smtp"}, "smtp_url"),
         ({"SVC_MAIL_TRANSPORT": "smtp", "SVC_MAIL_SMTP_URL": "smtp://u@h:70000"}, "[mail]: has an invalid port"),
         ({"SVC_HTTP_TRUSTED_PROXIES": "nonsense"}, "trusted_proxies"),
+        *(
+            ({"SVC_WEB_NAME": name}, "[web] name: must have 1 to 40 characters")
+            for name in (
+                "",
+                "  ",
+                "a\r\nBcc: eve@x",
+                "a\x00",
+                "a\u202eb",
+                "x" * 10_000,
+                "=?utf-8?q?a=0d=0ab?=",
+                "\udcff",
+            )
+        ),
+        *(
+            ({"SVC_WEB_CONTACT": contact}, "[web] contact: must be an email address or an https URL")
+            for contact in (
+                "ann",
+                "http://x.example",
+                "javascript:alert(1)",
+                "a@b\nc",
+                "mailto:a@b.example",
+                "ann@host",
+            )
+        ),
+        *(
+            ({"SVC_WEB_IMPRINT_URL": url}, "[web] imprint_url: must be")
+            for url in (
+                "http://x.example",
+                "javascript://x.example/%0aalert(1)",
+                "https:///x",
+                "//x.example",
+                "/imprint",
+            )
+        ),
+        *(
+            ({"SVC_WEB_PRIVACY_URL": url}, "[web] privacy_url: must")
+            for url in ("https://x.example/\n", 'https://x.example/"', f"https://x.example/{'a' * 2_000}", "https://-")
+        ),
+        ({"SVC_WEB_TERMS_URL": "https://ann:secret@x.example"}, "[web] terms_url: must not contain a user"),
+        ({"SVC_WEB_TERMS_URL": "https://x.example:99999"}, "[web] terms_url: has an invalid port"),
         ({"SVC_MAIL_FROM": "svc@x\r\nBcc: eve@x"}, "[mail] from: must be an email address"),
         ({"SVC_MAIL_FROM": "=?utf-8?q?a=0d=0ab?=@x"}, "[mail] from: must be an email address"),
         ({"SVC_VAULT_LOST_TOKENS": "yes"}, "lost_tokens"),

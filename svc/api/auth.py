@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Email, MailToken, Moment, NewPassword, Password, Wrong
 from svc.api.me import User
-from svc.api.shape import Body, NoBody, Ok, ResponseBody
+from svc.api.shape import Body, NoBody, Ok, ResponseBody, optional_field
 from svc.security.password_policy import password_problem_for_user
 
 REFRESH_COOKIE = "svc_refresh"
@@ -67,8 +67,28 @@ class NewSession(ResponseBody):
     user: User
 
 
+class PublicSettings(ResponseBody):
+    """The settings of the service that everybody may know. A field is absent if the operator has not set it."""
+
+    name: str = Field(description="The name of the service.")
+    logo_url: str | None = optional_field("The logo, an SVG or PNG file.")
+    contact: str | None = optional_field("The operator's email address, or an https URL to contact the operator.")
+    imprint_url: str | None = optional_field("The operator's imprint (legal notice).")
+    privacy_url: str | None = optional_field("The privacy policy.")
+    terms_url: str | None = optional_field("The terms of service.")
+
+
 _SAME_ANSWER = "The response is the same whether or not the address belongs to a user."
 
+SETTINGS = Endpoint(
+    method="GET",
+    path="/auth/settings",
+    tag="sign-in",
+    summary="Get the name and the public settings of the service",
+    description="Clients may cache the response for five minutes.",
+    access="anybody",
+    response=PublicSettings,
+)
 SIGN_UP = Endpoint(
     method="POST",
     path="/auth/sign-up",
@@ -173,4 +193,4 @@ RESET = Endpoint(
     example={"token": "…", "password": "correct horse battery staple"},
 )
 
-ENDPOINTS = (SIGN_UP, CONFIRM, RESEND, SIGN_IN, REFRESH, SIGN_OUT, ASK_RESET, RESET)
+ENDPOINTS = (SETTINGS, SIGN_UP, CONFIRM, RESEND, SIGN_IN, REFRESH, SIGN_OUT, ASK_RESET, RESET)

@@ -1,4 +1,4 @@
-"""/healthz, /readyz, and the API descriptions."""
+"""/healthz, /readyz, the API descriptions, and security.txt."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from svc.api.shape import Ok
 
 YAML_TYPE = "application/yaml"  # RFC 9512
 MARKDOWN_TYPE = "text/markdown"
+TEXT_TYPE = "text/plain"
 
 ALIVE = Endpoint(
     method="GET",
@@ -60,5 +61,16 @@ REFERENCE = Endpoint(
     response=None,
     media_types=("text/html", MARKDOWN_TYPE),
 )
+SECURITY_TXT = Endpoint(
+    method="GET",
+    path="/.well-known/security.txt",
+    tag="service",
+    summary="How to report a vulnerability of this service (RFC 9116)",
+    description="The response is 404 if the operator has set no contact.",
+    access="anybody",
+    response=None,
+    media_types=(TEXT_TYPE,),
+    codes=("not_found",),
+)
 
-ENDPOINTS = (ALIVE, READY, OPENAPI_JSON, OPENAPI_YAML, REFERENCE_MD, REFERENCE)
+ENDPOINTS = (ALIVE, READY, OPENAPI_JSON, OPENAPI_YAML, REFERENCE_MD, REFERENCE, SECURITY_TXT)

@@ -16,6 +16,7 @@ from svc.commands.output import plural
 from svc.config import ConfigError
 from svc.errors import ServiceError, StoreUnavailable
 from svc.http.serving.web import load_web
+from svc.identity.operator import load_identity
 from svc.mail.transport import check_mail
 from svc.security.vault import open_vault
 from svc.store import open_store, outbox, rollouts
@@ -66,6 +67,7 @@ async def check(config: Config, file: Path | None = None) -> list[Finding]:
         _configuration(file),
         _check_part("worker bundle", lambda: f"schema {load_bundle().schema}, sha256 {load_bundle().sha256[:12]}…"),
         _check_part("web application", lambda: f"built, {load_web().bytes // 1024} KB in memory"),
+        _check_part("identity", lambda: _identity(config)),
         _check_part("key file", lambda: _key_file(config, sealed)),
         store,
         backups,
@@ -89,6 +91,12 @@ def _check_part(part: str, describe: Callable[[], str]) -> Finding:
         return Finding(part, "ok", describe())
     except (ConfigError, OSError) as error:
         return Finding(part, "FAIL", str(error))
+
+
+def _identity(config: Config) -> str:
+    identity = load_identity(config.web)
+    logo = "no logo" if identity.logo is None else f"logo {identity.logo.suffix.upper()}"
+    return f"name {identity.name}, {logo}, contact {identity.contact or 'not set'}"
 
 
 def _key_file(config: Config, sealed: dict[str, bytes]) -> str:

@@ -14,6 +14,7 @@ from quart_trio.testing.connections import TestHTTPConnection
 from svc.config import Config, HttpConfig, LimitsConfig, MailConfig
 from svc.http.serving.app import create_app
 from svc.http.serving.deps import Deps
+from svc.identity.operator import load_identity
 from svc.ids import digest, new_id, new_secret
 from svc.mail.outbox import Outbox, open_outbox
 from svc.metrics import Metrics
@@ -187,7 +188,8 @@ async def open_world(
         trio.open_nursery() as nursery,
     ):
         supervisor = StandIn(store, config, clock, nursery, metrics)
-        deps = Deps(supervisor.context, cast("Any", supervisor), config.http.base_url)
+        identity = load_identity(config.web)
+        deps = Deps(supervisor.context, cast("Any", supervisor), config.http.base_url, identity=identity)
         with store.changes.subscribe(supervisor.wake):
             app = create_app(deps)
             yield World(app, store, clock, supervisor, outbox, config.mail.folder, config, metrics)

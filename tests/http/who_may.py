@@ -67,6 +67,7 @@ DELETE /v1/me                              session        | 200     session sess
 ALSO: dict[str, tuple[str, Scope]] = {"GET /v1/links": ("order=clicks", "reports")}
 # Endpoints that ignore the credentials of /v1. They need no credential, or a different kind.
 OPEN = """
+GET    /auth/settings                200
 POST   /auth/sign-up                 202
 POST   /auth/confirm                 400
 POST   /auth/confirm/resend          202
@@ -82,6 +83,7 @@ GET    /openapi.json                 200
 GET    /openapi.yaml                 200
 GET    /reference.md                 200
 GET    /reference                    200
+GET    /.well-known/security.txt     404
 """
 
 

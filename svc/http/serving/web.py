@@ -19,9 +19,12 @@ from typing import TYPE_CHECKING
 
 from svc.api.contract import ENDPOINTS
 from svc.config import ConfigError
+from svc.identity.operator import DEFAULT_IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from svc.identity.operator import Identity
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -40,6 +43,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
+# A logo is a picture from the operator. Opened as a page, it may only draw itself.
+_LOGO_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 METHODS = ("GET", "HEAD")
 ASSETS = "/assets/{file}"
 HELP = "/help/{page}"
@@ -111,10 +116,15 @@ class Web:
         return [(name, value) for name, value in headers if name != b"etag"], body
 
 
-def load_web(base_url: str = "", folder: Path = FOLDER, demonstration: str = "") -> Web:
+def load_web(
+    base_url: str = "",
+    folder: Path = FOLDER,
+    demonstration: str = "",
+    identity: Identity = DEFAULT_IDENTITY,
+) -> Web:
     """Load the built web application for a service at `base_url`. Raises ConfigError if it was not built.
 
-    `demonstration`: see the setting `[web] demonstration`.
+    `demonstration`: see the setting `[web] demonstration`. `identity`: the operator's identity.
     """
     try:
         built = folder / "dist"
@@ -138,6 +148,10 @@ def load_web(base_url: str = "", folder: Path = FOLDER, demonstration: str = "")
             "/favicon.svg": _file(built / "favicon.svg", "/favicon.svg", "image/svg+xml", icon),
             "/robots.txt": _file_from_bodies("/robots.txt", "text/plain; charset=utf-8", icon, {"": _ROBOTS}),
         }
+        if identity.logo is not None:
+            headers = {**asset, **_LOGO_HEADERS}
+            logo = _file_from_bodies(ASSETS, identity.logo.content_type, headers, {"": identity.logo.content})
+            files[identity.logo.path] = logo
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"The web application cannot be read ({error}); run: make build") from None
     shells = {path: File(re.sub(":([a-z]+)", r"{\1}", path), shell.etag, shell.forms) for path in pages}

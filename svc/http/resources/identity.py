@@ -1,0 +1,58 @@
+"""/auth/settings and /.well-known/security.txt: the public settings of the service, and how to reach the operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quart import Response
+
+from svc.api import auth as api
+from svc.api import probes
+from svc.api.endpoint import JSON_TYPE
+from svc.clock import DAY_MS, iso
+from svc.errors import NotFound
+
+if TYPE_CHECKING:
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import RequestInfo
+
+_BRIEFLY = {"Cache-Control": "public, max-age=300"}
+# RFC 9116, 2.5.5: the date should be less than a year in the future.
+_VALID_DAYS = 180
+
+
+class PublicIdentity:
+    """The handlers of /auth/settings and /.well-known/security.txt."""
+
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
+        self._identity = deps.identity
+        self._base_url = deps.base_url
+        self._clock = deps.context.clock
+        endpoints.open(api.SETTINGS, self.settings)
+        endpoints.open(probes.SECURITY_TXT, self.security_txt)
+
+    async def settings(self, _: RequestInfo) -> Response:
+        """Return the public settings."""
+        identity = self._identity
+        shown = api.PublicSettings(
+            name=identity.name,
+            logo_url=None if identity.logo is None else self._base_url + identity.logo.path,
+            contact=identity.contact or None,
+            imprint_url=identity.imprint_url or None,
+            privacy_url=identity.privacy_url or None,
+            terms_url=identity.terms_url or None,
+        )
+        return Response(shown.to_bytes(), headers=_BRIEFLY, content_type=JSON_TYPE)
+
+    async def security_txt(self, _: RequestInfo) -> Response:
+        """Return the file for security researchers. It expires 180 days after today. Raises NotFound."""
+        if not self._identity.contact:
+            raise NotFound
+        today = self._clock() // DAY_MS
+        lines = [f"Contact: {self._identity.contact_url}", f"Expires: {iso((today + _VALID_DAYS) * DAY_MS)}"]
+        if self._base_url.startswith("https://"):  # RFC 9116, 2.5.2
+            lines.append(f"Canonical: {self._base_url}{probes.SECURITY_TXT.path}")
+        lines.append("Preferred-Languages: en, de")
+        body = "".join(f"{line}\n" for line in lines)
+        return Response(body, headers=_BRIEFLY, content_type=f"{probes.TEXT_TYPE}; charset=utf-8")
