@@ -300,6 +300,7 @@ def test_rollout_status_halt_and_resume(tmp_path, monkeypatch, capsys):
         ({"SVC_HTTP_BASE_URL": "https://192.0.2.1"}, "address", "an IP address"),
         ({"SVC_METRICS_BIND": "1.1.1.1:9090"}, "metrics", "is a public address, and metrics need no password"),
         ({"SVC_METRICS_BIND": "[2606:4700::1]:9090"}, "metrics", "bind a private address"),
+        ({"SVC_WEB_LOGO": "file"}, "identity", "[web] logo: file is neither a PNG nor an SVG file"),
     ],
 )
 def test_check_reports_failure_and_checks_other_parts(tmp_path, settings, part, text):
@@ -314,7 +315,7 @@ def test_check_reports_failure_and_checks_other_parts(tmp_path, settings, part, 
     assert len(failed) == 1
     assert failed[0].startswith(f"FAIL {part}: ")
     assert text in failed[0]
-    assert len(response.stdout.splitlines()) == 11
+    assert len(response.stdout.splitlines()) == 12
 
 
 @pytest.mark.rule("X14")
