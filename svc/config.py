@@ -163,6 +163,7 @@ HttpUrl = Annotated[str, AfterValidator(_http_url)]
 HttpsUrl = Annotated[str, AfterValidator(_https_url)]
 Network = Annotated[str, AfterValidator(_network)]
 EdgeAccountId = Annotated[str, AfterValidator(_edge_account_id)]
+SignUpMode = Literal["open", "invite", "closed"]
 
 
 class _Section(BaseModel):
@@ -258,6 +259,12 @@ class MailConfig(_Section):
         return self
 
 
+class AuthConfig(_Section):
+    """Settings of sign-up. `invite`: only addresses that the operator has invited."""
+
+    sign_up: SignUpMode = "open"
+
+
 class MetricsConfig(_Section):
     """Settings of the metrics endpoint. An empty `bind` turns it off."""
 
@@ -329,6 +336,7 @@ class Config(_Section):
     worker: WorkerConfig = WorkerConfig()
     vault: VaultConfig = VaultConfig()
     mail: MailConfig = MailConfig()
+    auth: AuthConfig = AuthConfig()
     metrics: MetricsConfig = MetricsConfig()
     web: WebConfig = WebConfig()
     limits: LimitsConfig = LimitsConfig()

@@ -33,6 +33,7 @@ Code = Literal[
     "scope_required",
     "session_required",
     "user_disabled",
+    "sign_up_closed",
     "email_unconfirmed",
     "invalid_password",
     "cross_origin",
@@ -175,6 +176,11 @@ CATALOGUE: dict[Code, Meaning] = {
         "Sign in and send the session's access token.",
     ),
     "user_disabled": Meaning(403, "The operator has disabled this user.", "Contact the operator."),
+    "sign_up_closed": Meaning(
+        403,
+        "The operator has restricted sign-up, or the invitation is not valid for this email address.",
+        "Ask the operator for an invitation. An invitation works once, for one email address, until it expires.",
+    ),
     "email_unconfirmed": Meaning(
         403,
         "The email address has not been confirmed.",

@@ -28,6 +28,7 @@ OperationKind = Literal["connect", "renew", "install", "update", "disconnect"]
 # Kinds of events (docs/use/api.md). An OwnAction concerns only the user, an AccountAction a Cloudflare account.
 OwnAction = Literal[
     "user.sign_up",
+    "user.invite",
     "user.confirm",
     "user.change",
     "user.disable",

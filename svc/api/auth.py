@@ -23,6 +23,10 @@ class SignUp(Body):
 
     email: Email
     password: NewPassword
+    invitation: MailToken | None = optional_field(
+        "The token from the link of an invitation for this address. The sign-up then needs no confirmation email."
+        " Default: no invitation."
+    )
 
     @field_validator("password")
     @classmethod
@@ -50,6 +54,19 @@ class MailedToken(Body):
     """The token from the link in an email."""
 
     token: MailToken
+
+
+class InvitationToken(Body):
+    """The token from the link of an invitation."""
+
+    invitation: MailToken
+
+
+class Invitation(ResponseBody):
+    """A pending invitation to sign up."""
+
+    email: str = Field(description="The only address that can sign up with this invitation.")
+    expires_at: Moment
 
 
 class Reset(Body):
@@ -94,14 +111,29 @@ SIGN_UP = Endpoint(
     path="/auth/sign-up",
     tag="sign-in",
     summary="Sign up and receive a confirmation email",
-    description=f"{_SAME_ANSWER} Emails to the user are in English or German, depending on the"
+    description=f"{_SAME_ANSWER} The operator can restrict sign-up to invited addresses, or close it. Refused sign-ups"
+    " get 403 `sign_up_closed`. A sign-up with an invitation confirms the address immediately, without"
+    " an email. Emails to the user are in English or German, depending on the"
     " `Accept-Language` header. `PATCH /v1/me` changes the language.",
     access="anybody",
     body=SignUp,
     response=Ok,
     status=202,
-    codes=("rate_limited",),
+    codes=("sign_up_closed", "rate_limited"),
     example={"email": "ann@example.com", "password": "correct horse battery staple"},
+)
+INVITATION = Endpoint(
+    method="POST",
+    path="/auth/invitation",
+    tag="sign-in",
+    summary="Show the invitation that a link contains",
+    description="The response does not reveal whether the address belongs to a user. If the invitation is not valid, or"
+    " sign-up is closed, the response is 403 `sign_up_closed`.",
+    access="anybody",
+    body=InvitationToken,
+    response=Invitation,
+    codes=("sign_up_closed", "rate_limited"),
+    example={"invitation": "…"},
 )
 CONFIRM = Endpoint(
     method="POST",
@@ -193,4 +225,5 @@ RESET = Endpoint(
     example={"token": "…", "password": "correct horse battery staple"},
 )
 
-ENDPOINTS = (SETTINGS, SIGN_UP, CONFIRM, RESEND, SIGN_IN, REFRESH, SIGN_OUT, ASK_RESET, RESET)
+
+ENDPOINTS = (SETTINGS, SIGN_UP, INVITATION, CONFIRM, RESEND, SIGN_IN, REFRESH, SIGN_OUT, ASK_RESET, RESET)

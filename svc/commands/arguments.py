@@ -8,6 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 # The object to which a command adds its parser. argparse has no public name for its type.
@@ -19,6 +20,17 @@ def edge_account_id(text: str) -> str:
     if re.fullmatch(r"[0-9a-f]{32}", text) is None:
         raise argparse.ArgumentTypeError("must be a Cloudflare account ID (32 hexadecimal digits)")
     return text
+
+
+def positive_number(most: int) -> Callable[[str], int]:
+    """Return the type of an argument that is a whole number from 1 to `most`."""
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) <= len(str(most)) and 1 <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {most}")
+        return int(text)
+
+    return parse
 
 
 def config_option(config: Path | None) -> str:

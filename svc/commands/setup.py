@@ -6,10 +6,11 @@ import getpass
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import quote, urlsplit
 
 from svc.commands.arguments import config_option
+from svc.config import SignUpMode
 
 if TYPE_CHECKING:
     import argparse
@@ -48,6 +49,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     init.add_argument("--store", metavar="URL", help="sqlite:///PATH or postgresql://USER@HOST/NAME")
     init.add_argument("--smtp-url", metavar="URL", help="smtp://USER:PASSWORD@HOST:587 or smtps://…")
     init.add_argument("--mail-from", metavar="ADDRESS", help="sender address of emails")
+    init.add_argument("--sign-up", choices=get_args(SignUpMode), help="who may sign up")
     init.set_defaults(command=_init, needs_config=False)
 
 
@@ -75,6 +77,7 @@ class _Dialogue:
         # Begins with the settings of an existing configuration, so that settings without a question are kept.
         self._answers: Answers = {}
         self._has_smtp = False
+        self._was_configured = False
 
     def run(self) -> int:
         """Ask, check and write the file, and return 0.
@@ -90,6 +93,7 @@ class _Dialogue:
         with config_file.as_owner(owner):
             self._store(folder)
             self._mail()
+            self._sign_up()
         config_file.write(self._path, config_file.render(self._answers), owner)
         print(f"\nWrote {self._path}. It lists all other settings with their defaults.\n\nNext steps:")
         for step in self._next(folder, owner.st_uid):
@@ -114,6 +118,8 @@ class _Dialogue:
         except ConfigError as error:
             raise _Rejected(f"{self._path} is not valid: fix it, or move it aside. {error}") from None
         self._has_smtp = self._answers.get(("mail", "transport")) == "smtp"
+        # The package installs a file without a URL.
+        self._was_configured = bool(self._answers.get(("http", "base_url")))
 
     def _default_answer(self, given: str | None, setting: tuple[str, str], otherwise: str) -> str:
         """Return the default answer: the option, or the existing setting, or `otherwise`."""
@@ -248,6 +254,19 @@ class _Dialogue:
         )
         for answers in kept[-1:]:
             self._keep(answers)
+
+    def _sign_up(self) -> None:
+        def check(mode: str) -> None:
+            self._with({("auth", "sign_up"): mode})
+
+        otherwise = "open" if self._was_configured else "closed"
+        mode = self._ask(
+            "Who may sign up? open: anyone who can reach the service. invite: only people with an invitation from\n"
+            "svc user invite. closed: no one; you add users with svc user add.",
+            self._default_answer(self._given.sign_up, ("auth", "sign_up"), otherwise),
+            check,
+        )
+        self._keep({("auth", "sign_up"): mode})
 
     def _with_password(self, url: str) -> str:
         """Return the URL of a mail server with a password. Ask for the password if the URL has only a user name."""

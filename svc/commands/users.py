@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import trio
 
 from svc.addresses import LONGEST_EMAIL
-from svc.commands import user_list
+from svc.commands import invitations, user_list
 from svc.commands.output import printable
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     plan.add_argument("plan", choices=["free", "api"])
     plan.set_defaults(command=_user_plan)
     user_list.add_to(user, shared)
+    invitations.add_to(user, shared)
     for name, command, what in (
         ("confirm", _confirm, "mark a user's email address as confirmed"),
         ("disable", _disable, "end a user's sessions and refuse sign-ins and API keys; workers continue to count"),

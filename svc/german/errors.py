@@ -35,6 +35,10 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Das geht nur in einer Sitzung, nicht mit einem API-Schlüssel.", "Melden Sie sich an."
     ),
     "user_disabled": GermanMeaning("Der Betreiber hat diesen Benutzer gesperrt.", "Wenden Sie sich an den Betreiber."),
+    "sign_up_closed": GermanMeaning(
+        "Der Betreiber hat die Registrierung eingeschränkt, oder die Einladung gilt nicht für diese E-Mail-Adresse.",
+        "Bitten Sie den Betreiber um eine Einladung. Sie gilt einmal, für eine Adresse und bis zu ihrem Ablauf.",
+    ),
     "email_unconfirmed": GermanMeaning(
         "Ihre E-Mail-Adresse ist noch nicht bestätigt.",
         "Öffnen Sie den Link in der E-Mail, oder fordern Sie eine neue an.",

@@ -16,7 +16,7 @@ from svc.mail import messages
 from svc.mail.messages import Link
 from svc.model import DEFAULT_LANGUAGE
 from svc.remaining_resource import RemainingResource
-from svc.store import accounts, outbox, users
+from svc.store import accounts, invitations, outbox, users
 from svc.store.tx import constant
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class Terms:
     def link(self, purpose: users.MailPurpose, token: str) -> Link:
         """Return the link for a token."""
         return Link(f"{self.service_url}/{purpose}?token={token}", round(self.link_s / 3600, 1))
+
+    def invitation_url(self, token: str) -> str:
+        """Return the URL of the link for an invitation's token."""
+        return f"{self.service_url}/sign-up?invitation={token}"
 
 
 @dataclass(frozen=True)
@@ -160,6 +164,23 @@ def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     return (yield from constant(Composed(email, None)))
 
 
+def _invitation(row: Waiting, draft: Draft) -> Tx[Composed | None]:
+    """Compose the email with the link of an invitation, unless the invitation is no longer valid."""
+    invitation = yield from invitations.get_invitation(row.facts["invitation"], draft.now)
+    if invitation is None:
+        return None
+    yield from invitations.add_token(invitation.id, digest(draft.token))
+    email = messages.invitation(
+        _language(row, None),
+        row.address,
+        draft.terms.invitation_url(draft.token),
+        invitation.expires_at,
+        draft.terms.service_url,
+        mail_id=row.id,
+    )
+    return Composed(email, None)
+
+
 def _language(row: Waiting, user: User | None) -> Language:
     """Return the language that the user has chosen, or else the request's language, or else the default.
 
@@ -186,4 +207,5 @@ _KINDS: Mapping[MailKind, Callable[[Waiting, Draft], Tx[Composed | None]]] = {
     "password_changed": _password_changed,
     "account": _account,
     "user_deleted": _user_deleted,
+    "invitation": _invitation,
 }

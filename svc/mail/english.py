@@ -51,6 +51,11 @@ ENGLISH = Words(
         "If you changed it, no action is needed. If you didn't, reset your password on the sign-in page immediately:"
         " this ends all sessions. Then review your API keys.",
     ),
+    invitation=Text(
+        "Invitation to sign up",
+        "The operator of {service_url} has invited you. To sign up with this email address, open this link:\n\n{link}"
+        "\n\nThe link works once and expires on {expiry}. If you don't want to sign up, you can ignore this email.",
+    ),
     deleted=Text(
         "Your account was deleted",
         "Your account at {service_url} was deleted, including its sites, links, totals and API keys.",

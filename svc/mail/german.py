@@ -54,6 +54,13 @@ GERMAN = Words(
         "Wenn Sie es selbst geändert haben, müssen Sie nichts tun. Andernfalls setzen Sie Ihr Passwort sofort auf der"
         " Anmeldeseite zurück. Damit werden alle Sitzungen beendet. Prüfen Sie danach Ihre API-Schlüssel.",
     ),
+    invitation=Text(
+        "Einladung zur Registrierung",
+        "Der Betreiber von {service_url} hat Sie eingeladen. Öffnen Sie diesen Link, um sich mit dieser E-Mail-Adresse"
+        " zu registrieren:\n\n{link}\n\n"
+        "Der Link gilt einmal und läuft am {expiry} ab. Wenn Sie sich nicht registrieren möchten, können Sie diese"
+        " E-Mail ignorieren.",
+    ),
     deleted=Text(
         "Ihr Benutzerkonto wurde gelöscht",
         "Ihr Benutzerkonto bei {service_url} wurde gelöscht, einschließlich aller Websites, Links, Summen und"

@@ -95,6 +95,16 @@ def password_changed(language: Language, to: str, service_url: str, *, mail_id: 
     return Email(to, subject, text.format(service_url=service_url), id=mail_id, language=language)
 
 
+def invitation(language: Language, to: str, url: str, expires_at: int, service_url: str, *, mail_id: str = "") -> Email:
+    """Create the email with the link of an invitation to sign up. `expires_at` is in epoch ms."""
+    words = WORDS[language]
+    subject, text = words.invitation
+    expiry = words.moment(expires_at)
+    return Email(
+        to, subject, text.format(link=url, expiry=expiry, service_url=service_url), id=mail_id, language=language
+    )
+
+
 def user_deleted(
     language: Language,
     to: str,

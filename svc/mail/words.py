@@ -6,7 +6,7 @@ The texts are in `english.py` and `german.py`. Templates have named parameters.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from svc import finding, remaining_resource
@@ -79,6 +79,7 @@ class Words:
     account_exists: Text
     reset: Text
     password_changed: Text
+    invitation: Text
     deleted: Text
     deleted_tokens: str
     deleted_left: str
@@ -111,6 +112,11 @@ class Words:
         """Return a UTC day number as a date in the language's format."""
         return self._date(date.fromisoformat(day_text(day)))
 
+    def moment(self, at: int) -> str:
+        """Return a time (epoch ms) as a date and time in UTC."""
+        shown = datetime.fromtimestamp(at / 1000, UTC)
+        return self.formats.moment.format(date=self._date(shown), time=f"{shown:%H:%M}")
+
     def fact(self, name: str, value: str) -> str:
         """Return a fact about a finding or a remaining resource as text. Times are in UTC."""
         if name not in _MOMENTS:
@@ -121,7 +127,7 @@ class Words:
             return value
         if at.utcoffset() != timedelta(0):
             return value
-        return self.formats.moment.format(date=self._date(at), time=f"{at:%H:%M}")
+        return self.moment(round(at.timestamp() * 1000))
 
     def _date(self, day: date) -> str:
         month = self.formats.months[day.month - 1]

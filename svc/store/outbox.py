@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 # `sign_up`: the link to confirm the address, or a note that the address already has a user. `choose_password`: the link
 # that is sent after a confirmation if the user has no password. `account`: an account has a problem, or the problem is
 # resolved.
-MailKind = Literal["sign_up", "resend", "reset", "choose_password", "password_changed", "account", "user_deleted"]
+MailKind = Literal[
+    "sign_up", "resend", "reset", "choose_password", "password_changed", "account", "user_deleted", "invitation"
+]
 
 # How long the service tries to send a notification. After that time, the user has probably seen the problem in the
 # service, or the notification is outdated.

@@ -35,6 +35,11 @@ def delete_mail_tokens(before: int) -> Tx[int]:
     return _delete("mail_tokens", "digest", "expires_at <= $1", before)
 
 
+def delete_invitations(before: int) -> Tx[int]:
+    """Delete expired invitations to sign up."""
+    return _delete("invitations", "id", "expires_at <= $1", before)
+
+
 def delete_devices(before: int) -> Tx[int]:
     """Delete known browsers if the last sign-in from them was at or before this time."""
     return _delete("devices", "user_id, digest", "seen_at <= $1", before)

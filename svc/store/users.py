@@ -8,6 +8,7 @@ from svc.ids import new_id
 from svc.model import User
 from svc.store.devices import forget_devices
 from svc.store.events import begin_audit_log
+from svc.store.invitations import withdraw
 from svc.store.notifications import address_works
 from svc.store.tx import Row, Tx, placeholders, sql
 
@@ -33,7 +34,8 @@ def add_user(
 ) -> Tx[User | None]:
     """Add a user on the plan `free`. Returns None if another user has confirmed the address, ignoring case.
 
-    An unconfirmed user is called a sign-up. Several sign-ups may have the same address.
+    A confirmed user replaces all sign-ups with the address, and uses up an invitation for it. An unconfirmed user is
+    called a sign-up. Several sign-ups may have the same address.
     """
     rows = yield sql(
         "insert into users (email, password_hash, email_confirmed, plan, created_at, language)"
@@ -52,6 +54,8 @@ def add_user(
     if not rows:
         return None
     yield from _forget(waiting if confirmed else waiting[MAX_SIGN_UPS:])
+    if confirmed:
+        yield from withdraw(email)
     return user_of(rows[0])
 
 
@@ -275,8 +279,9 @@ def _use_mail_token(purpose: MailPurpose, digest: str, now: int) -> Tx[int | Non
 def confirm_sign_up(user_id: int) -> Tx[User | None]:
     """Confirm the user's address. Returns the user; None if another user has the address or the user was deleted.
 
-    Deletes the other sign-ups with the address, and their sessions. Also revokes the user's existing keys. Otherwise a
-    person who signed up with someone else's address would keep a key, because a password reset only ends sessions.
+    Deletes the other sign-ups with the address, their sessions, and an invitation for the address. Also revokes the
+    user's existing keys. Otherwise a person who signed up with someone else's address would keep a key, because a
+    password reset only ends sessions.
     """
     rows = yield sql("select * from users where id = $1", user_id)
     if not rows or rows[0]["email_confirmed"] == 1:
@@ -286,6 +291,7 @@ def confirm_sign_up(user_id: int) -> Tx[User | None]:
         return None
     yield from _forget([other for other in (yield from _sign_ups(rows[0]["email"])) if other != user_id])
     yield sql("delete from keys where user_id = $1", user_id)
+    yield from withdraw(rows[0]["email"])
     rows = yield sql("update users set email_confirmed = 1 where id = $1 returning *", user_id)
     return user_of(rows[0])
 

@@ -43,6 +43,7 @@ def test_init_yes_writes_options_and_defaults_and_overwrites_nothing(tmp_path):
     assert config.store.url.get_secret_value() == f"sqlite:///{data}/svc.db"
     assert (config.vault.key_file, config.mail.folder) == (data / "vault.key", data / "mail")
     assert config.store.copies == str(data)
+    assert config.auth.sign_up == "closed"
     assert (config.edge, config.limits, config.timing) == (Config().edge, Config().limits, Config().timing)
     assert (data / "svc.db").exists()  # `svc init` has opened the store
     assert not (data / "vault.key").exists()
@@ -96,6 +97,7 @@ def test_init_repeats_question_after_invalid_answer_and_result_can_send_email(tm
             *("sqlite:////proc/none/svc.db", "no", ""),
             *(f"smtps://user@127.0.0.1:{server.port}", "wrong", "", "no"),
             *(f"smtps://user@127.0.0.1:{server.port}", PASSWORD, "no-address", "mail@example.com"),
+            *("nobody", "invite"),
         ]
         response = svc(
             *(tmp_path, "init", "--config", "etc/config.toml"),
@@ -110,6 +112,7 @@ def test_init_repeats_question_after_invalid_answer_and_result_can_send_email(tm
         "[http] trusted_proxies.0: 'proxy'",
         "FAIL: sqlite: ",
         "[mail] from: must be an email address",
+        "[auth] sign_up: must be 'open', 'invite' or 'closed'",
         "FAIL: smtp: the mail server does not accept emails (AUTH 535",
         "ok: transport smtp is ready",
         "svc serve --config etc/config.toml",
@@ -117,6 +120,7 @@ def test_init_repeats_question_after_invalid_answer_and_result_can_send_email(tm
         assert expected in stdout, expected
     assert PASSWORD not in stdout
     config = load(path, {})
+    assert config.auth.sign_up == "invite"
     assert config.http.trusted_proxies == ("10.0.0.0/8", "::1")
     assert config.mail.sender == "mail@example.com"
     assert config.mail.smtp_url.get_secret_value().endswith(f"@127.0.0.1:{server.port}")
@@ -159,7 +163,7 @@ def test_init_keeps_all_settings_of_existing_configuration(tmp_path, asked):
     path.write_text(written(before))
     assert {name for section in before for name in before[section]} >= {"copies", "hours_kept_days", "canary"}
     options = () if asked else ("--yes", "--replace")
-    response = svc(tmp_path, "init", "--unchecked", *options, text="yes\n" + "\n" * 6)
+    response = svc(tmp_path, "init", "--unchecked", *options, text="yes\n" + "\n" * 7)
     assert response.returncode == 0, response.stdout + response.stderr
     assert tomllib.loads(path.read_text()) == before
     assert "a:b@" not in response.stdout
@@ -190,6 +194,7 @@ def test_init_keeps_paths_of_packaged_configuration(tmp_path):
     after, before = tomllib.loads(path.read_text()), tomllib.loads(text)
     assert after["http"].pop("trusted_proxies") == ["127.0.0.1", "::1"]
     before["http"]["base_url"] = "https://svc.example.com"
+    before["auth"] = {"sign_up": "closed"}
     assert {section: of for section, of in after.items() if of} == before
 
 
@@ -271,3 +276,21 @@ def test_welcome_shows_no_password_and_no_missing_settings():
     assert "hunter2" not in text
     for part in ("store postgresql://db:5432/svc ", "needs no further", "--confirmed --config x", "not included"):
         assert part in text
+
+
+@pytest.mark.parametrize(
+    ("before", "options", "expected"),
+    [
+        ("", (), "closed"),
+        ("[http]\n", (), "closed"),
+        ('[http]\nbase_url = "https://svc.example.com"\n', (), "open"),
+        ('[auth]\nsign_up = "invite"\n', (), "invite"),
+        ('[auth]\nsign_up = "invite"\n', ("--sign-up", "open"), "open"),
+    ],
+)
+def test_init_closes_sign_up_only_for_a_new_service(tmp_path, before, options, expected):
+    path = tmp_path / "config.toml"
+    path.write_text(before)
+    response = svc(tmp_path, "init", "--yes", "--replace", "--unchecked", *options)
+    assert response.returncode == 0, response.stderr
+    assert load(path, {}).auth.sign_up == expected

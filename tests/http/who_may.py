@@ -69,6 +69,7 @@ ALSO: dict[str, tuple[str, Scope]] = {"GET /v1/links": ("order=clicks", "reports
 OPEN = """
 GET    /auth/settings                200
 POST   /auth/sign-up                 202
+POST   /auth/invitation              closed
 POST   /auth/confirm                 400
 POST   /auth/confirm/resend          202
 POST   /auth/sign-in                 401
@@ -106,7 +107,7 @@ class Wanted(NamedTuple):
 
 CODES: dict[str, Code] = {
     "scope": "scope_required", "session": "session_required", "404": "not_found", "email": "email_unconfirmed",
-    "401": "unauthorized", "400": "invalid_request",
+    "401": "unauthorized", "400": "invalid_request", "closed": "sign_up_closed",
 }  # fmt: skip
 ROWS = {
     " ".join(words[:2]): Wanted(*words[2:])

@@ -41,10 +41,10 @@ async def _health_and_user(place: Place, block: Block) -> None:
 
 async def _init(place: Place, block: Block) -> None:
     (place.folder / _CONFIG).write_text("# as installed by the package\n")
-    said = await place.run(block, "yes\nhttps://svc.example.com\n\n\n\n\n")
+    said = await place.run(block, "yes\nhttps://svc.example.com\n\n\n\n\n\n")
     assert "Which mail server?" in said
     config = load(place.folder / _CONFIG, {})
-    assert config.http.base_url == "https://svc.example.com"
+    assert (config.http.base_url, config.auth.sign_up) == ("https://svc.example.com", "closed")
     # The configuration is not in the real /etc/svc, so the default data folder is `var`.
     written = (place.folder / _CONFIG).read_text().replace(f"{place.folder}/var/", f"{place.folder}/var/lib/svc/")
     (place.folder / _CONFIG).write_text(written)

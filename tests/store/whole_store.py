@@ -42,7 +42,7 @@ def _tables(verb: str) -> set[str]:
 
 TABLES = sorted(_tables("create") - _tables("drop"))
 # Tables without rows that belong to users.
-OF_NOBODY = {"serving", "rollouts"}
+OF_NOBODY = {"serving", "rollouts", "invitations", "invitation_tokens"}
 
 # The rows by table. A row is a tuple of (column, value) pairs. The counter has the number of times that a row occurs.
 Rows = dict[str, Counter[tuple[tuple[str, Any], ...]]]

@@ -28,9 +28,11 @@ from svc.ids import digest, new_id, new_secret
 from svc.limits import SlidingLimit
 from svc.security.password_policy import common_passwords, password_problem_for_user
 from svc.security.session_tokens import Pair, family_of, first_pair, next_pair, pair_after, pair_of
-from svc.store import devices, outbox, sessions, users
+from svc.store import devices, invitations, outbox, sessions, users
+from svc.store.events import by_operator
 
 if TYPE_CHECKING:
+    from pydantic import SecretStr
     from quart import Response
 
     from svc.api.shape import NoBody
@@ -88,6 +90,7 @@ class Auth:
         self._store = deps.context.store
         self._clock: Clock = deps.context.clock
         self._timing = deps.context.config.timing
+        self._sign_up_mode = deps.context.config.auth.sign_up
         self._base_url = deps.base_url
         self._cookies = Cookies(deps.base_url)
         self._agent_of = deps.context.bundle.explainer.agent_of
@@ -101,6 +104,7 @@ class Auth:
         common_passwords()  # load the list now, not during a request
         admit = self._count_try
         endpoints.form(api.SIGN_UP, self.sign_up, admit)
+        endpoints.form(api.INVITATION, self.invitation, admit)
         endpoints.form(api.CONFIRM, self.confirm, admit)
         endpoints.form(api.RESEND, self.resend, admit)
         endpoints.form(api.SIGN_IN, self.sign_in, admit)
@@ -115,7 +119,13 @@ class Auth:
         If the limit on emails to the address is reached, no user is created, because the user could not confirm the
         address without the email's link. The passwords of earlier unconfirmed sign-ups are then invalidated, because
         the links in their emails may be opened by someone who did not choose these passwords.
+        Raises Forbidden sign_up_closed, after the same work for every address.
         """
+        if form.body.invitation is not None:
+            await self._sign_up_with_invitation(form, form.body.invitation)
+            return Ok()
+        if self._sign_up_mode != "open":
+            raise Forbidden("sign_up_closed")
         password_hash = await self._passwords.hash(form.body.password)
         if not self._may_send("confirm", form.body.email):
             await self._store.run(users.invalidate_sign_ups(form.body.email))
@@ -126,6 +136,34 @@ class Auth:
                 self._auth_events.with_events(made, "user.sign_up", "nobody", form.request.client, _own_event)
             )
         return Ok()
+
+    async def _sign_up_with_invitation(self, form: Form[api.SignUp], token: SecretStr) -> None:
+        """Create a user with a confirmed address, because the invitation's link was sent or given to that address.
+
+        Raises Forbidden sign_up_closed if the invitation is not valid for the address, or is used at the same time.
+        """
+        invitation = await self._find_invitation(token)
+        if not invitation.is_for(form.body.email):
+            raise Forbidden("sign_up_closed")
+        password_hash = await self._passwords.hash(form.body.password)
+        made = _sign_up_invited(invitation, password_hash, form.request.language, self._clock())
+        await self._store.run(
+            self._auth_events.with_events(made, "user.sign_up", "mail", form.request.client, _own_event)
+        )
+
+    async def invitation(self, form: Form[api.InvitationToken]) -> api.Invitation:
+        """Return the invitation with this token. Raises Forbidden sign_up_closed."""
+        found = await self._find_invitation(form.body.invitation)
+        return api.Invitation(email=found.email, expires_at=found.expires_at)
+
+    async def _find_invitation(self, token: SecretStr) -> invitations.Invitation:
+        if self._sign_up_mode == "closed":
+            raise Forbidden("sign_up_closed")
+        known_as = digest(token.get_secret_value())
+        found = await self._store.peek(invitations.find_invitation(known_as, self._clock()))
+        if found is None:
+            raise Forbidden("sign_up_closed")
+        return found
 
     async def resend(self, form: Form[api.Address]) -> Ok:
         """Send the confirmation email again."""
@@ -328,6 +366,20 @@ def _sign_up(address: str, password_hash: str, language: Language | None, now: i
     user = yield from users.add_user(address, password_hash, now, language=language)
     user_id = None if user is None else user.id
     yield from outbox.post("sign_up", address, now, useless_at, user_id=user_id, language=language)
+    return user
+
+
+def _sign_up_invited(
+    invitation: invitations.Invitation, password_hash: str, language: Language | None, now: int
+) -> Tx[User]:
+    """Use up the invitation and add its user. Raises Forbidden if it is no longer valid, or the address has a user."""
+    used = yield from invitations.use_invitation(invitation.id, now)
+    if used is None:
+        raise Forbidden("sign_up_closed")
+    user = yield from users.add_user(used.email, password_hash, now, confirmed=True, language=language)
+    if user is None:
+        raise Forbidden("sign_up_closed")
+    yield by_operator(user.id, "user.invite", used.created_at)
     return user
 
 

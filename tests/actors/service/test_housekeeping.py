@@ -23,6 +23,7 @@ from svc.store import (
     accounts,
     devices,
     disconnects,
+    invitations,
     open_store,
     operations,
     retention,
@@ -72,6 +73,11 @@ def session() -> Tx[None]:
 
 def mail_token() -> Tx[None]:
     yield from users.put_mail_token(users.UNKNOWN_USER, "reset", "digest", START_MS)
+
+
+def invitation() -> Tx[None]:
+    made = yield from invitations.invite("new@example.com", START_MS - 1, START_MS)
+    yield from invitations.add_token(made.id, "digest")
 
 
 def device() -> Tx[None]:
@@ -150,6 +156,7 @@ LIFETIMES = [
     Lifetime(response, retention.delete_responses, "idempotency", START_MS),
     Lifetime(session, retention.delete_sessions, "sessions", START_MS),
     Lifetime(mail_token, retention.delete_mail_tokens, "mail_tokens", START_MS),
+    Lifetime(invitation, retention.delete_invitations, "invitations", START_MS),
     Lifetime(worker_key, retention.delete_worker_keys, "worker_keys", START_MS),
     Lifetime(device, retention.delete_devices, "devices", START_MS + 400 * DAY_MS),
     Lifetime(sign_up, retention.delete_sign_ups, "users", START_MS + 30 * DAY_MS),

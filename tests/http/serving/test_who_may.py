@@ -46,6 +46,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/links/{link_id}": {"url": "https://example.org/other"},
     "POST /v1/links/{link_id}/explain": {},
     "POST /auth/sign-up": {"email": "somebody@example.com", "password": PASSWORD},
+    "POST /auth/invitation": {"invitation": "abc"},
     "POST /auth/confirm": {"token": "abc"},
     "POST /auth/confirm/resend": {"email": "somebody@example.com"},
     "POST /auth/sign-in": {"email": "nobody@example.com", "password": PASSWORD},

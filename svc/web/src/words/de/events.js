@@ -19,6 +19,7 @@ const events = {
   accepted: "Begonnen",
   actions: {
     "user.sign_up": "Registriert",
+    "user.invite": "Vom Betreiber eingeladen",
     "user.confirm": "E-Mail-Adresse bestätigt",
     "user.change": "E-Mail-Einstellungen geändert",
     "user.disable": "Vom Betreiber gesperrt",

@@ -3,6 +3,7 @@
 /** @type {Record<import("../../wire").Event["action"], string>} */
 const actions = {
   "user.sign_up": "Signed up",
+  "user.invite": "Invited by the operator",
   "user.confirm": "Email address confirmed",
   "user.change": "Email settings changed",
   "user.disable": "Disabled by the operator",
