@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,8 @@ from svc.model import UnavailableReason
 from svc.worker.ledger import DropReason, Fault
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from svc.worker.ledger import Events, TargetDay
 
 
@@ -67,9 +69,10 @@ class LedgerTarget(ResponseBody):
     off_by: Difference | None = Field(description="The difference at the step `fault`. Null if there is none.")
 
     @classmethod
-    def from_model(cls, found: TargetDay) -> LedgerTarget:
-        """Return the response for one target."""
+    def from_model(cls, found: TargetDay, **more: Any) -> Self:
+        """Return the response for one target. `more`: the fields that a subclass adds."""
         return cls(
+            **more,
             id=found.target,
             accepted=EventCounts.from_model(found.accepted),
             dropped=None if found.agrees is None else dict(found.dropped),
@@ -82,6 +85,13 @@ class LedgerTarget(ResponseBody):
             fault=found.fault,
             off_by=None if found.off_by is None else Difference(views=found.off_by.views, bots=found.off_by.bots),
         )
+
+
+class DayStatement(LedgerTarget):
+    """A site's or link's statement of counts for one day, as of the time at which the worker's database was read."""
+
+    day: Day
+    closed: bool = Field(description="True if the worker has closed the day and adds no more events to it.")
 
 
 class PlatformRequests(ResponseBody):

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from svc.api.endpoint import Endpoint
 from svc.api.fields import DIGITS, Count, Day, Moment
+from svc.api.ledger import DayStatement
 from svc.api.shape import Query, ResponseBody, optional_field
 from svc.model import Period, UnavailableReason
 
@@ -20,6 +21,10 @@ class ReportQuery(Query):
         "Include the top pages, sources, countries, devices, browsers, operating systems and bots."
     )
     limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(10, description="Maximum length of each breakdown.")
+    statement: Literal["1"] | None = optional_field(
+        "Include the statement of counts for the report's last day. It is part of the same read of the worker's"
+        " database as breakdowns and live counts."
+    )
 
 
 class SiteReportQuery(ReportQuery):
@@ -87,6 +92,10 @@ class Report(ResponseBody):
     )
     unavailable: UnavailableReason | None = Field(
         description="The reason why the numbers from the worker's database are missing. Null if none are missing."
+    )
+    statement: DayStatement | None = optional_field(
+        "The statement of counts for the day `to`. Absent unless requested, and if the numbers in the worker's database"
+        " are unknown."
     )
 
 

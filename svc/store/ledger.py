@@ -1,4 +1,4 @@
-"""An account's stored totals for one day, by target (site or link), for the comparison with the worker's ledger."""
+"""Stored totals for one day, by target (site or link), for the comparison with the worker's ledger."""
 
 from __future__ import annotations
 
@@ -39,3 +39,17 @@ def stored_day(account_id: str, day: int) -> Tx[dict[str, Stored]]:
         hours.update({row["target"]: Events(int(row["views"]), int(row["bots"])) for row in rows})
     none = Events()
     return {target: Stored(total, hours.get(target, none)) for target, total in totals.items()}
+
+
+def stored_target_day(target: str, day: int) -> Tx[Stored]:
+    """Return one target's stored totals for a day (day number). Imported totals are ignored."""
+    rows = yield sql("select views, bots from days where target = $1 and day = $2 and imported = 0", target, day)
+    total = Events(rows[0]["views"], rows[0]["bots"]) if rows else Events()
+    rows = yield sql(
+        "select coalesce(sum(views), 0) as views, coalesce(sum(bots), 0) as bots from hours"
+        " where target = $1 and at >= $2 and at < $3",
+        target,
+        day * DAY_MS,
+        (day + 1) * DAY_MS,
+    )
+    return Stored(total, Events(int(rows[0]["views"]), int(rows[0]["bots"])))

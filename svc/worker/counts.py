@@ -19,6 +19,7 @@ from svc.worker.event_lines import read_events_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from svc.worker.ledger import TargetDay
     from svc.worker.rows import Row, Statement
 
 _OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
@@ -52,6 +53,15 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True)
+class DayStatement:
+    """A target's statement of counts for a day (day number). `closed`: the worker adds no more events to the day."""
+
+    day: int
+    closed: bool
+    counts: TargetDay
+
+
+@dataclass(frozen=True)
 class Live:
     """The counts at the time `at` (epoch ms).
 
@@ -60,6 +70,7 @@ class Live:
     `breakdowns`: sums over all days that were read, from `kept_from` on.
     `kept_from`: the number of the first day that the worker has not deleted because of its age; 0 if it has not deleted
     any days. Missing counts of earlier days are unknown.
+    `statement`: the statement of counts for the last day; None if it was not read or its numbers are unknown.
     """
 
     at: int
@@ -67,6 +78,7 @@ class Live:
     hours: Mapping[int, Counts]
     breakdowns: Mapping[Dimension, Mapping[str, int]]
     kept_from: int = 0
+    statement: DayStatement | None = None
 
     def with_tops(self) -> Live:
         """Return a copy with only the `MAX_TOP` largest keys of each breakdown."""

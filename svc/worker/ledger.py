@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, NonNegativeInt, TypeAdapter
 
 from svc.clock import day_of, day_text
-from svc.worker.event_lines import read_events, read_tallies
+from svc.worker.event_lines import read_events, read_events_of, read_tallies
 from svc.worker.rows import Row, Statement, integer
 
 if TYPE_CHECKING:
@@ -62,6 +62,13 @@ _QUEUED = (
     f" from outbox, json_each({_valid('outbox.part')}, '$.days') one{_OF_PART} group by 1"
 )
 _STATE = "select value from meta where key = 'state'"
+
+_OF_TARGET = f"json_extract({_valid('counts')}, '$.' || ?2)"
+_LEDGER_OF_TARGET = (
+    f"select entry, json_object(?2, {_OF_TARGET}) as counts from ledger"  # noqa: S608  # names of this file
+    f" where day = cast(?1 as integer) and {_OF_TARGET} is not null"
+)
+_QUEUED_OF_TARGET = f"select * from ({_QUEUED}) where target = ?2"  # noqa: S608  # names of this file
 
 _Pairs = TypeAdapter(dict[str, tuple[int, int]])
 
@@ -214,6 +221,41 @@ def statements(day: int, stored: Mapping[str, Stored]) -> list[Statement]:
     ]
 
 
+def target_statements(day: int, target: str) -> list[Statement]:
+    """Return the part of `statements` for one site or link, without its lines in `event_page` and the final state.
+
+    A report's read contains these rows anyway (svc/worker/counts.py).
+    """
+    text = f'"{day_text(day)}"'
+    return [
+        (_STATE, []),
+        (_LEDGER_OF_TARGET, [str(day), target]),
+        (f"{_TALLIES} and instr(tally, ?2) > 0", [str(day), target]),
+        (_PARTS, [text]),
+        (_QUEUED_OF_TARGET, [text, target]),
+        (_OF_STORED, [str(day), json.dumps([target])]),
+    ]
+
+
+def read_target_day(
+    results: Sequence[Sequence[Row]], pages: Sequence[Row], states_after: Sequence[Row], day: int, target: str
+) -> WorkerDay | None:
+    """Return the results of `target_statements` as a WorkerDay; the errors and the result are those of `read_day`.
+
+    `pages`: the rows of `event_page` that contain the target. `states_after`: the state, read last.
+    """
+    states, ledger, tallies, outbox, queued, folded = results
+    events = _text_of([event for row in pages for event in read_events_of(row["lines"], target)])
+    # The rows also contain the tallies of other targets, whose events are not in `pages`.
+    own = _text_of([tally for row in tallies for tally in read_tallies(row["tally"]) if tally[0] == target])
+    return read_day([states, ledger, [{"tally": own}], [{"lines": events}], outbox, queued, folded, states_after], day)
+
+
+def _text_of(lines: Sequence[Sequence[object]]) -> str:
+    """Return lines as the worker writes them (svc/worker/event_lines.py)."""
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
 def read_day(results: Sequence[Sequence[Row]], day: int) -> WorkerDay | None:
     """Return the results of `statements` as a WorkerDay, or None if the database began to count after that day.
 
@@ -264,10 +306,16 @@ def compare(worker: WorkerDay | None, before: Mapping[str, Stored], after: Mappi
     if worker is None:
         return [TargetDay(target, after[target].total) for target in sorted(something)]
     something.update(worker.accepted, worker.folded, worker.pushed, worker.waiting)
-    return [_compared(worker, target, before.get(target), after.get(target)) for target in sorted(something - {""})]
+    return [
+        compare_target(worker, target, before.get(target), after.get(target)) for target in sorted(something - {""})
+    ]
 
 
-def _compared(worker: WorkerDay, target: str, before: Stored | None, after: Stored | None) -> TargetDay:
+def compare_target(worker: WorkerDay, target: str, before: Stored | None, after: Stored | None) -> TargetDay:
+    """Return the reconciliation of one target.
+
+    `before`, `after`: see `compare`; None if the account does not have the target.
+    """
     stored = after or Stored()
     fault, off_by = _first_fault(worker, target, before or Stored(), after)
     return TargetDay(

@@ -108,7 +108,7 @@ def test_site_shows_missing_dns_and_link_host_replaces_website(page, world, cust
 
 
 def test_rename_renew_check_and_disconnect_account(page, world, customer, zone):
-    """Also set a link host that has no DNS record at first, and check the plan usage and the daily ledger."""
+    """Also set a link host that has no DNS record at first, and check the plan usage and the statement of counts."""
     account_id = world.connected(customer)
     page.goto(f"{world.place.url}/accounts/{account_id}")
     state(page, "Ready")
@@ -154,7 +154,7 @@ def test_rename_renew_check_and_disconnect_account(page, world, customer, zone):
     expect(page.get_by_role("region", name="Plan usage")).to_contain_text("Upgrade soon")
 
     _clicks(world, account_id, customer, zone)
-    page.get_by_role("button", name="Show ledger").click()
+    page.get_by_role("button", name="Show statement").click()
     row = page.get_by_role("row").filter(has_text="/hello")
     ledger = world.call("GET", f"/v1/accounts/{account_id}/ledger")["ledger"]
     assert [target["accepted"] for target in ledger["targets"]] == [{"views": 2, "bots": 1}]

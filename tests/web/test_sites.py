@@ -208,8 +208,12 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
     top = furnished.sent.top
     tab.goto(furnished.at("/sites/:id"))
     tab.locator(".breakdown.pages li").first.wait_for()
-    for name, count in sent.items():
-        assert whole(tab.locator(f".totals .{name} .figure")) == count
+    for name in ("views", "visitors"):
+        assert whole(tab.locator(f".totals .{name} .figure")) == sent[name]
+    requests = sent["views"] + sent["bots"]
+    share = int(100 * sent["bots"] / requests + 0.5)  # rounded half up, as browsers do
+    expect(tab.locator(".totals .bots .figure")).to_have_text(f"{share}%")
+    expect(tab.locator(".totals .bots")).to_contain_text(f"{sent['bots']} of {requests} requests")
     assert listed(tab, "pages") == top("pages", today - 6, today)
     assert listed(tab, "browsers") == top("browsers", today - 6, today)
     assert listed(tab, "sources").pop("Direct / none") == top("sources", today - 6, today)[""]
@@ -254,6 +258,65 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
         expect(tab.locator(".plot g:not(.visitors)")).to_have_count(24)
     else:  # the views are two hours old, so before 02:00 they are from yesterday
         tab.get_by_text("No views in this period.").wait_for()
+
+
+def test_report_shows_the_statement_of_counts(furnished: Place, tab: Page) -> None:
+    """The badge has the numbers of the account's statement, and links to it. It costs no separate read."""
+    calls: list[str] = []
+    tab.on("request", lambda request: calls.append(request.url))
+    tab.goto(furnished.at("/sites/:id"))
+    badge = tab.locator(".statement")
+    link = badge.get_by_role("link", name="Statement of counts")
+    link.wait_for()
+    assert not [url for url in calls if "/ledger" in url]
+    account = furnished.ids["accounts"]
+    ledger = read(furnished, f"/v1/accounts/{account}/ledger").json()["ledger"]
+    found = [target for target in ledger["targets"] if target["id"] == furnished.ids["sites"]]
+    if found:  # the views are two hours old, so before 02:00 they are from yesterday
+        arrived, counted, stored = (sum(found[0][name].values()) for name in ("accepted", "counted", "stored"))
+        expect(badge).to_contain_text(f"{arrived} arrived, {counted} counted, {stored} stored")
+    else:
+        expect(badge).to_contain_text("Nothing has arrived on this day")
+    link.click()
+    tab.wait_for_url(f"**/accounts/{account}?day={ledger['day']}#ledger")
+    tab.get_by_label("Day (UTC)").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"agrees": False, "fault": "store"}, "18 arrived, 17 counted, 16 stored · the numbers do not agree"),
+        (
+            {"agrees": True, "stored": {"views": 12, "bots": 5}},
+            "18 arrived, 17 counted, 17 stored · the numbers agree so",
+        ),
+        ({"agrees": True, "dropped": {"busy": 2}}, "18 arrived, 17 counted, 16 stored · 2 could not be counted"),
+        (None, "No statement of counts for this day"),
+        ("cloudflare", "Statement of counts not available"),
+    ],
+)
+def test_statement_of_counts_names_its_state(furnished: Place, tab: Page, change: Any, text: str) -> None:
+    """Show differences, waiting events and missing numbers as such."""
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        body = response.json()
+        report = body["report"]
+        report.pop("statement", None)
+        if isinstance(change, dict):
+            report["statement"] = {
+                "id": "site_a", "day": report["to"], "closed": False, "dropped": {}, "fault": None, "off_by": None,
+                "accepted": {"views": 13, "bots": 5}, "waiting": None, "counted": {"views": 12, "bots": 5},
+                "queued": None, "pushed": None, "stored": {"views": 11, "bots": 5}, **change,
+            }  # fmt: skip
+        elif change:
+            report["unavailable"] = change
+        route.fulfill(response=response, json=body)
+
+    tab.route(re.compile(r"/report\?.*statement=1"), answer)
+    tab.goto(furnished.at("/sites/:id"))
+    expect(tab.locator(".statement")).to_contain_text(text)
+    tab.unroute_all(behavior="wait")
 
 
 def test_report_without_live_data_says_so(furnished: Place, tab: Page) -> None:

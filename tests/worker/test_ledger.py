@@ -7,12 +7,25 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from svc.clock import DAY_MS, HOUR_MS, day_text
-from svc.worker.ledger import Events, Stored, WorkerDay, compare, read_day, statements
+from svc.worker.ledger import (
+    Events,
+    Stored,
+    WorkerDay,
+    compare,
+    compare_target,
+    read_day,
+    read_target_day,
+    statements,
+    target_statements,
+)
+
+if TYPE_CHECKING:
+    from svc.worker.rows import Statement
 
 DAY = 20_000
 TARGET = "site_a"
@@ -118,11 +131,65 @@ def test_read_fails_if_a_cron_run_changed_the_state():
         read_day(rows(state_after='{"day": 1}'), DAY)
 
 
+def create_tables(database: sqlite3.Connection) -> None:
+    for migration in Path("edge_worker/src/schema").glob("*.sql"):
+        database.executescript(migration.read_text())
+
+
+def run(database: sqlite3.Connection, batch: list[Statement]) -> list[list[dict[str, Any]]]:
+    """Return the rows of each statement, as D1 does."""
+    found = []
+    for sql, params in batch:
+        cursor = database.execute(sql, {str(i): value for i, value in enumerate(params, 1)})
+        found.append([dict(zip([column[0] for column in cursor.description], row, strict=True)) for row in cursor])
+    return found
+
+
+@pytest.mark.rule("X5")
+def test_statement_of_one_target_is_its_line_of_the_accounts_statement():
+    event = [DAY * 24, "", "v", "/", "", "DE|phone|Firefox|Android"]
+    ledger = {
+        "accepted": {"site_a": [5, 1], "site_b": [2, 0], "": [1, 0]},
+        "busy": {"site_b": [1, 0]},
+        "pushed": {"site_a": [3, 1], "lnk_c": [7, 0]},
+    }
+    part = {"day": day_text(DAY), "days": [["site_a", 4, 1, 2], ["lnk_c", 8, 0, 1]]}
+    with closing(sqlite3.connect(":memory:")) as database:
+        create_tables(database)
+        database.execute("update meta set value = ? where key = 'state'", [f'{{"day": {DAY - 1}, "since": 0}}'])
+        database.executemany(
+            "insert into ledger values (?, ?, ?)",
+            [(day, entry, json.dumps(counts)) for day in (DAY, DAY - 1) for entry, counts in ledger.items()],
+        )
+        database.executemany(
+            "insert into day values (?, ?, ?)",
+            [("site_a", DAY, '{"views": 4, "bots": {"head": 1}}'), ("lnk_c", DAY, '{"views": 8}')],
+        )
+        database.execute("insert into outbox values (1, 0, ?)", [json.dumps(part, separators=(",", ":"))])
+        page = lines(["site_a", *event], ["lnk_c", *event], ["site_b", *event], ["site_b", DAY * 24, "head", ""])
+        database.execute("insert into event_page (lines) values (?)", [page])
+        tally = lines(["site_a", DAY, 1, 0], ["site_b", DAY, 1, 0, "too_old"], ["", DAY, 1, 0, "invalid"])
+        database.execute("insert into event_log (id, lines, tally) values (1, '', ?)", [tally])
+
+        stored = {"site_a": Stored(Events(3, 1)), "site_b": Stored(), "lnk_c": Stored(Events(9, 0))}
+        whole = read_day(run(database, statements(DAY, stored)), DAY)
+        assert whole is not None
+        by_target = {line.target: line for line in compare(whole, stored, stored)}
+        assert {target: line.agrees for target, line in by_target.items()} == {
+            "site_a": True, "site_b": False, "lnk_c": False,
+        }  # fmt: skip
+        states = run(database, [("select value from meta where key = 'state'", [])])[0]
+        for target in by_target:
+            pages = run(database, [("select lines from event_page where instr(lines, ?1) > 0", [target])])[0]
+            found = read_target_day(run(database, target_statements(DAY, target)), pages, states, DAY, target)
+            assert found is not None
+            assert compare_target(found, target, stored.get(target), stored.get(target)) == by_target[target]
+
+
 @pytest.mark.rule("X5")
 def test_statements_run_on_tables_with_invalid_json():
     with closing(sqlite3.connect(":memory:")) as database:
-        for migration in Path("edge_worker/src/schema").glob("*.sql"):
-            database.executescript(migration.read_text())
+        create_tables(database)
         part = json.dumps({"day": day_text(DAY), "days": [[TARGET, 3, 0, 1], 5, "x", [None, 1], {"a": 1}]})
         database.executescript(f"""
             update meta set value = 'x' where key = 'state';
@@ -130,16 +197,17 @@ def test_statements_run_on_tables_with_invalid_json():
             insert into day values ('{TARGET}', {DAY}, 'x'), ('other', {DAY}, '{{"bots": [9223372036854775807, 1]}}');
             insert into outbox values (1, 0, '{{"day":"{day_text(DAY)}"'), (2, 0, '{part}');
         """)
-        found = []
-        for sql, params in statements(DAY, dict.fromkeys(("other", TARGET), MATCHING)):
-            cursor = database.execute(sql, {str(i): value for i, value in enumerate(params, 1)})
-            found.append([dict(zip([column[0] for column in cursor.description], row, strict=True)) for row in cursor])
+        found = run(database, statements(DAY, dict.fromkeys(("other", TARGET), MATCHING)))
         assert found[4] == [{"parts": 2}]
         assert {"target": TARGET, "views": 3, "bots": 0} in found[5]
         assert found[7] == [
             {"target": "other", "views": None, "bots": 2**63 - 1},
             {"target": TARGET, "views": None, "bots": 0},
         ]
+        of_target = run(database, target_statements(DAY, TARGET))
+        assert of_target[1] == []
+        assert of_target[4] == [{"target": TARGET, "views": 3, "bots": 0}]
+        assert of_target[5] == [{"target": TARGET, "views": None, "bots": 0}]
 
 
 def worker_day(**more: Any) -> WorkerDay:

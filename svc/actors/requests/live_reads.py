@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
@@ -21,14 +21,17 @@ from svc.edge import d1
 from svc.errors import CannotUnseal, EdgeError, EdgeRefused, StoreUnavailable
 from svc.faults import contained
 from svc.limits import SlidingLimit
-from svc.worker.counts import Live, Rows, TargetDays, add_up, read_statements
+from svc.store.ledger import stored_target_day
+from svc.worker.counts import DayStatement, Live, Rows, TargetDays, add_up, read_statements
+from svc.worker.ledger import compare_target, read_target_day, target_statements
 from svc.worker.rows import Row
 
 if TYPE_CHECKING:
     from svc.actors.context import Context
     from svc.edge.access import Access
     from svc.edge.d1 import Parameter
-    from svc.model import Account
+    from svc.model import Account, Dimension
+    from svc.worker.ledger import Stored
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +89,8 @@ class LiveReads:
         self._kept_bytes = 0
 
     async def read(self, user_id: int, account: Account, days: TargetDays) -> Live | Unavailable:
-        """Return the current counts of a site or link for these days."""
-        return await self._read_target(user_id, account, days, days)
+        """Return the current counts of a site or link for these days, and its statement of counts for the last day."""
+        return await self.ask(user_id, account, days, partial(self._read_with_statement, days))
 
     async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
         """Return the current counts of a site that is waiting for its first view.
@@ -96,18 +99,27 @@ class LiveReads:
         """
         today = day_of(self._context.clock())
         days = TargetDays(site_id, today - 1, today)
-        return await self._read_target(user_id, account, days, ("first view", days), _FIRST_VIEW_KEPT_S)
-
-    async def _read_target(
-        self, user_id: int, account: Account, days: TargetDays, key: Hashable, kept_s: float | None = None
-    ) -> Live | Unavailable:
         now, caps = self._context.clock(), self._context.bundle.caps
+        read = partial(_query_and_build, read_statements(days), lambda found: _count(found, days, caps, now))
+        return await self.ask(user_id, account, ("first view", days), read, _FIRST_VIEW_KEPT_S)
 
-        def count(found: Found) -> Live:
-            # Keep only the most frequent keys, because reports show no others. Cache entries of large sites stay small.
-            return add_up(Rows(*found), days, caps, now).with_tops()
+    async def _read_with_statement(self, days: TargetDays, access: Access, database_id: str) -> Live:
+        """Read a target's counts and its ledger in one call.
 
-        return await self.ask(user_id, account, key, partial(_query_and_build, read_statements(days), count), kept_s)
+        The statement is made and cached with the counts, so cached numbers are never compared with newer stored ones.
+        """
+        now, caps = self._context.clock(), self._context.bundle.caps
+        ledger = target_statements(days.last_day, days.target_id)
+        before = await self._context.store.read(stored_target_day(days.target_id, days.last_day))
+        found = await query([*ledger, *read_statements(days)], access, database_id)
+        after = await self._context.store.read(stored_target_day(days.target_id, days.last_day))
+
+        def build() -> Live:
+            counts = found[len(ledger) :]
+            live = _count(counts, days, caps, now)
+            return replace(live, statement=_statement(found[: len(ledger)], Rows(*counts), days, before, after))
+
+        return await trio.to_thread.run_sync(build)
 
     async def ask(
         self,
@@ -205,6 +217,24 @@ async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: A
     if len(results) != len(statements):
         raise ValueError("the response does not have one result per statement")
     return [result.rows for result in results]
+
+
+def _count(found: Found, days: TargetDays, caps: Mapping[Dimension, int], now: int) -> Live:
+    # Keep only the most frequent keys, because reports show no others. Cache entries of large sites stay small.
+    return add_up(Rows(*found), days, caps, now).with_tops()
+
+
+def _statement(ledger: Found, rows: Rows, days: TargetDays, before: Stored, after: Stored) -> DayStatement | None:
+    """Return the statement of counts for the last day, or None if the worker's ledger of that day is not readable."""
+    day, target = days.last_day, days.target_id
+    try:
+        worker = read_target_day(ledger, rows.pages, rows.states, day, target)
+    except (ValueError, KeyError, TypeError):
+        # Another program wrote into the ledger, or a cron run changed it during the read. The counts are still valid.
+        return None
+    if worker is None:
+        return None
+    return DayStatement(day, worker.closed, compare_target(worker, target, before, after))
 
 
 async def _query_and_build(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from svc.api import reports as api
+from svc.api.ledger import DayStatement
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import DIMENSIONS, Counts
 from svc.worker.counts import top
@@ -108,6 +109,15 @@ def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReaso
     The last read before the disconnect included today's hours, even those not yet pushed (rule R7).
     """
     return site_report(span, replace(stored, hours_refused=False), None, unavailable, 0)
+
+
+def with_statement(report: api.Report, live: Live | None) -> api.Report:
+    """Return the report with the statement of counts of its last day, if the database was read."""
+    found = None if live is None else live.statement
+    if found is None:
+        return report
+    statement = DayStatement.from_model(found.counts, day=found.day, closed=found.closed)
+    return report.model_copy(update={"statement": statement})
 
 
 def _live_day(day: int, today: int, stored: Stored, live: Live | None, created_on: int) -> Counts | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from svc.actors.requests.live_reads import Unavailable
 from svc.api import reports as api
 from svc.clock import DAY_MS, HOUR_MS, day_of
-from svc.http.resources.report import Stored, closed_link_report, live_report, site_report, span_of
+from svc.http.resources.report import Stored, closed_link_report, live_report, site_report, span_of, with_statement
 from svc.http.serving.visible import readable_link, readable_site
 from svc.model import FormerAccount
 from svc.store import totals
@@ -47,8 +47,9 @@ class Reports:
         created_on = day_of(site.created_at - _SLOWEST_CLOCK_MS)
         # The totals of a disconnected account include its last counts.
         current = read.query.live is not None and not isinstance(account, FormerAccount)
+        statement = read.query.statement is not None
         live, unavailable = None, None
-        if breakdowns or current:
+        if breakdowns or current or statement:
             first_day = span.first_day if breakdowns else _first_open_day(span, created_on, stored)
             live, unavailable = await self._live(read.caller.user.id, account, site.id, first_day, span.today)
         # A push may be newer than a cached read.
@@ -64,7 +65,7 @@ class Reports:
             )
         else:
             report = site_report(span, stored, live if breakdowns else None, unavailable, read.query.limit)
-        return api.OneReport(report=report)
+        return api.OneReport(report=with_statement(report, live) if statement else report)
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
         """Report whether a site has had a view. Until the worker has pushed a view, the account's database is read."""
@@ -95,9 +96,9 @@ class Reports:
         link, account = await readable_link(self._store, read.caller, read.id)
         span = span_of(read.query.period, self._clock())
         stored = await self._store.read(_stored(link.id, account, span))
-        breakdowns = read.query.breakdowns is not None
+        breakdowns, statement = read.query.breakdowns is not None, read.query.statement is not None
         if isinstance(account, FormerAccount) and account.has_all_counts:
-            absent: UnavailableReason | None = "not_installed" if breakdowns else None
+            absent: UnavailableReason | None = "not_installed" if breakdowns or statement else None
             return api.OneReport(report=closed_link_report(span, stored, absent))
         created_on = day_of(link.created_at - _SLOWEST_CLOCK_MS)
         first_day = span.first_day
@@ -113,7 +114,7 @@ class Reports:
             unavailable=unavailable,
             created_on=created_on,
         )
-        return api.OneReport(report=report)
+        return api.OneReport(report=with_statement(report, live) if statement else report)
 
     async def _live(
         self, user_id: int, account: Account | FormerAccount, target_id: str, first_day: int, last_day: int

@@ -10,6 +10,7 @@ import pytest
 from svc.actors.requests import ledger
 from svc.actors.requests.ledger import WorkerSide
 from svc.clock import DAY_MS, day_of
+from svc.worker.counts import TargetDays
 from svc.worker.ledger import KEPT_DAYS, Events, Stored
 
 
@@ -99,3 +100,30 @@ async def test_foreign_ledger_rows_are_rejected_and_reads_count_against_the_limi
     for number in range(40):
         found = await reader.ledger(site_a=Stored(Events(number, 0)))
     assert found == WorkerSide(None, "rate_limited")
+
+
+@pytest.mark.rule("X5", "R4")
+async def test_report_read_contains_the_statement_of_the_same_moment(reader):
+    """The statement costs no further call, and cached numbers are not compared with newer stored ones."""
+    day = "insert or replace into day(target, day, totals) values ('site_a', ?1 + 0, ?2)"
+    await reader.accept({"site_a": [3, 1], "site_b": [9, 9]})
+    await reader.write(day, str(reader.today), '{"views": 3, "bots": {"head": 1}}')
+    reads, account = reader.service.supervisor.live_reads, reader.account
+    calls = await reader.calls()
+    days = TargetDays("site_a", reader.today - 6, reader.today)
+    live = await reads.read(account.user_id, account, days)
+    assert await reader.calls() == calls + 1
+    statement = live.statement
+    assert (statement.day, statement.closed, statement.counts.agrees) == (reader.today, False, True)
+    assert (statement.counts.accepted, statement.counts.counted) == (Events(3, 1), Events(3, 1))
+    await reader.write(day, str(reader.today), '{"views": 4}')
+    assert (await reads.read(account.user_id, account, days)).statement == statement
+    reader.service.clock.advance_s(300)
+    statement = (await reads.read(account.user_id, account, days)).statement
+    assert (statement.counts.fault, statement.counts.off_by) == ("counting", Events(1, -1))
+
+    # A ledger that another program changed makes only the statement unavailable.
+    await reader.accept({"site_a": "x"})
+    reader.service.clock.advance_s(300)
+    live = await reads.read(account.user_id, account, days)
+    assert (live.statement, live.days[reader.today].views) == (None, 4)

@@ -23,7 +23,8 @@ from svc.ids import digest, new_secret
 from svc.model import Counts
 from svc.store import accounts, imported_days, states, totals, worker_keys
 from svc.store.tx import sql
-from svc.worker.counts import Live
+from svc.worker.counts import DayStatement, Live
+from svc.worker.ledger import Events, TargetDay
 from svc.worker.pushed import PushedPart
 from tests.cases import cases
 from tests.clock import START_MS
@@ -536,6 +537,44 @@ async def test_live_site_report_has_the_views_since_the_last_push(place):
     both = await place.report(query="?live=1&breakdowns=1")
     assert (both["totals"], both["breakdowns"]["pages"]) == (today["totals"], [{"key": "/", "n": 5}])
     assert (await place.report())["totals"]["views"] == 1
+
+
+@pytest.mark.rule("R2", "R4", "X5")
+@pytest.mark.parametrize("noun", ["site", "link"])
+async def test_report_has_the_statement_of_its_last_day_on_request(place, noun):
+    target = place.site if noun == "site" else place.link
+    counts = TargetDay(
+        target, Events(3, 1), Events(5, 1), Events(2, 0), Events(3, 1), Events(), Events(3, 1), {"busy": 1}, True
+    )
+    place.world.supervisor.readable = Live(
+        at=place.world.clock(),
+        days={place.today: Counts(5, 1, 3)},
+        hours={},
+        breakdowns={},
+        statement=DayStatement(place.today, False, counts),
+    )
+    assert "statement" not in await place.report(noun)
+    place.world.supervisor.asked.clear()
+    report = await place.report(noun, "?period=7d&breakdowns=1&statement=1")
+    assert len(place.world.supervisor.asked) == 1
+    assert report["statement"] == {
+        "id": target,
+        "accepted": {"views": 5, "bots": 1},
+        "dropped": {"busy": 1},
+        "waiting": {"views": 2, "bots": 0},
+        "counted": {"views": 3, "bots": 1},
+        "queued": {"views": 0, "bots": 0},
+        "pushed": {"views": 3, "bots": 1},
+        "stored": {"views": 3, "bots": 1},
+        "agrees": True,
+        "fault": None,
+        "off_by": None,
+        "day": report["to"],
+        "closed": False,
+    }
+    place.world.supervisor.readable = Unavailable("cloudflare")
+    report = await place.report(noun, "?statement=1")
+    assert (report["unavailable"], report.get("statement")) == ("cloudflare", None)
 
 
 @pytest.mark.rule("R2")

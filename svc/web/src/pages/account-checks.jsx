@@ -1,6 +1,7 @@
-/** The health check and the daily ledger of an account. */
+/** The health check and the statement of counts of an account. */
 
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 
 import { call } from "../api.js";
 import { list, longDay, number } from "../format.js";
@@ -82,9 +83,16 @@ export function Ledger({ id }) {
   const words = t().account.ledger;
   const day = address.value.searchParams.get("day") ?? "";
   const today = new Date().toISOString().slice(0, 10);
+  const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null));
+  // A report links here. The section appears only after the account has loaded.
+  useEffect(() => {
+    if (address.peek().hash === "#ledger") heading.current?.scrollIntoView();
+  }, []);
   return (
     <section aria-labelledby="ledger">
-      <h2 id="ledger">{words.title}</h2>
+      <h2 id="ledger" ref={heading}>
+        {words.title}
+      </h2>
       <p>
         {words.intro} <Help to="ledger" />
       </p>

@@ -34,7 +34,7 @@ export function LinkReport({ id }) {
       <Loaded read={read} rows={2}>
         {({ link: found }) => <Head link={found} />}
       </Loaded>
-      {link && <Report kind="link" id={id} name={link.code} />}
+      {link && <Report kind="link" id={id} name={link.code} accountId={link.account_id} />}
       {link && <Leading link={link} />}
     </Page>
   );

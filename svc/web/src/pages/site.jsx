@@ -55,7 +55,7 @@ export function SiteReport({ id }) {
               </Note>
             )}
             {setUp && <Setup site={site} first={first} />}
-            {counted && <Report kind="site" id={id} name={site.host} />}
+            {counted && <Report kind="site" id={id} name={site.host} accountId={site.account_id} />}
           </>
         )}
       </Loaded>

@@ -17,6 +17,7 @@ import { t } from "../words.js";
 import { Chart } from "./chart.jsx";
 import { Empty, ErrorMessage, Loaded, Note, useCountdown } from "./parts.jsx";
 import { Periods, currentPeriod } from "./periods.jsx";
+import { StatementBadge } from "./statement-badge.jsx";
 import { Totals } from "./totals.jsx";
 import { useWrite } from "./write.js";
 
@@ -42,9 +43,9 @@ const TOTALS = { site: "GET /v1/sites/{site_id}/totals", link: "GET /v1/links/{l
 
 /**
  * A report. The URL holds the period and the display options.
- * @param {{kind: Kind, id: string, name: string}} props `name`: the name of the CSV file
+ * @param {{kind: Kind, id: string, name: string, accountId: string}} props `name`: the name of the CSV file
  */
-export function Report({ kind, id, name }) {
+export function Report({ kind, id, name, accountId }) {
   const asked = address.value.searchParams;
   const period = currentPeriod();
   const compared = asked.get("compare") !== "off";
@@ -63,7 +64,8 @@ export function Report({ kind, id, name }) {
     ? { ...own, period, breakdowns: "1", ...(expanded.value.length > 0 && { limit: MOST_LISTED }) }
     : null;
   const live = useKept(useResource(REPORT[kind], lists, { pace: livePace(today) }));
-  const read = useKept(useNumbers(kind, own, period));
+  const numbers = useNumbers(kind, own, period);
+  const read = useKept(numbers);
   const report = read.data?.report;
   const days = compared && report ? { ...own, ...periodBefore(report) } : null;
   const before = useResource(TOTALS[kind], days && { ...days, by: "day" });
@@ -98,6 +100,7 @@ export function Report({ kind, id, name }) {
                 <>
                   <Totals kind={kind} report={report} before={sums} compared={compared} />
                   <Counted report={report} compared={Boolean(sums)} />
+                  <StatementBadge report={numbers.isStored ? null : report} accountId={accountId} />
                   {nothing(report.totals) && nothing(sums) ? (
                     <Empty>
                       <p>{words.nothing[kind]}</p>
@@ -151,14 +154,15 @@ export function Report({ kind, id, name }) {
  * Read the latest numbers. Until a site's live numbers have been read, its stored numbers are shown, unless the worker
  * has not sent any: zeros would be wrong.
  * @param {Kind} kind @param {any} own the parameter with the id @param {Period} period
- * @returns {import("../resource.js").Read<{report: What}>}
+ * @returns {import("../resource.js").Read<{report: What}> & {isStored?: boolean}} `isStored`: the live numbers have not
+ *   been read yet
  */
 function useNumbers(kind, own, period) {
   const isSite = kind === "site";
-  const asked = { ...own, period, ...(isSite && { live: "1" }) };
+  const asked = { ...own, period, statement: "1", ...(isSite && { live: "1" }) };
   const live = useResource(REPORT[kind], asked, { pace: livePace(period === "today") });
   const stored = useResource(REPORT[kind], isSite ? { ...own, period } : null);
-  return live.data || !stored.data?.report.as_of ? live : { ...stored, again: live.again };
+  return live.data || !stored.data?.report.as_of ? live : { ...stored, again: live.again, isStored: true };
 }
 
 /**

@@ -17,13 +17,10 @@ import { Change } from "./change.jsx";
  */
 export function Totals({ kind, report, before, compared }) {
   const words = t().report;
-  /** @param {keyof Counts} count @param {string} name @param {string} [note] */
-  const total = (count, name, note) => (
+  /** @param {"views" | "visitors"} count @param {string} name */
+  const total = (count, name) => (
     <div class={count}>
-      <dt>
-        {name}
-        {note && <span class="small"> ({note})</span>}
-      </dt>
+      <dt>{name}</dt>
       <dd class="figure">{number(report.totals[count])}</dd>
       {compared && (
         <dd class="small before">
@@ -39,7 +36,11 @@ export function Totals({ kind, report, before, compared }) {
     <dl class="totals" aria-label={words.totals}>
       {total("views", kind === "site" ? words.views : words.clicks)}
       {total("visitors", words.visitors)}
-      {total("bots", words.botsRemoved, bots > 0 ? percent(bots / (views + bots)) : "")}
+      <div class="bots">
+        <dt>{words.botsRemoved}</dt>
+        <dd class="figure">{percent(bots / Math.max(1, views + bots))}</dd>
+        <dd class="small before">{words.ofRequests(number(bots), number(views + bots))}</dd>
+      </div>
     </dl>
   );
 }

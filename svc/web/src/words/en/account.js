@@ -209,11 +209,11 @@ export default {
   },
 
   ledger: {
-    title: "Daily ledger",
+    title: "Statement of counts",
     intro:
       "Follows every event of a day through each stage of counting. Each stage is recorded independently of the one before.",
     day: "Day (UTC)",
-    show: "Show ledger",
+    show: "Show statement",
     target: "Site or link",
     accepted: "Accepted",
     dropped: "Dropped",

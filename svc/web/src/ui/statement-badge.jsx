@@ -1,0 +1,39 @@
+/** The statement of counts of a report's last day as a badge, with a link to the account's full statement. */
+
+import { days, number } from "../format.js";
+import { summary } from "../statement.js";
+import { t } from "../words.js";
+import { Mark } from "./parts.jsx";
+
+/** @type {Record<import("../statement.js").Verdict, "good" | "busy" | "watch" | "bad">} */
+const KINDS = { agrees: "good", open: "busy", lost: "watch", differs: "bad" };
+
+/** @param {{report: import("../wire").Report | null, accountId: string}} props `report`: null while it is loading */
+export function StatementBadge({ report, accountId }) {
+  const words = t().report.statement;
+  // Reserve the line, so that the chart does not move.
+  if (!report) return <p class="statement small">{"\u00a0"}</p>;
+  const { statement, to, unavailable } = report;
+  const found = statement && summary(statement);
+  return (
+    <p class="statement small">
+      <strong>{days(to, to)}</strong>
+      {" · "}
+      {!found ? (
+        <Mark kind="none">{unavailable ? words.unavailable : words.unknown}</Mark>
+      ) : found.arrived + found.stored === 0 ? (
+        <Mark kind="none">{words.nothing}</Mark>
+      ) : (
+        <>
+          <Mark kind={KINDS[found.verdict]}>
+            {words.counts(number(found.arrived), number(found.counted), number(found.stored))}
+          </Mark>
+          {" · "}
+          {words.verdicts[found.verdict](number(found.dropped))}
+        </>
+      )}
+      {" · "}
+      <a href={`/accounts/${accountId}?day=${to}#ledger`}>{words.full}</a>
+    </p>
+  );
+}
