@@ -9,7 +9,7 @@ WIRE := svc/web/src/wire.d.ts
 # The documentation that the service serves, as rendered pages.
 HELP := svc/web/help/rendered.json
 DOCS := $(shell find docs/use docs/operate -name '*.md') docs/README.md
-WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js -not -name german.js -not -name import-columns.js) \
+WEB := $(shell find svc/web/src -type f -not -name wire.d.ts -not -name remedies.js -not -name german.js -not -name import-columns.js -not -name known-sources.js) \
 	$(addprefix svc/web/,build.js index.html favicon.svg pages.json) edge_worker/tools/licences.js
 WORKER := $(shell find edge_worker/src -type f) $(addprefix edge_worker/tools/,build.js patterns.js licences.js)
 # With this variable, each process that the tests start would compile the sources again.
@@ -125,7 +125,7 @@ $(HELP): $(DOCS) $(wildcard svc/web/help/*.py) .venv/.made
 	$(PY) -m svc.web.help $(HELP)
 
 $(WIRE): svc/web/wire.py svc/errors.py svc/finding.py svc/remaining_resource.py svc/model.py svc/security/token_page.py \
-		$(wildcard svc/german/*.py svc/api/*.py) $(addprefix svc/imports/,reader.py links/table.py links/restrictions.py) .venv/.made
+		$(wildcard svc/german/*.py svc/api/*.py) $(addprefix svc/imports/,reader.py links/table.py links/restrictions.py) svc/worker/known_sources.py .venv/.made
 	$(PY) -m svc.web.wire svc/web/src
 
 env: .venv/.made
@@ -152,4 +152,4 @@ lock: ## update the lock files (needs uv on the path)
 	$(LOCK) --constraint requirements-dev.lock --upgrade -o requirements.lock
 
 clean: ## remove everything that make built
-	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/web/dist $(HELP) $(WIRE) svc/web/src/remedies.js svc/web/src/german.js svc/web/src/import-columns.js var build dist
+	rm -rf .venv edge_worker/node_modules svc/web/node_modules svc/bundle svc/web/dist $(HELP) $(WIRE) svc/web/src/remedies.js svc/web/src/german.js svc/web/src/import-columns.js svc/web/src/known-sources.js var build dist

@@ -7,16 +7,36 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from svc.api.endpoint import Endpoint
-from svc.api.fields import DIGITS, Count, Day, Moment
+from svc.api.fields import DIGITS, Count, Day, Moment, QueryDay
 from svc.api.ledger import DayStatement
 from svc.api.shape import Query, ResponseBody, optional_field
-from svc.model import Period, UnavailableReason
+from svc.model import Compare, ReportPeriod, ShownPeriod, Step, UnavailableReason
+
+# The periods of version 0.8.0. A report of these periods has the later fields only on request.
+_FIRST_PERIODS = ("today", "7d", "30d")
 
 
 class ReportQuery(Query):
     """Period and content of a report."""
 
-    period: Period = "today"
+    period: ReportPeriod = Field(
+        "today",
+        description="The current UTC day, the days up to today (`7d`, `30d`), the day before, the calendar month or"
+        " year up to today, the calendar month before, the current month and the eleven months before it (`12mo`), or"
+        " all days from the creation or the first imported day on (`all`).",
+    )
+    from_: QueryDay | None = optional_field(
+        "The first UTC day, instead of a `period`. Default, if `to` is given: the first day of `all`.", "from"
+    )
+    to: QueryDay | None = optional_field("The last UTC day, inclusive. Default, and at the latest: today.")
+    by: Step | None = optional_field(
+        "What each point of the series covers. Weeks begin on Monday. Default: an hour for one day, a day for up to 92"
+        " days, a week for up to 183 days, a month for longer periods. A series has at most 1,200 points. Hours are"
+        " available for the last 40 days, unless the operator has configured a different period."
+    )
+    compare: Compare | None = optional_field(
+        "Add the counts of the period before (`previous`), or of the same dates a year before (`year`)."
+    )
     breakdowns: Literal["1"] | None = optional_field(
         "Include the top pages, sources, countries, devices, browsers, operating systems and bots."
     )
@@ -25,6 +45,17 @@ class ReportQuery(Query):
         "Include the statement of counts for the report's last day. It is part of the same read of the worker's"
         " database as breakdowns and live counts."
     )
+
+    @property
+    def is_extended(self) -> bool:
+        """True if the request uses a parameter or value that version 0.8.0 does not have."""
+        new = (self.from_, self.to, self.by, self.compare)
+        return self.period not in _FIRST_PERIODS or any(each is not None for each in new)
+
+    @property
+    def needs_first_day(self) -> bool:
+        """True if the report begins on the first day with counts."""
+        return self.from_ is None and (self.to is not None or self.period == "all")
 
 
 class SiteReportQuery(ReportQuery):
@@ -41,11 +72,14 @@ class Counts(ResponseBody):
 
     views: Count
     bots: Count
-    visitors: Count
+    visitors: Count = Field(
+        description="Unique visitors of the day or hour. For several days, this is the sum of the daily unique"
+        " visitors, because the worker cannot recognise a visitor on another day."
+    )
 
 
 class Point(Counts):
-    """The counts of the hour or day that begins at `at`."""
+    """The counts of the hour or day, or of the days of the week or month in the period, that begin at `at`."""
 
     at: Moment
 
@@ -70,25 +104,65 @@ class Breakdowns(ResponseBody):
     browsers: tuple[Top, ...]
     os: tuple[Top, ...]
     bots: tuple[Top, ...]
+    channels: tuple[Top, ...] | None = optional_field(
+        "The groups of the sources: `search`, `social`, `ai` (AI assistants), `email`, `campaign`, `referral`,"
+        " `direct`, `qr`, `internal` (a view that followed another view on the same site). `(other)` combines the"
+        " views whose source has no entry. Present if the report has `by`."
+    )
+
+
+class Comparison(ResponseBody):
+    """The counts of the days that a report is compared with."""
+
+    from_: Day = Field(serialization_alias="from")
+    to: Day
+    totals: Counts
+    series: tuple[Point, ...] = Field(
+        description="Points as in the report. Hours that are no longer stored are missing; `totals` are still complete."
+    )
+
+
+class MissingBreakdowns(ResponseBody):
+    """Days of a report that its breakdowns do not cover.
+
+    `not_kept`: the worker's database no longer has these days. `imported`: the totals were imported from another
+    product. Otherwise, the database could not be read (see `unavailable`).
+    """
+
+    from_: Day = Field(serialization_alias="from")
+    to: Day
+    reason: Literal["not_kept", "imported"] | UnavailableReason
 
 
 class Report(ResponseBody):
     """The counts of a site or link over a period."""
 
-    period: Period
+    period: ShownPeriod = Field(description="`custom` for days given as `from` or `to`.")
     from_: Day = Field(serialization_alias="from")
     to: Day
+    by: Step | None = optional_field(
+        "What each point of `series` covers. Present if the request uses `by`, `compare`, `from`, `to`, or a period"
+        " other than `today`, `7d` and `30d`."
+    )
     as_of: Moment | None = Field(description="The time up to which today's counts are included.")
     totals: Counts
-    series: tuple[Point, ...] = Field(description="One point per hour for `today`, one point per day otherwise.")
+    series: tuple[Point, ...] = Field(
+        description="Without `by`: one point per hour for `today`, one point per day otherwise."
+    )
     incomplete: bool = Field(
         description="True if some of today's hourly points are missing. The daily totals are still exact. Always false"
-        " for a link."
+        " for a link. If the report has `by`: true if a point per hour is missing or lacks counts, for sites and"
+        " links."
     )
+    comparison: Comparison | None = optional_field("The period that the report is compared with, on request.")
     breakdowns: Breakdowns | None
     breakdowns_from: Day | None = Field(
         description="The first day that the breakdowns cover. This day is later than `from` if the period begins before"
         " the oldest breakdowns that the worker's database keeps. Null if the report has no breakdowns."
+    )
+    breakdowns_missing: tuple[MissingBreakdowns, ...] | None = optional_field(
+        "The days that the breakdowns do not cover, and why. Present if the report has `by` and breakdowns were"
+        " requested. Empty if they cover all days."
     )
     unavailable: UnavailableReason | None = Field(
         description="The reason why the numbers from the worker's database are missing. Null if none are missing."

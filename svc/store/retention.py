@@ -62,19 +62,19 @@ def delete_sign_ups(before: int) -> Tx[int]:
 
 
 def delete_hours(before: int) -> Tx[int]:
-    """Delete hourly totals, which reports show only for today (UTC)."""
+    """Delete hourly totals. Reports by hour begin after the deleted days."""
     return _delete("hours", "target, at", "at <= $1", before)
 
 
 def delete_refused_hours(before: int) -> Tx[int]:
-    """Delete the records of hours for which a worker's points were refused. Reports show them only for today (UTC)."""
+    """Delete the records of hours for which a worker's points were refused, which are kept as long as hours."""
     return _delete("refused_hours", "account_id, at", "at <= $1", before)
 
 
 def delete_final_days(before: int) -> Tx[int]:
     """Delete the records that mark a day's totals as complete.
 
-    Their retention period is long enough: reports cover 30 days, and pushes may be up to 37 days old.
+    Their retention period is long enough: pushes may be up to 37 days old, and reports regard older days as complete.
     """
     return _delete("final_days", "account_id, day", "day < $1", day_of(before))
 

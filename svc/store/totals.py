@@ -254,6 +254,21 @@ def day_counts(target: str, from_day: int, to_day: int) -> Tx[dict[int, tuple[Co
     }
 
 
+def imported_days(target: str, from_day: int, to_day: int) -> Tx[set[int]]:
+    """Return the target's days in [from_day, to_day] whose counts were imported."""
+    rows = yield sql(
+        "select day from days where target = $1 and day >= $2 and day <= $3 and imported = 1", target, from_day, to_day
+    )
+    return {row["day"] for row in rows}
+
+
+def first_day(target: str) -> Tx[int | None]:
+    """Return the first day for which the target has counts, its own or imported; None if it has none."""
+    rows = yield sql("select min(day) as day from days where target = $1", target)
+    day: int | None = rows[0]["day"]
+    return day
+
+
 def final_days(account_id: str, from_day: int, to_day: int) -> Tx[set[int]]:
     """Return the days in [from_day, to_day] for which the account's worker has sent the final totals of all targets."""
     rows = yield sql(

@@ -4,6 +4,7 @@
 - `remedies.js`: the catalogue of errors, other codes of the API, and the link to Cloudflare's bootstrap token form.
 - `german.js`: the German texts of these codes, which emails also use.
 - `import-columns.js`: the column names of other products' exports.
+- `known-sources.js`: the names of well-known sources.
 
 An unknown schema keyword is an error, so that no type is silently incomplete. `make build` runs this.
 """
@@ -27,6 +28,7 @@ from svc.imports.reader import DELIMITERS
 from svc.model import MAX_CODE_CHARS, MIN_CODE_CHARS
 from svc.remaining_resource import LeftKind, LeftWhy
 from svc.security.token_page import TOKEN_PAGE
+from svc.worker import known_sources
 
 Json = dict[str, Any]
 
@@ -135,6 +137,16 @@ def import_columns() -> str:
     return "\n".join([_MADE, f"/** @typedef {{{kinds}}} Restriction */", *lines, ""])
 
 
+def source_names() -> str:
+    """Return `known-sources.js`: the names of well-known sites by host, and of apps by id."""
+    lines = [
+        _constant(name, "Record<string, string>", {key: known.name for key, known in table.items()})
+        for name, table in (("SITES", known_sources.SITES), ("APPS", known_sources.APPS))
+    ]
+    pattern = f"// Google has a domain in each country.\nexport const GOOGLE = /{known_sources.GOOGLE_PATTERN}/;"
+    return "\n".join([_MADE, *lines, pattern, ""])
+
+
 def _constant(name: str, kind: str, value: object) -> str:
     return f"/** @type {{{kind}}} */\nexport const {name} = {json.dumps(value, ensure_ascii=False)};"
 
@@ -213,11 +225,12 @@ def _comment(schema: Json) -> list[str]:
 
 
 def main(folder: Path) -> None:
-    """Write the four files."""
+    """Write the files."""
     (folder / "wire.d.ts").write_text(types(document("")))
     (folder / "remedies.js").write_text(remedies())
     (folder / "german.js").write_text(german())
     (folder / "import-columns.js").write_text(import_columns())
+    (folder / "known-sources.js").write_text(source_names())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from svc.clock import DAY_MS, HOUR_MS, LAST_DAY, day_of
 from svc.model import DIMENSIONS, Counts, Dimension
+from svc.worker import known_sources
 from svc.worker.event_lines import read_events_of
 
 if TYPE_CHECKING:
@@ -35,11 +36,15 @@ _HASHES = TypeAdapter(list[str])
 
 @dataclass(frozen=True)
 class TargetDays:
-    """The parameters of a read: the id of a site or link, and an inclusive range of day numbers."""
+    """The parameters of a read: the id of a site or link, and an inclusive range of day numbers.
+
+    `listed_from`: the first day of the breakdowns; None means `first_day`.
+    """
 
     target_id: str
     first_day: int
     last_day: int
+    listed_from: int | None = None
 
 
 class Rows(NamedTuple):
@@ -71,6 +76,7 @@ class Live:
     `kept_from`: the number of the first day that the worker has not deleted because of its age; 0 if it has not deleted
     any days. Missing counts of earlier days are unknown.
     `statement`: the statement of counts for the last day; None if it was not read or its numbers are unknown.
+    `channels`: the breakdown of the sources by channel (`known_sources.py`).
     """
 
     at: int
@@ -79,6 +85,7 @@ class Live:
     breakdowns: Mapping[Dimension, Mapping[str, int]]
     kept_from: int = 0
     statement: DayStatement | None = None
+    channels: Mapping[str, int] = field(default_factory=dict)
 
     def with_tops(self) -> Live:
         """Return a copy with only the `MAX_TOP` largest keys of each breakdown."""
@@ -215,7 +222,10 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: in
                 tally.add_event(hour, reason, visitor, detail)
     # D1 does not document that batches are atomic. The state is read last, so a cron run may have deleted days after
     # they were read. Those days' counts are correct, but the breakdowns omit them.
-    live = Live(now, tally.days, tally.hours, tally.breakdowns(kept_from), kept_from)
+    listed_from = asked.first_day if asked.listed_from is None else asked.listed_from
+    breakdowns = tally.breakdowns(max(kept_from, listed_from))
+    channels = known_sources.channels(breakdowns["sources"], of_link=asked.target_id.startswith("lnk_"))
+    live = Live(now, tally.days, tally.hours, breakdowns, kept_from, channels=channels)
     counts = [
         count for one in (*live.days.values(), *live.hours.values()) for count in (one.views, one.bots, one.visitors)
     ]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from svc.clock import DAY_MS, day_of
-from svc.http.resources.report import span_of
 from svc.http.resources.reports import _stored
+from svc.http.resources.spans import span_of
 from svc.store import accounts, events, exports, links, open_store, retention, sites, worker_keys
 from svc.store.link_lists import LinkFilter, clicks_7d, list_links, listed, ranked_by_clicks
 from svc.store.site_lists import list_sites, series_7d

@@ -8,7 +8,7 @@ from svc.api import overview as api
 from svc.api.links import Link
 from svc.api.reports import Counts
 from svc.api.sites import Site
-from svc.http.resources.report import span_of
+from svc.http.resources.spans import span_of
 from svc.store import accounts, overview, totals
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Overview:
 
 def _overview(caller: Caller, query: api.OverviewQuery, now: int) -> Tx[api.OneOverview]:
     span = span_of(query.period, now)
-    days = overview.Days(span.first_day, span.today)
+    days = overview.Days(span.first_day, span.last_day)
     own = {account.id: account for account in (yield from accounts.list_accounts(caller.user.id, caller.edge_accounts))}
     sites = yield from _sites(caller, query, days, own)
     links = yield from _links(caller, query, days, own)
@@ -43,7 +43,7 @@ def _overview(caller: Caller, query: api.OverviewQuery, now: int) -> Tx[api.OneO
         overview=api.Overview(
             period=query.period,
             from_=span.first_day,
-            to=span.today,
+            to=span.last_day,
             as_of=(yield from totals.oldest_push(list(own))),
             sites=sites,
             links=links,

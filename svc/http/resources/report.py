@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from svc.api import reports as api
 from svc.api.ledger import DayStatement
@@ -14,32 +14,18 @@ from svc.worker.counts import top
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from svc.model import Period, UnavailableReason
+    from svc.http.resources.spans import Span
+    from svc.model import UnavailableReason
     from svc.worker.counts import Live
-
-DAYS: dict[Period, int] = {"today": 1, "7d": 7, "30d": 30}
-
-
-@dataclass(frozen=True)
-class Span:
-    """The days of a report, from `first_day` to `today`, inclusive."""
-
-    period: Period
-    first_day: int
-    today: int
-
-    @property
-    def days(self) -> range:
-        """The day numbers of the span."""
-        return range(self.first_day, self.today + 1)
 
 
 @dataclass(frozen=True)
 class Stored:
-    """The stored counts of a target: the days of the span, and today's hours.
+    """The stored counts of a target: the days of the span, and its hours if the span has a point per hour.
 
     `sent_until`: the time up to which the account's worker has pushed its counts (epoch ms). `sent_days`: the days for
-    which it has pushed all counts. `hours_refused`: the service rejected some of today's hours.
+    which it has pushed all counts. `hours_refused`: the service rejected some of these hours. `imported_days`: the days
+    whose counts were imported.
     """
 
     days: Mapping[int, Counts]
@@ -47,30 +33,40 @@ class Stored:
     sent_until: int | None
     sent_days: Set[int]
     hours_refused: bool = False
+    imported_days: Set[int] = frozenset()
 
 
 Point = tuple[int, Counts]
 
 
-def span_of(period: Period, now: int) -> Span:
-    """Return the days of a period that ends today."""
-    today = day_of(now)
-    return Span(period, today - DAYS[period] + 1, today)
+class Compared(NamedTuple):
+    """The days that a report is compared with, and their stored counts."""
+
+    span: Span
+    stored: Stored
+
+
+class _Numbers(NamedTuple):
+    days: Mapping[int, Counts]
+    points: Sequence[Point]
 
 
 def site_report(
-    span: Span, stored: Stored, live: Live | None, unavailable: UnavailableReason | None, limit: int
+    span: Span,
+    stored: Stored,
+    live: Live | None,
+    unavailable: UnavailableReason | None,
+    limit: int,
+    compared: Compared | None = None,
 ) -> api.Report:
     """Return a site's report. All totals are from the store, and breakdowns are from `live` (rules R2, R3).
 
     `limit`: the maximum length of each breakdown.
     """
-    days = {day: stored.days.get(day, Counts()) for day in span.days}
-    if span.period == "today":
-        points = _hourly(span.today, stored.hours, stored.sent_until)
-    else:
-        points = [(day * DAY_MS, counts) for day, counts in days.items()]
-    return _report(span, stored.sent_until, days, points, stored.hours_refused, live, unavailable, limit)
+    report = _report(span, stored.sent_until, _stored_numbers(span, stored), live, unavailable, limit)
+    numbers = None if compared is None else _stored_numbers(*compared)
+    incomplete = stored.hours_refused or _lacks_hours(span, stored)
+    return report.model_copy(update={"incomplete": incomplete, "comparison": _comparison(compared, numbers)})
 
 
 def live_report(
@@ -82,33 +78,84 @@ def live_report(
     limit: int,
     unavailable: UnavailableReason | None,
     created_on: int = 0,
+    compared: Compared | None = None,
 ) -> api.Report:
     """Return a report in which final days are from the store and other days are from `live` if available (R4, R5).
 
     This is the report of a link, and of a site on request. A day with unknown counts has no point, because a point of
     zero would be wrong. `created_on`: the day (day number) before which the target cannot have counts.
     """
+    as_of = live.at if live is not None else None
+    numbers = _live_numbers(span, stored, live, created_on)
+    report = _report(span, as_of, numbers, live if breakdowns else None, unavailable, limit)
+    earlier = None if compared is None else _live_numbers(*compared, live, created_on)
+    incomplete = _lacks_hours(span, stored)
+    return report.model_copy(update={"incomplete": incomplete, "comparison": _comparison(compared, earlier)})
+
+
+def closed_link_report(
+    span: Span, stored: Stored, unavailable: UnavailableReason | None, compared: Compared | None = None
+) -> api.Report:
+    """Return the report of a link whose account is disconnected and whose counts are all stored.
+
+    The last read before the disconnect included today's hours, even those not yet pushed (rule R7).
+    """
+    return site_report(span, replace(stored, hours_refused=False), None, unavailable, 0, compared)
+
+
+def with_missing_breakdowns(
+    report: api.Report, span: Span, stored: Stored, live: Live | None, created_on: int
+) -> api.Report:
+    """Return the report with the days that its breakdowns do not cover, and why.
+
+    `live`: None if the database was not read: if it could not be read (`report.unavailable`), or because the worker no
+    longer keeps any of the days.
+    """
+    if live is None:
+        missing: list[tuple[int, int, str]] = [(span.first_day, span.last_day, report.unavailable or "not_kept")]
+    else:
+        imported = [day for day in span.days if day in stored.imported_days]
+        missing = [(imported[0], imported[-1], "imported")] if imported else []
+        # Before its creation, the target had no counts that could be missing.
+        first = max(span.first_day, created_on, *(day + 1 for day in imported[-1:]))
+        last = min(span.last_day, live.kept_from - 1)
+        if first <= last:
+            missing.append((first, last, "not_kept"))
+    nothing_kept = live is not None and live.kept_from > span.last_day
+    return report.model_copy(
+        update={
+            "breakdowns_missing": tuple(
+                api.MissingBreakdowns.model_validate({"from_": first, "to": last, "reason": reason})
+                for first, last, reason in missing
+            ),
+            **({"breakdowns": None, "breakdowns_from": None} if nothing_kept else {}),
+        }
+    )
+
+
+def _stored_numbers(span: Span, stored: Stored) -> _Numbers:
+    days = {day: stored.days.get(day, Counts()) for day in span.days}
+    if span.by == "hour":
+        return _Numbers(days, _hourly(span, stored.hours, stored.sent_until))
+    return _Numbers(days, _daily(span, days))
+
+
+def _live_numbers(span: Span, stored: Stored, live: Live | None, created_on: int) -> _Numbers:
     days: dict[int, Counts] = {}
     for day in span.days:
         known = _live_day(day, span.today, stored, live, created_on)
         if known is not None:
             days[day] = known
-    if span.period == "today":
+    if span.by != "hour":
+        return _Numbers(days, _daily(span, days))
+    if not span.has_today:
+        return _Numbers(days, _hourly(span, stored.hours, stored.sent_until))
+    points = _hourly(replace(span, last_day=span.today - 1), stored.hours, stored.sent_until)
+    if live is not None:
         # If a new hour began while the counts were being read, its clicks are in the totals, so the hour needs a point.
-        until = None if live is None else max([live.at, *(hour_at + 1 for hour_at in live.hours)])
-        points = [] if live is None else _hourly(span.today, live.hours, until)
-    else:
-        points = [(day * DAY_MS, counts) for day, counts in days.items()]
-    as_of = live.at if live is not None else None
-    return _report(span, as_of, days, points, False, live if breakdowns else None, unavailable, limit)
-
-
-def closed_link_report(span: Span, stored: Stored, unavailable: UnavailableReason | None) -> api.Report:
-    """Return the report of a link whose account is disconnected and whose counts are all stored.
-
-    The last read before the disconnect included today's hours, even those not yet pushed (rule R7).
-    """
-    return site_report(span, replace(stored, hours_refused=False), None, unavailable, 0)
+        until = max([live.at, *(hour_at + 1 for hour_at in live.hours)])
+        points += _hourly(replace(span, first_day=span.today), live.hours, until)
+    return _Numbers(days, points)
 
 
 def with_statement(report: api.Report, live: Live | None) -> api.Report:
@@ -130,19 +177,62 @@ def _live_day(day: int, today: int, stored: Stored, live: Live | None, created_o
     return kept if day < today else None
 
 
-def _hourly(today: int, hours: Mapping[int, Counts], until: int | None) -> list[Point]:
-    """Return a point for each hour of today that began before `until`."""
-    start = today * DAY_MS
-    end = min(until if until is not None else start, start + DAY_MS)
+def _hourly(span: Span, hours: Mapping[int, Counts], until: int | None) -> list[Point]:
+    """Return a point for each hour of the span that is stored and began before `until`."""
+    start = max(span.first_day, span.hours_from) * DAY_MS
+    end = min(until if until is not None else start, (span.last_day + 1) * DAY_MS)
     return [(at, hours.get(at, Counts())) for at in range(start, end, HOUR_MS)]
+
+
+def _daily(span: Span, days: Mapping[int, Counts]) -> list[Point]:
+    """Return the sum of the known days of each day, week or month. One without a known day has no point."""
+    if span.by == "day":
+        return [(day * DAY_MS, counts) for day, counts in days.items()]
+    points = []
+    for part in span.parts():
+        known = [days[day] for day in part if day in days]
+        if known:
+            points.append((part[0] * DAY_MS, sum(known, Counts())))
+    return points
+
+
+def _lacks_hours(span: Span, stored: Stored) -> bool:
+    """Return True if the hours of a complete day do not add up to its counts. Reports of 0.8.0 have no such days."""
+    if not span.extended or span.by != "hour":
+        return False
+    events = dict.fromkeys(span.days, 0)
+    for at, counts in stored.hours.items():
+        events[day_of(at)] += counts.views + counts.bots
+    return any(
+        counts.views + counts.bots > events[day]
+        for day, counts in stored.days.items()
+        if day < span.today and day in stored.sent_days
+    )
+
+
+def _comparison(compared: Compared | None, numbers: _Numbers | None) -> api.Comparison | None:
+    if compared is None or numbers is None:
+        return None
+    days, points = numbers
+    return api.Comparison.model_validate(
+        {"from_": compared.span.first_day, "to": compared.span.last_day, "totals": _sum(days), "series": _shown(points)}
+    )
+
+
+def _sum(days: Mapping[int, Counts]) -> api.Counts:
+    return api.Counts.model_validate(sum(days.values(), Counts()))
+
+
+def _shown(points: Sequence[Point]) -> tuple[api.Point, ...]:
+    return tuple(
+        api.Point(at=at, views=counts.views, bots=counts.bots, visitors=counts.visitors) for at, counts in points
+    )
 
 
 def _report(
     span: Span,
     as_of: int | None,
-    days: Mapping[int, Counts],
-    points: Sequence[Point],
-    incomplete: bool,  # positional, because only this module calls the function
+    numbers: _Numbers,
     live: Live | None,
     unavailable: UnavailableReason | None,
     limit: int,
@@ -150,23 +240,24 @@ def _report(
     return api.Report(
         period=span.period,
         from_=span.first_day,
-        to=span.today,
+        to=span.last_day,
+        by=span.by if span.extended else None,
         as_of=as_of,
-        totals=api.Counts.model_validate(sum(days.values(), Counts())),
-        series=tuple(
-            api.Point(at=at, views=counts.views, bots=counts.bots, visitors=counts.visitors) for at, counts in points
-        ),
-        incomplete=incomplete,
-        breakdowns=None
-        if live is None
-        else api.Breakdowns(
-            **{
-                dimension: tuple(
-                    api.Top(key=name, n=n) for name, n in top(live.breakdowns.get(dimension, {}), limit).items()
-                )
-                for dimension in DIMENSIONS
-            }
-        ),
+        totals=_sum(numbers.days),
+        series=_shown(numbers.points),
+        incomplete=False,
+        breakdowns=None if live is None else _breakdowns(span, live, limit),
         breakdowns_from=None if live is None else max(span.first_day, live.kept_from),
         unavailable=unavailable,
     )
+
+
+def _breakdowns(span: Span, live: Live, limit: int) -> api.Breakdowns:
+    lists = {dimension: _tops(live.breakdowns.get(dimension, {}), limit) for dimension in DIMENSIONS}
+    # There are so few channels that their list is always complete.
+    channels = _tops(live.channels, len(live.channels)) if span.extended else None
+    return api.Breakdowns(**lists, channels=channels)
+
+
+def _tops(tally: Mapping[str, int], limit: int) -> tuple[api.Top, ...]:
+    return tuple(api.Top(key=name, n=n) for name, n in top(tally, limit).items())

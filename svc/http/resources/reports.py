@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from svc.actors.requests.live_reads import Unavailable
 from svc.api import reports as api
 from svc.clock import DAY_MS, HOUR_MS, day_of
-from svc.http.resources.report import Stored, closed_link_report, live_report, site_report, span_of, with_statement
+from svc.http.resources.report import (
+    Compared,
+    Stored,
+    closed_link_report,
+    live_report,
+    site_report,
+    with_missing_breakdowns,
+    with_statement,
+)
+from svc.http.resources.spans import chosen_span, compared_span
 from svc.http.serving.visible import readable_link, readable_site
-from svc.model import FormerAccount
+from svc.model import MAX_DAYS_KEPT, FormerAccount
 from svc.store import totals
 from svc.worker.counts import TargetDays
 
 if TYPE_CHECKING:
     from svc.api.shape import NoQuery
-    from svc.http.resources.report import Span
+    from svc.http.resources.spans import Span
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read
-    from svc.model import Account, UnavailableReason
+    from svc.model import Account, Counts, UnavailableReason
     from svc.store.tx import Tx
     from svc.worker.counts import Live
+
+    _AnyAccount = Account | FormerAccount
 
 # The edge platform's clock may be this far behind, so the first count may be dated to the day before the creation.
 _SLOWEST_CLOCK_MS = HOUR_MS
@@ -34,6 +46,7 @@ class Reports:
         self._store = deps.context.store
         self._supervisor = deps.supervisor
         self._clock = deps.context.clock
+        self._hours_kept_ms = int(deps.context.config.timing.hours_kept_days * DAY_MS)
         endpoints.read(api.SITE, self.site)
         endpoints.read(api.FIRST_VIEW, self.first_view)
         endpoints.read(api.LINK, self.link)
@@ -41,31 +54,27 @@ class Reports:
     async def site(self, read: Read[api.SiteReportQuery]) -> api.OneReport:
         """Return a site's report. The account's database is read only on request: for breakdowns and live counts."""
         site, account = await readable_site(self._store, read.caller, read.id)
-        span = span_of(read.query.period, self._clock())
-        stored = await self._store.read(_stored(site.id, account, span))
-        breakdowns = read.query.breakdowns is not None
-        created_on = day_of(site.created_at - _SLOWEST_CLOCK_MS)
+        asked = await self._asked(read, site.id, account, site.created_at)
         # The totals of a disconnected account include its last counts.
         current = read.query.live is not None and not isinstance(account, FormerAccount)
-        statement = read.query.statement is not None
-        live, unavailable = None, None
-        if breakdowns or current or statement:
-            first_day = span.first_day if breakdowns else _first_open_day(span, created_on, stored)
-            live, unavailable = await self._live(read.caller.user.id, account, site.id, first_day, span.today)
+        days = asked.days_to_read(current=current)
+        live, unavailable = await self._live(read.caller.user.id, account, days)
         # A push may be newer than a cached read.
-        if current and live is not None and live.at >= (stored.sent_until or 0):
+        if current and live is not None and live.at >= (asked.stored.sent_until or 0):
             report = live_report(
-                span,
-                stored,
+                asked.span,
+                asked.stored,
                 live,
-                breakdowns=breakdowns,
+                breakdowns=asked.breakdowns,
                 limit=read.query.limit,
                 unavailable=None,
-                created_on=created_on,
+                created_on=asked.created_on,
+                compared=asked.compared,
             )
         else:
-            report = site_report(span, stored, live if breakdowns else None, unavailable, read.query.limit)
-        return api.OneReport(report=with_statement(report, live) if statement else report)
+            listed = live if asked.breakdowns else None
+            report = site_report(asked.span, asked.stored, listed, unavailable, read.query.limit, asked.compared)
+        return asked.response(report, live)
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
         """Report whether a site has had a view. Until the worker has pushed a view, the account's database is read."""
@@ -88,42 +97,100 @@ class Reports:
         return api.OneFirstView(first_view=first_view)
 
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
-        """Return a link's report. While the account is connected, today's clicks are read from its database.
+        """Return a link's report. While the account is connected, open days are read from its database.
 
-        Without breakdowns, only the days that are not stored yet are read. The query is then the same for all periods,
-        so all periods share the cached result.
+        Without breakdowns, only the days that are not stored yet are read. The query is then the same for all periods
+        that end today, so these periods share the cached result.
         """
         link, account = await readable_link(self._store, read.caller, read.id)
-        span = span_of(read.query.period, self._clock())
-        stored = await self._store.read(_stored(link.id, account, span))
-        breakdowns, statement = read.query.breakdowns is not None, read.query.statement is not None
+        asked = await self._asked(read, link.id, account, link.created_at)
         if isinstance(account, FormerAccount) and account.has_all_counts:
-            absent: UnavailableReason | None = "not_installed" if breakdowns or statement else None
-            return api.OneReport(report=closed_link_report(span, stored, absent))
-        created_on = day_of(link.created_at - _SLOWEST_CLOCK_MS)
-        first_day = span.first_day
-        if not breakdowns:
-            first_day = _first_open_day(span, created_on, stored)
-        live, unavailable = await self._live(read.caller.user.id, account, link.id, first_day, span.today)
+            absent: UnavailableReason | None = "not_installed" if asked.breakdowns or asked.statement else None
+            return asked.response(closed_link_report(asked.span, asked.stored, absent, asked.compared), None)
+        days = asked.days_to_read(current=True)
+        if days is None:  # all days are stored
+            report = site_report(asked.span, asked.stored, None, None, read.query.limit, asked.compared)
+            return asked.response(report, None)
+        live, unavailable = await self._live(read.caller.user.id, account, days)
         report = live_report(
-            span,
-            stored,
+            asked.span,
+            asked.stored,
             live,
-            breakdowns=breakdowns,
+            breakdowns=asked.breakdowns,
             limit=read.query.limit,
             unavailable=unavailable,
-            created_on=created_on,
+            created_on=asked.created_on,
+            compared=asked.compared,
         )
-        return api.OneReport(report=with_statement(report, live) if statement else report)
+        return asked.response(report, live)
+
+    async def _asked(
+        self,
+        read: Read[api.SiteReportQuery] | Read[api.ReportQuery],
+        target_id: str,
+        account: _AnyAccount,
+        created_at: int,
+    ) -> _Asked:
+        """Return the days of a report with their stored counts. Raises Invalid."""
+        now = self._clock()
+        # Some hours of the day before may already have been deleted.
+        hours_from = day_of(now - self._hours_kept_ms) + 1
+        return await self._store.read(_asked(read.query, target_id, account, created_at, now, hours_from))
 
     async def _live(
-        self, user_id: int, account: Account | FormerAccount, target_id: str, first_day: int, last_day: int
-    ) -> tuple[Live, None] | tuple[None, UnavailableReason]:
-        """Return the counts in the account's database, or the reason why they are unavailable."""
+        self, user_id: int, account: _AnyAccount, days: TargetDays | None
+    ) -> tuple[Live | None, UnavailableReason | None]:
+        """Return the counts of these days in the account's database, or the reason why they are unavailable."""
+        if days is None:
+            return None, None
         if isinstance(account, FormerAccount):
             return None, "not_installed"
-        found = await self._supervisor.live_reads.read(user_id, account, TargetDays(target_id, first_day, last_day))
+        found = await self._supervisor.live_reads.read(user_id, account, days)
         return (None, found.reason) if isinstance(found, Unavailable) else (found, None)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A requested report: its days, their stored counts, and the days that it is compared with.
+
+    `statement`: the report has the statement of counts for its last day.
+
+    `created_on`: the day (day number) before which the target cannot have counts.
+    """
+
+    target_id: str
+    span: Span
+    stored: Stored
+    compared: Compared | None
+    breakdowns: bool
+    statement: bool
+    created_on: int
+
+    def days_to_read(self, *, current: bool) -> TargetDays | None:
+        """Return the days to read from the account's database: of breakdowns and the statement, and days not stored.
+
+        `current`: the report includes counts that the worker has not sent. None: no read is needed.
+        """
+        span, days = self.span, []
+        if current:
+            spans = [(span, self.stored)] if self.compared is None else [(span, self.stored), self.compared]
+            opened = [_first_open_day(each, self.created_on, stored) for each, stored in spans]
+            days = [day for day in opened if day is not None]
+        may_be_kept = not span.extended or span.last_day >= span.today - MAX_DAYS_KEPT
+        if self.statement and may_be_kept:
+            days.append(span.last_day)
+        if self.breakdowns and (days or may_be_kept):
+            first = min([span.first_day, *days])
+            return TargetDays(self.target_id, first, span.last_day, span.first_day if first < span.first_day else None)
+        return TargetDays(self.target_id, min(days), span.last_day) if days else None
+
+    def response(self, report: api.Report, live: Live | None) -> api.OneReport:
+        """Return the response, with the fields that an extended report has in addition."""
+        if self.statement:
+            report = with_statement(report, live)
+        if self.breakdowns and self.span.extended:
+            report = with_missing_breakdowns(report, self.span, self.stored, live, self.created_on)
+        return api.OneReport(report=report)
 
 
 def _only_view(live: Live) -> api.View | None:
@@ -135,26 +202,57 @@ def _only_view(live: Live) -> api.View | None:
     return api.View(page=page, country=country, browser=browser)
 
 
-def _first_open_day(span: Span, created_on: int, stored: Stored) -> int:
-    """Return the first day of the span for which the worker may still send counts. It is today at the latest."""
-    days = range(max(span.first_day, created_on), span.today)
-    return next((day for day in days if day not in stored.sent_days), span.today)
+def _first_open_day(span: Span, created_on: int, stored: Stored) -> int | None:
+    """Return the first day of the span for which the worker may still send counts, or None if there is none."""
+    days = range(max(span.first_day, created_on), min(span.last_day, span.today - 1) + 1)
+    open_days = (day for day in days if day not in stored.sent_days)
+    return next(open_days, span.today if span.has_today else None)
 
 
-def _stored(target_id: str, account: Account | FormerAccount, span: Span) -> Tx[Stored]:
-    """Read a target's stored counts in one transaction, so that they are consistent."""
-    start = span.today * DAY_MS
-    days = yield from totals.day_counts(target_id, span.first_day, span.today)
-    hours = yield from totals.hour_counts(target_id, start, start + DAY_MS)
+def _asked(
+    query: api.ReportQuery, target_id: str, account: _AnyAccount, created_at: int, now: int, hours_from: int
+) -> Tx[_Asked]:
+    """Read a target's stored counts in one transaction, so that they are consistent. Raises Invalid."""
+    created_on = day_of(created_at - _SLOWEST_CLOCK_MS)
+    counted_from = day_of(created_at)
+    if query.needs_first_day:
+        first = yield from totals.first_day(target_id)
+        counted_from = counted_from if first is None else min(counted_from, first)
+    span = chosen_span(query, now, hours_from, counted_from)
+    stored = yield from _stored(target_id, account, span)
+    compared = None
+    if query.compare is not None:
+        earlier = compared_span(span, query.compare)
+        compared = Compared(earlier, (yield from _stored(target_id, account, earlier)))
+    return _Asked(
+        target_id, span, stored, compared, query.breakdowns is not None, query.statement is not None, created_on
+    )
+
+
+def _stored(target_id: str, account: _AnyAccount, span: Span) -> Tx[Stored]:
+    """Read a target's stored counts of a span."""
+    days = yield from totals.day_counts(target_id, span.first_day, span.last_day)
+    # Reports of version 0.8.0 have the refused hours of today for all periods.
+    first_hour_day = span.first_day if span.by == "hour" else span.today
+    start, end = first_hour_day * DAY_MS, (span.last_day + 1) * DAY_MS
+    needs_hours = span.by == "hour" or not span.extended
+    hours: list[tuple[int, Counts]] = []
+    refused: list[int] = []
+    if needs_hours:
+        hours = yield from totals.hour_counts(target_id, start, end)
+        refused = yield from totals.refused_hours(account.id, start, end)
     sent_until = (
         account.counted_until if isinstance(account, FormerAccount) else (yield from totals.pushed_as_of(account.id))
     )
-    sent_days = yield from totals.final_days(account.id, span.first_day, span.today)
-    refused = yield from totals.refused_hours(account.id, start, start + DAY_MS)
+    sent_days = yield from totals.final_days(account.id, span.first_day, span.last_day)
+    # The service no longer accepts counts of older days, and no longer records which of these days are complete.
+    settled = range(span.first_day, min(span.last_day + 1, span.today - totals.OLDEST_DAYS))
+    imported = (yield from totals.imported_days(target_id, span.first_day, span.last_day)) if span.extended else set()
     return Stored(
         days={day: counts for day, (counts, _, _) in days.items()},
         hours=dict(hours),
         sent_until=sent_until,
-        sent_days=sent_days,
+        sent_days=sent_days.union(settled),
         hours_refused=bool(refused),
+        imported_days=imported,
     )

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from svc.clock import DAY_MS, HOUR_MS, day_of, day_text, iso
 from svc.http.resources import report as report_module
-from svc.http.resources.report import Stored, span_of
+from svc.http.resources.report import Stored
+from svc.http.resources.spans import span_of
 from svc.model import DIMENSIONS, Counts
 from svc.worker.counts import Live
 from tests.clock import START_MS

@@ -10,7 +10,7 @@ import { t } from "../words.js";
  */
 
 /** @type {Name[]} */
-const NAMES = ["pages", "sources", "countries", "devices", "browsers", "os", "bots"];
+const NAMES = ["pages", "sources", "channels", "countries", "devices", "browsers", "os", "bots"];
 /** The key that combines all values beyond the worker's limit. */
 const OTHER = "(other)";
 /** The number of entries that a list has at first. */
@@ -33,13 +33,13 @@ export const Breakdowns = ({ kind, host, lists, totals, from, expanded, toggle }
     <h2 id="lists">{t().report.lists}</h2>
     {from && <p class="small">{t().report.listsFrom(day(from))}</p>}
     <div class="breakdowns">
-      {NAMES.filter((name) => kind === "site" || name !== "pages").map((name) => (
+      {NAMES.filter((name) => lists[name] && (kind === "site" || name !== "pages")).map((name) => (
         <List
           key={name}
           kind={kind}
           host={host}
           name={name}
-          rows={lists[name]}
+          rows={lists[name] ?? []}
           all={name === "bots" ? totals.bots : totals.views}
           isExpanded={expanded.includes(name)}
           toggle={() => toggle(name)}
@@ -54,7 +54,7 @@ export const Breakdowns = ({ kind, host, lists, totals, from, expanded, toggle }
  *   kind: "site" | "link",
  *   host: string,
  *   name: Name,
- *   rows: Lists[Name],
+ *   rows: import("../wire").Top[],
  *   all: number,
  *   isExpanded: boolean,
  *   toggle: () => void,
@@ -63,7 +63,7 @@ export const Breakdowns = ({ kind, host, lists, totals, from, expanded, toggle }
 function List({ kind, host, name, rows, all, isExpanded, toggle }) {
   const words = t().report;
   const sorted = [...rows].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
-  const shown = isExpanded ? sorted : sorted.slice(0, FIRST);
+  const shown = isExpanded || name === "channels" ? sorted : sorted.slice(0, FIRST);
   const largest = Math.max(1, ...rows.map(({ n }) => n));
   // A site's breakdowns can be more recent than its totals.
   const whole = Math.max(1, all, largest);
@@ -86,7 +86,7 @@ function List({ kind, host, name, rows, all, isExpanded, toggle }) {
           </li>
         ))}
       </ol>
-      {rows.length >= FIRST && (
+      {rows.length >= FIRST && name !== "channels" && (
         <p class="actions">
           <button type="button" class="quiet" aria-expanded={isExpanded} onClick={toggle}>
             {isExpanded ? words.showFewer : words.showAll} <span class="unseen">{words[name]}</span>
@@ -135,7 +135,7 @@ export function What({ name, value, kind = "link" }) {
   }
   if (name === "sources") return <Source value={value} kind={kind} />;
   /** @type {Record<string, string>} */
-  const known = name === "devices" ? words.deviceNames : {};
+  const known = name === "devices" ? words.deviceNames : name === "channels" ? words.channelNames : {};
   return <>{known[value] ?? (value || t().common.unknown)}</>;
 }
 

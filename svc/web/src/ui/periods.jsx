@@ -4,7 +4,7 @@ import { useKeys } from "../keys.js";
 import { address, setSearch } from "../router.js";
 import { t } from "../words.js";
 
-/** @typedef {import("../wire").Report["period"]} Period */
+/** @typedef {"today" | "7d" | "30d"} Period */
 
 /** The shortcuts of the periods, as in Plausible. @type {Record<string, Period>} */
 const KEYS = { d: "today", w: "7d", t: "30d" };

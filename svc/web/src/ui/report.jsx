@@ -26,7 +26,7 @@ const Breakdowns = later("Breakdowns", { part: true });
 /**
  * @typedef {"site" | "link"} Kind
  * @typedef {import("../wire").Report} What
- * @typedef {What["period"]} Period
+ * @typedef {import("./periods.jsx").Period} Period
  * @typedef {import("../series.js").Counts} Counts
  */
 
