@@ -8,6 +8,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.fields import Email, MailToken, Moment, NewPassword, Password, Wrong
 from svc.api.me import User
 from svc.api.shape import Body, NoBody, Ok, ResponseBody, optional_field
+from svc.config import SignUpMode
 from svc.security.password_policy import password_problem_for_user
 
 REFRESH_COOKIE = "svc_refresh"
@@ -87,6 +88,9 @@ class NewSession(ResponseBody):
 class PublicSettings(ResponseBody):
     """The settings of the service that everybody may know. A field is absent if the operator has not set it."""
 
+    sign_up: SignUpMode = Field(
+        description="Who may sign up: anyone, only people with an invitation, or no user (`closed`)."
+    )
     name: str = Field(description="The name of the service.")
     logo_url: str | None = optional_field("The logo, an SVG or PNG file.")
     contact: str | None = optional_field("The operator's email address, or an https URL to contact the operator.")

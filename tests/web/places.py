@@ -257,6 +257,13 @@ def open_place(folder: Path) -> Iterator[Place]:
 
 
 @contextmanager
+def open_without_users(folder: Path, settings: dict[str, str]) -> Iterator[Place]:
+    """Start a service without users."""
+    with _service(folder, settings) as url:
+        yield Place(url, folder, {})
+
+
+@contextmanager
 def open_furnished(folder: Path) -> Iterator[Place]:
     """Start a service with an emulated platform. Its user has an account, a visited site and link, and an API key."""
     settings = {"SVC_EDGE_RETRIES": "1", "SVC_LIMITS_ACCOUNTS": str(MAX_ACCOUNTS)}

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
+import pytest
 import trio
 from playwright.sync_api import expect
 
-from edge_worker.harness.service import Service
+from edge_worker.harness.service import Service, environment
 from edge_worker.local_http import local_client
-from tests.web.places import PASSWORD, new_context
+from tests.web.places import PASSWORD, ROOT, new_context, open_without_users
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Browser, Page
 
     from tests.web.places import Place
@@ -87,3 +92,61 @@ def test_sign_in_page_says_what_the_product_is(browser: Browser, place: Place) -
     visit._axe("with the example report")
     assert visit.found == []
     context.close()
+
+
+CONTACT = "help@acme.example"
+
+
+def invitation(place: Place, address: str) -> str:
+    """Return the path of the link that the operator's command prints."""
+    settings = {"SVC_AUTH_SIGN_UP": "invite", "SVC_HTTP_BASE_URL": place.url, "PYTHONPATH": str(ROOT)}
+    printed = subprocess.run(
+        [sys.executable, "-m", "svc", "user", "invite", address, "--print"],
+        cwd=place.folder, env=environment(place.folder, settings), capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert printed.startswith(f"{place.url}/sign-up?invitation=")
+    return printed.split()[0].removeprefix(place.url)
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"), [("invite", "Sign-up requires an invitation."), ("closed", "Sign-up is closed.")]
+)
+def test_restricted_sign_up_shows_the_contact_instead_of_a_form(
+    browser: Browser, tmp_path: Path, mode: str, why: str
+) -> None:
+    with open_without_users(tmp_path / "svc", {"SVC_AUTH_SIGN_UP": mode, "SVC_WEB_CONTACT": CONTACT}) as place:
+        context = new_context(browser)
+        visit = Visit(context.new_page(), place.url)
+        visit.open("/sign-up", f"{place.url}/sign-up")
+        main = visit.page.get_by_role("main")
+        expect(main.get_by_text(why)).to_be_visible()
+        expect(main.get_by_role("link", name=CONTACT)).to_have_attribute("href", "mailto:help%40acme.example")
+        expect(visit.page.get_by_role("textbox")).to_have_count(0)
+        assert visit.found == []
+        context.close()
+
+
+def test_invited_person_signs_up_and_is_signed_in(browser: Browser, tmp_path: Path) -> None:
+    with open_without_users(tmp_path / "svc", {"SVC_AUTH_SIGN_UP": "invite", "SVC_WEB_CONTACT": CONTACT}) as place:
+        link = invitation(place, EVE)
+        context = new_context(browser)
+        visit = Visit(context.new_page(), place.url)
+        visit.open("/sign-up", place.url + link)
+        page = visit.page
+        assert page.url == f"{place.url}/sign-up"  # without the token
+        expect(page.get_by_text("The operator has invited you.")).to_be_visible()
+        expect(page.get_by_label("Email")).to_have_value(EVE)
+        expect(page.get_by_label("Email")).not_to_be_editable()
+        page.get_by_label("Password", exact=True).fill(PASSWORD)
+        page.get_by_role("button", name="Sign up").click()
+        page.get_by_role("heading", level=1, name="Overview").wait_for()
+        assert visit.found == []
+        context.close()
+
+        other = new_context(browser)
+        tab = other.new_page()
+        tab.goto(place.url + link)
+        expect(tab.get_by_text("This invitation has expired, was revoked or has already been used.")).to_be_visible()
+        expect(tab.get_by_role("main").get_by_role("link", name=CONTACT)).to_be_visible()
+        expect(tab.get_by_role("textbox")).to_have_count(0)
+        other.close()

@@ -28,6 +28,7 @@ class PublicIdentity:
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._identity = deps.identity
         self._base_url = deps.base_url
+        self._sign_up_mode = deps.context.config.auth.sign_up
         self._clock = deps.context.clock
         endpoints.open(api.SETTINGS, self.settings)
         endpoints.open(probes.SECURITY_TXT, self.security_txt)
@@ -36,6 +37,7 @@ class PublicIdentity:
         """Return the public settings."""
         identity = self._identity
         shown = api.PublicSettings(
+            sign_up=self._sign_up_mode,
             name=identity.name,
             logo_url=None if identity.logo is None else self._base_url + identity.logo.path,
             contact=identity.contact or None,

@@ -35,12 +35,12 @@ async def acme(store, clock, tmp_path):
 
 async def test_settings_contain_only_what_is_set(world, acme):
     found = await world.call("GET", "/auth/settings")
-    assert found.body == {"name": "svc"}
+    assert found.body == {"sign_up": "open", "name": "svc"}
     assert found.headers["Cache-Control"] == "public, max-age=300"
     found = await acme.call("GET", "/auth/settings")
     logo_url = found.body.pop("logo_url")
     assert re.fullmatch(r"https://svc\.example/assets/logo-[0-9a-f]{12}\.svg", logo_url)
-    assert found.body == {"name": "<b>ACME</b> & Söhne", **LEGAL}
+    assert found.body == {"sign_up": "open", "name": "<b>ACME</b> & Söhne", **LEGAL}
     assert found.headers["Content-Type"] == "application/json"
     assert found.headers["X-Content-Type-Options"] == "nosniff"
 

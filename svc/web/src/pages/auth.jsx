@@ -10,8 +10,9 @@ import { end, ended, signIn, user } from "../session.js";
 import { forgetAddress, keepAddress, keptAddress } from "../sign-up-address.js";
 import { About } from "../ui/about.jsx";
 import { Field, Form, Password } from "../ui/form.jsx";
-import { ErrorMessage, Note, Page } from "../ui/parts.jsx";
+import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
 import { SendAgain } from "../ui/send-again.jsx";
+import { InvitedUntil, Refused, canSignUp, useOffer } from "../ui/sign-up-offer.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("preact").ComponentChildren} Children */
@@ -29,8 +30,8 @@ const Entrance = ({ title, focus = false, children }) => (
   </Page>
 );
 
-/** @param {{value?: string}} props */
-const Email = ({ value = "" }) => (
+/** @param {{value?: string, readOnly?: boolean}} props */
+const Email = ({ value = "", readOnly = false }) => (
   <Field
     name="email"
     label={t().session.email}
@@ -38,6 +39,7 @@ const Email = ({ value = "" }) => (
     autocomplete="username"
     inputmode="email"
     required
+    readOnly={readOnly}
     defaultValue={value}
   />
 );
@@ -103,27 +105,79 @@ export function SignUp() {
   const words = t().auth;
   const sentTo = useSignal("");
   const typed = useRef("");
-  useFirstField();
+  const token = useRef(address.peek().searchParams.get("invitation") ?? "");
+  // Keep the token out of the history and screenshots.
+  useEffect(() => {
+    if (token.current) replaceAddress(location.pathname);
+  }, []);
+  const offer = useOffer(token.current);
   if (sentTo.value) return <Sent email={sentTo.value} other={() => (sentTo.value = "")} />;
   return (
     <Entrance title={words.signUp.title}>
-      <Form
-        guard={false}
-        submit={words.signUp.submit}
-        send={async ({ email = "", password = "" }) => {
-          await call("POST /auth/sign-up", { body: { email: email.trim(), password } });
-          typed.current = email.trim();
-          keepAddress(email.trim());
-          sentTo.value = email.trim();
-        }}
-      >
-        <Email value={typed.current} />
-        <NewPassword label={t().session.password} />
-      </Form>
+      <Loaded read={offer}>
+        {(data) =>
+          !canSignUp(data) ? (
+            <Refused offer={data} />
+          ) : data.invitation ? (
+            <InvitedForm invitation={data.invitation} token={token.current} />
+          ) : (
+            <SignUpForm
+              email={typed.current}
+              sent={(email) => {
+                typed.current = email;
+                keepAddress(email);
+                sentTo.value = email;
+              }}
+            />
+          )
+        }
+      </Loaded>
       <p>
         {words.signUp.known} <a href="/sign-in">{words.signIn.title}</a>
       </p>
     </Entrance>
+  );
+}
+
+/** @param {{email: string, sent: (email: string) => void}} props */
+function SignUpForm({ email, sent }) {
+  useFirstField();
+  return (
+    <Form
+      guard={false}
+      submit={t().auth.signUp.submit}
+      send={async (values) => {
+        const typed = (values.email ?? "").trim();
+        await call("POST /auth/sign-up", { body: { email: typed, password: values.password ?? "" } });
+        sent(typed);
+      }}
+    >
+      <Email value={email} />
+      <NewPassword label={t().session.password} />
+    </Form>
+  );
+}
+
+/**
+ * The form for an invited address, which is already confirmed. The new user is signed in.
+ * @param {{invitation: import("../wire").Invitation, token: string}} props
+ */
+function InvitedForm({ invitation, token }) {
+  const { email } = invitation;
+  return (
+    <Form
+      guard={false}
+      submit={t().auth.signUp.submit}
+      send={async ({ password = "" }) => {
+        await call("POST /auth/sign-up", { body: { email, password, invitation: token } });
+        await signIn(email, password);
+        go("/");
+      }}
+    >
+      <InvitedUntil invitation={invitation} />
+      <Email value={email} readOnly />
+      <NewPassword label={t().session.password} />
+    </Form>
   );
 }
 

@@ -29,6 +29,13 @@ const auth = {
     title: "Registrieren",
     submit: "Registrieren",
     known: "Schon registriert?",
+    closed: "Die Registrierung ist geschlossen. Nur der Betreiber kann Benutzer hinzufügen.",
+    inviteOnly:
+      "Für die Registrierung brauchen Sie eine Einladung. Öffnen Sie den Link darin, oder bitten Sie den Betreiber darum.",
+    badInvitation:
+      "Diese Einladung ist abgelaufen, wurde widerrufen oder schon verwendet. Bitten Sie den Betreiber um eine neue.",
+    contact: "Kontakt zum Betreiber:",
+    invited: (until) => `Der Betreiber hat Sie eingeladen. Die Einladung läuft am ${until} ab.`,
     sent: "Prüfen Sie Ihr Postfach",
     sentTo: (email) => `Wir haben einen Link an ${email} gesendet. Er ist 24 Stunden gültig.`,
     wrongAddress: "Falsche Adresse?",

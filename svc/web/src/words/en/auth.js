@@ -29,6 +29,12 @@ export default {
     title: "Sign up",
     submit: "Sign up",
     known: "Already signed up?",
+    closed: "Sign-up is closed. Only the operator can add users.",
+    inviteOnly: "Sign-up requires an invitation. Open the link in your invitation, or ask the operator for one.",
+    badInvitation:
+      "This invitation has expired, was revoked or has already been used. Ask the operator for a new invitation.",
+    contact: "Contact the operator:",
+    invited: (/** @type {string} */ until) => `The operator has invited you. The invitation expires on ${until}.`,
     sent: "Check your inbox",
     sentTo: (/** @type {string} */ email) => `We sent a link to ${email}. It is valid for 24 hours.`,
     wrongAddress: "Wrong address?",
