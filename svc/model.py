@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -503,6 +503,9 @@ class Site:
     warnings: tuple[ErrorNote, ...] = ()  # each has a code from SiteWarning, and stays until its cause is fixed
     ended_paths: tuple[EndedPath, ...] = ()
     first_view_at: int | None = None  # first hour with views, at least created_at; None if no views were pushed
+    excluded_networks: tuple[str, ...] = ()  # canonical; see security/ip_networks
+    excluded_countries: tuple[str, ...] = ()
+    excluded_asns: tuple[int, ...] = ()
 
     @property
     def routes(self) -> list[ObsoleteRoute]:
@@ -516,6 +519,21 @@ class Site:
         """Return the route of one of the site's paths, so that it can be removed."""
         pattern = site_pattern(self.host, path)
         return ObsoleteRoute(self.account_id, self.zone_id, self.host, pattern, route_id, self.id)
+
+
+@dataclass(frozen=True)
+class SiteChange:
+    """The settings of a site that a request sets. None keeps the current value."""
+
+    excluded_paths: tuple[str, ...] | None = None
+    excluded_networks: tuple[str, ...] | None = None
+    excluded_countries: tuple[str, ...] | None = None
+    excluded_asns: tuple[int, ...] | None = None
+    respect_gpc: bool | None = None
+
+    def apply_to(self, site: Site) -> Site:
+        """Return the site with these settings."""
+        return replace(site, **{name: value for name, value in vars(self).items() if value is not None})
 
 
 def url_host(url: str) -> str:

@@ -5,7 +5,7 @@
  */
 
 import { CODE } from "./links.js";
-import { findSite, hasPathForm } from "./sites.js";
+import { findSite, hasPathForm, siteOf } from "./sites.js";
 
 /** Maximum number of links that an isolate caches (about 4 MB). */
 const MAX_LINKS = 10_000;
@@ -21,10 +21,11 @@ const MAX_WAITING = 1_000;
  * @typedef {import("./links.js").Link} Link
  * @typedef {import("./address.js").Address} Address
  * @typedef {import("./sites.js").Site} Site
+ * @typedef {import("./sites.js").SiteRow} SiteRow
  * @typedef {import("./config_query.js").Found} Found
  * @typedef {import("./config_query.js").LinkHost} LinkHost
- * @typedef {{link_host: boolean | LinkHost, sites: [string, Site][]}} Host a copy from an earlier worker has `true` for
- *   the link host; sites: by path
+ * @typedef {{link_host: boolean | LinkHost, sites: [string, SiteRow][]}} Host a copy from an earlier worker has `true`
+ *   for the link host; sites: by path
  * @typedef {object} Need the configuration that a request needs
  * @property {Address} url
  * @property {string} code "" for none
@@ -133,7 +134,8 @@ export class Config {
     const known = this.hosts.get(hostname);
     if (known?.text === text) known.version = version;
     else {
-      const value = new Map(/** @type {Host} */ (JSON.parse(text)).sites);
+      const { sites } = /** @type {Host} */ (JSON.parse(text));
+      const value = new Map(sites.map(([path, row]) => [path, siteOf(row)]));
       this.hosts.set(hostname, { value, text, version, usedAt: now, copiedAt: 0 });
     }
   }

@@ -1,11 +1,22 @@
 /** Finds the site that a request path belongs to. */
 
+import { exclusionsOf } from "./exclusions.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /**
- * @typedef {{target: string, script: string, excluded_paths?: string[], respect_gpc?: boolean, until?: number}} Site
- *   script: its name without ".js"; until: epoch ms at which the path stops working
+ * @typedef {object} SiteRow a row of the configuration
+ * @property {string} target
+ * @property {string} script its name without ".js"
+ * @property {string[]} [excluded_paths]
+ * @property {string[]} [excluded_networks] @property {string[]} [excluded_countries]
+ * @property {number[]} [excluded_asns]
+ * @property {boolean} [respect_gpc]
+ * @property {number} [until] epoch ms at which the path stops working
+ * @typedef {SiteRow & {exclusions: import("./exclusions.js").Exclusions | null}} Site
  */
+
+/** @param {SiteRow} row @returns {Site} */
+export const siteOf = (row) => ({ ...row, exclusions: exclusionsOf(row) });
 
 const PATH_FORM = new RegExp(vocabulary.site_path);
 

@@ -8,6 +8,7 @@ import { EventBuffer, record, recordDrop } from "./buffer.js";
 import { Config } from "./config.js";
 import { copyWhenDue, dropCopyOnce } from "./copies.js";
 import { isOverdue, tick } from "./cron.js";
+import { isVisitorExcluded } from "./exclusions.js";
 import { ensure } from "./freshness.js";
 import { keep } from "./isolate.js";
 import { answerOther, answerUnknown } from "./link_host.js";
@@ -130,6 +131,19 @@ function redirect(request, env, ctx, url, code, link) {
 async function answerBeacon(request, env, ctx, url, site) {
   if (request.method === "OPTIONS") return new Response(null, { status: 204, headers: { allow: "POST, OPTIONS" } });
   if (request.method !== "POST") return notFound();
+  const country = countryOf(request);
+  // The Worker does not even read the body of an excluded visitor's beacon, so it writes nothing about it.
+  const excluded = site.exclusions !== null && isVisitorExcluded(site.exclusions, request, country);
+  if (!excluded) await countView(request, env, ctx, url, site, country);
+  copyWhenDue(config, ctx, url.hostname, "", Date.now());
+  return new Response(null, { status: 204 });
+}
+
+/**
+ * @param {Request} request @param {Env} env @param {ExecutionContext} ctx
+ * @param {Address} url @param {import("./sites.js").Site} site @param {string} country
+ */
+async function countView(request, env, ctx, url, site, country) {
   const { headers } = request;
   const body = isForeign(request, url) ? null : readBody(request);
   const beacon = body === null ? null : parseBeacon(await body);
@@ -138,10 +152,8 @@ async function answerBeacon(request, env, ctx, url, site) {
     const { page, referrer, named, driven } = beacon;
     const ua = uaOf(headers);
     const source = () => sourceKey(referrer, named, url.hostname);
-    count(env, ctx, request, { target: site.target, page, driven, ua, country: countryOf(request), source });
+    count(env, ctx, request, { target: site.target, page, driven, ua, country, source });
   }
-  copyWhenDue(config, ctx, url.hostname, "", Date.now());
-  return new Response(null, { status: 204 });
 }
 
 /** @param {Headers} headers @returns {boolean} true if the browser asks that its user not be counted */

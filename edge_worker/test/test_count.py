@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from typing import Any
 
 import pytest
 import trio
@@ -119,6 +120,66 @@ async def test_privacy_signals_are_respected_if_the_site_is_set_to(worker: Insta
     await worker.emulator.settled()
     lines = [line for row in await worker.sql("select lines from event_log") for line in row["lines"].splitlines()]
     assert sorted(json.loads(line)[0] for line in lines) == ["site_a"] * 4 + ["site_b"] * 2
+
+
+async def test_excluded_visitors_write_nothing(worker: InstalledWorker) -> None:
+    site = {
+        "target": "site_b", "script": "s", "excluded_networks": ["192.0.2.0/24", "2001:db8::/64"],
+        "excluded_countries": ["FR"], "excluded_asns": [64496],
+    }  # fmt: skip
+    path = f"{SITE_PATH}/b"
+    await worker.configure(
+        {f"path:{SITE_HOST}{path}": site, "link:abc": {"target": "lnk_a", "url": "https://a.example"}}
+    )
+
+    responses: set[frozenset[tuple[str, str]]] = set()
+
+    async def view(body: str = "/\n", ua: str = CHROME, **visitor: Any) -> None:
+        visit = await worker.emulator.visit(
+            SITE_HOST, path, method="POST", headers={"user-agent": ua}, body=body, **visitor
+        )
+        assert (visit.status, visit.body) == (204, "")
+        headers = {name: value for name, value in visit.headers.items() if name not in ("connection", "date")}
+        responses.add(frozenset(headers.items()))
+
+    excluded: list[dict[str, Any]] = [
+        {"ip": "192.0.2.255"},
+        {"ip": "2001:db8::ffff:1"},
+        {"ip": "::ffff:192.0.2.1"},
+        {"ip": "198.51.100.1", "cf": {"country": "FR"}},
+        {"ip": "198.51.100.1", "cf": {"country": "DE", "asn": 64496}},
+    ]
+    for visitor in excluded:
+        await view(**visitor)
+        await view(ua="curl/8.5.0", **visitor)  # a bot
+        await view("not a beacon", **visitor)
+    await worker.emulator.settled()
+    assert await worker.sql("select * from event_log") == []
+    assert await worker.sql("select * from salt") == []
+
+    await worker.click("abc", ip="192.0.2.255", cf={"country": "FR", "asn": 64496})
+    await worker.view("/", ip="192.0.2.255")  # the other site has no such list
+    for ip, cf in [
+        ("192.0.3.0", {}), ("2001:db8:0:1::", {"country": "XX", "asn": 64497}), ("unknown", None), ("198.51.100.1", {}),
+    ]:  # fmt: skip
+        await view(ip=ip, cf=cf)
+    await worker.emulator.settled()
+    lines = [line for row in await worker.sql("select lines from event_log") for line in row["lines"].splitlines()]
+    assert sorted(json.loads(line)[0] for line in lines) == ["lnk_a", "site_a"] + ["site_b"] * 4
+    assert len(responses) == 1, "a visitor can see whether the site excludes the visitor"
+    assert await worker.sql("select drops from event_log where drops <> ''") == []
+
+
+async def test_change_of_excluded_visitors_takes_effect_within_a_minute(worker: InstalledWorker) -> None:
+    path = f"path:{SITE_HOST}{SITE_PATH}"
+    site = {"target": "site_a", "script": "k3f"}
+    for number, row in enumerate([site, {**site, "excluded_networks": ["192.0.2.1"]}, site]):
+        await worker.configure({path: row})
+        await worker.clock(61 * (number + 1))
+        await worker.view(f"/{number}", ip="192.0.2.1")
+    await worker.emulator.settled()
+    lines = [line for row in await worker.sql("select lines from event_log") for line in row["lines"].splitlines()]
+    assert [json.loads(line)[4] for line in lines] == ["/0", "/2"]
 
 
 @pytest.mark.rule("W4")

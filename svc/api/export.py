@@ -105,6 +105,9 @@ class Site(ResponseBody):
     host: str
     state: SiteState
     excluded_paths: tuple[str, ...]
+    excluded_networks: tuple[str, ...]
+    excluded_countries: tuple[str, ...]
+    excluded_asns: tuple[int, ...]
     respect_gpc: bool
     path: str
     created_at: Moment
@@ -120,6 +123,9 @@ class Site(ResponseBody):
             host=site.host,
             state=site.state,
             excluded_paths=site.excluded_paths,
+            excluded_networks=site.excluded_networks,
+            excluded_countries=site.excluded_countries,
+            excluded_asns=site.excluded_asns,
             respect_gpc=site.respect_gpc,
             path=site.path,
             created_at=site.created_at,
@@ -189,9 +195,10 @@ user.json          Your user data, and the time of the export (exported_at).
 accounts.json      Cloudflare accounts. edge_account_id is the id at Cloudflare, plan is the
                    Workers plan, and days_kept is the number of days for which the worker
                    keeps breakdowns. Disconnected accounts have disconnected_at.
-sites.json         Sites: host, exclusions (excluded_paths, respect_gpc), and the path of
-                   the snippet. Sites with the state "deleted" are no longer counted.
-sites.csv          The sites as a table; excluded_paths is a JSON list in its cell.
+sites.json         Sites: host, exclusions (excluded_paths, excluded_networks,
+                   excluded_countries, excluded_asns, respect_gpc), and the path of the
+                   snippet. Sites with the state "deleted" are no longer counted.
+sites.csv          The sites as a table; each list of exclusions is a JSON list in its cell.
 links.json         Short links: code, target (url) and rules. Links with the state
                    "deleted" no longer redirect, and other links may use their codes.
 links.csv          The links as a table; rules is a JSON list in its cell.
@@ -212,8 +219,8 @@ Cloudflare.
 To import the data into another installation of the service, ask its operator for help:
 
 1. Connect the Cloudflare account, and set its link host (accounts.json).
-2. Add the sites in sites.json that are not deleted: POST /v1/sites with host,
-   excluded_paths and respect_gpc. Replace each site's snippet with the new one.
+2. Add the sites in sites.json that are not deleted: POST /v1/sites with host and the
+   exclusions. Replace each site's snippet with the new one.
 3. Links: svc import links links.csv --user you@example.com --apply
    This imports the links of the same Cloudflare account that are not deleted, with
    their rules. To import the links of a different account, add --of and the

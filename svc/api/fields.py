@@ -23,6 +23,7 @@ from svc.api.ascii_forms import ascii_host, ascii_path, ascii_url
 from svc.clock import day_number, day_text, iso
 from svc.model import MAX_CODE_CHARS, MIN_CODE_CHARS, NO_NUL, RESERVED_CODES
 from svc.security import password_policy
+from svc.security.ip_networks import canonical_network
 
 if TYPE_CHECKING:
     from svc.errors import IssueCode
@@ -168,6 +169,10 @@ def _network(value: str) -> str:
     return value
 
 
+def _without_duplicates(values: tuple[T, ...]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(values))
+
+
 def _email(value: str) -> str:
     try:
         return addresses.parse_email(value)
@@ -297,6 +302,16 @@ LinkCode = Annotated[
 DIGITS = BeforeValidator(_digits)
 QueryDay = Annotated[int, BeforeValidator(_day), _string(format="date", examples=["2026-11-21"])]
 ExcludedPaths = Annotated[tuple[PathPrefix, ...], Field(max_length=50, fail_fast=True)]
+CanonicalNetwork = Annotated[Network, AfterValidator(canonical_network)]
+ExcludedNetworks = Annotated[
+    tuple[CanonicalNetwork, ...], Field(max_length=20, fail_fast=True), AfterValidator(_without_duplicates)
+]
+ExcludedCountries = Annotated[
+    tuple[Country, ...], Field(max_length=50, fail_fast=True), AfterValidator(_without_duplicates)
+]
+# An autonomous system number has 32 bits (RFC 6793). The number 0 is reserved (RFC 7607).
+Asn = Annotated[int, Field(ge=1, le=2**32 - 1, examples=[64496])]
+ExcludedAsns = Annotated[tuple[Asn, ...], Field(max_length=20, fail_fast=True), AfterValidator(_without_duplicates)]
 
 # ----------------------------------------------------------------------------------------------------- response fields
 

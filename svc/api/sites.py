@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from dataclasses import fields
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from svc import model
 from svc.api.accounts import config_state
 from svc.api.ascii_forms import search_forms
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import DIGITS, Count, Cursor, ExcludedPaths, Host, Id, Moment, Search
+from svc.api.fields import (
+    DIGITS,
+    Count,
+    Cursor,
+    ExcludedAsns,
+    ExcludedCountries,
+    ExcludedNetworks,
+    ExcludedPaths,
+    Host,
+    Id,
+    Moment,
+    Search,
+)
 from svc.api.shape import LARGE_BYTES, Body, NoBody, Query, ResponseBody, optional_field
 from svc.errors import with_remedy
 from svc.model import ConfigState, SiteOrder, SiteState
 from svc.worker import snippet
 
-if TYPE_CHECKING:
-    from svc import model
+_NETWORKS = (
+    "IP addresses and networks whose views are not counted, such as those of your own team. The response contains each"
+    " network in its canonical form: without host bits, and without a prefix length if it is a single address."
+)
+_COUNTRIES = "Countries whose views are not counted, as ISO 3166-1 alpha-2 codes."
+_ASNS = "Autonomous systems (networks of internet providers and companies) whose views are not counted."
 
 
 class NewSite(Body):
@@ -35,9 +53,17 @@ class NewSite(Body):
         description="Path prefixes of pages that are not counted. Non-ASCII characters and spaces are percent-encoded"
         " as in browsers; the response contains the encoded form. Default: `[]`.",
     )
+    excluded_networks: ExcludedNetworks = Field((), description=f"{_NETWORKS} Default: `[]`.")
+    excluded_countries: ExcludedCountries = Field((), description=f"{_COUNTRIES} Default: `[]`.")
+    excluded_asns: ExcludedAsns = Field((), description=f"{_ASNS} Default: `[]`.")
     respect_gpc: bool = Field(
         False, description="Do not count visitors whose browser sends `Sec-GPC: 1` or `DNT: 1`. Default: `false`."
     )
+
+    @property
+    def settings(self) -> model.SiteChange:
+        """The settings of the new site."""
+        return _settings(self)
 
 
 class SiteChange(Body):
@@ -48,7 +74,25 @@ class SiteChange(Body):
     excluded_paths: ExcludedPaths | None = Field(
         None, description="The new paths, which replace all existing paths. `[]` removes all paths."
     )
+    excluded_networks: ExcludedNetworks | None = Field(
+        None, description=f"{_NETWORKS} They replace all existing networks. `[]` removes all networks."
+    )
+    excluded_countries: ExcludedCountries | None = Field(
+        None, description=f"{_COUNTRIES} They replace all existing countries. `[]` removes all countries."
+    )
+    excluded_asns: ExcludedAsns | None = Field(
+        None, description=f"{_ASNS} They replace all existing numbers. `[]` removes all numbers."
+    )
     respect_gpc: bool | None = None
+
+    @property
+    def settings(self) -> model.SiteChange:
+        """The settings to change."""
+        return _settings(self)
+
+
+def _settings(body: NewSite | SiteChange) -> model.SiteChange:
+    return model.SiteChange(**{field.name: getattr(body, field.name) for field in fields(model.SiteChange)})
 
 
 class SiteQuery(Query):
@@ -99,6 +143,9 @@ class Site(ResponseBody):
     path: str
     snippet: Snippet | None
     excluded_paths: tuple[str, ...]
+    excluded_networks: tuple[str, ...]
+    excluded_countries: tuple[str, ...]
+    excluded_asns: tuple[int, ...]
     respect_gpc: bool
     config: ConfigState
     live_at: Moment | None = Field(
@@ -146,6 +193,9 @@ class Site(ResponseBody):
                 csp_hash=snippet.csp_hash(site.snippet, site.path),
             ),
             excluded_paths=site.excluded_paths,
+            excluded_networks=site.excluded_networks,
+            excluded_countries=site.excluded_countries,
+            excluded_asns=site.excluded_asns,
             respect_gpc=site.respect_gpc,
             config=config,
             live_at=site.live_at if config == "synced" else None,

@@ -1,6 +1,7 @@
-"""Secrets: their formats, storage and rules.
+"""Secrets: their formats, storage and rules; IP networks.
 
 api_key           the format of API keys
+ip_networks       IP networks in settings, keys and sites
 passwords         argon2id hashes
 password_policy   rules against short and common passwords
 session_tokens    the tokens of a sign-in session

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from svc.errors import ErrorNote
+    from svc.model import SiteChange
 
 
 def add_site(site: Site, limit: int) -> Tx[Site]:
@@ -34,8 +35,9 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         raise Conflict("site_on_link_host", details={"host": site.host})
     rows = yield sql(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
-        " respect_gpc, route_id, error, version, created_at, snippet, warnings)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+        " respect_gpc, route_id, error, version, created_at, snippet, warnings,"
+        " excluded_networks, excluded_countries, excluded_asns)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)"
         " on conflict (account_id, host) where state <> 'deleted' do nothing returning id",
         added.id,
         added.account_id,
@@ -53,6 +55,9 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
         added.created_at,
         added.snippet,
         to_json(added.warnings),
+        to_json(added.excluded_networks),
+        to_json(added.excluded_countries),
+        to_json(added.excluded_asns),
     )
     if not rows:
         raise Conflict("site_exists")
@@ -63,36 +68,32 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
     return added
 
 
-def change_site(
-    account_id: str, site_id: str, excluded_paths: Sequence[str] | None, respect_gpc: bool | None
-) -> Tx[Site]:
-    """Change the fields that are not None, and return the site. A change creates a new version of the configuration.
+def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
+    """Change the site's settings, and return the site. A change creates a new version of the configuration.
 
     Clears the error about a remaining route, because the user has seen it.
     Raises NotFound, Conflict site_not_active.
     """
     site = yield from lock_site(account_id, site_id)
     error = None if _is_about_remaining_route(site.error) else site.error
-    changed = replace(
-        site,
-        excluded_paths=site.excluded_paths if excluded_paths is None else tuple(excluded_paths),
-        respect_gpc=site.respect_gpc if respect_gpc is None else respect_gpc,
-        error=error,
-    )
+    changed = replace(change.apply_to(site), error=error)
     if changed == site:
         yield UNCHANGED
         return site
     if replace(changed, error=site.error) != site:
         changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)
     yield sql(
-        "update sites set excluded_paths = $2, respect_gpc = $3, error = $4, version = $5, config_error = $6"
-        " where id = $1",
+        "update sites set excluded_paths = $2, respect_gpc = $3, error = $4, version = $5, config_error = $6,"
+        " excluded_networks = $7, excluded_countries = $8, excluded_asns = $9 where id = $1",
         site_id,
         to_json(changed.excluded_paths),
         int(changed.respect_gpc),
         to_json(changed.error),
         changed.version,
         to_json(changed.config_error),
+        to_json(changed.excluded_networks),
+        to_json(changed.excluded_countries),
+        to_json(changed.excluded_asns),
     )
     return changed
 
@@ -339,4 +340,7 @@ def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath
         warnings=_warnings(row),
         ended_paths=ended_paths,
         first_view_at=row["first_view_at"],
+        excluded_networks=tuple(from_json(row["excluded_networks"])),
+        excluded_countries=tuple(from_json(row["excluded_countries"])),
+        excluded_asns=tuple(from_json(row["excluded_asns"])),
     )

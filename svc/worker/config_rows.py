@@ -116,9 +116,14 @@ def _rows(
 
 def _site_fields(site: Site) -> dict[str, object]:
     fields: dict[str, object] = {"target": site.id, "excluded_paths": site.excluded_paths, "script": site.script_name}
-    if site.respect_gpc:
-        fields["respect_gpc"] = True
-    return fields
+    settings: dict[str, object] = {
+        "respect_gpc": site.respect_gpc,
+        "excluded_networks": site.excluded_networks,
+        "excluded_countries": site.excluded_countries,
+        "excluded_asns": site.excluded_asns,
+    }
+    # Omit the defaults, so that a row is as small as possible and does not change if a setting is added.
+    return {**fields, **{name: value for name, value in settings.items() if value}}
 
 
 def _link_fields(link: Link) -> dict[str, object]:

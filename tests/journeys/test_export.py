@@ -28,6 +28,9 @@ RULES = [
     {"url": "https://m.example/?a=1,2;'x'", "countries": ["DE", "AT"], "devices": ["mobile"]},
     {"url": "https://de.example/", "countries": ["DE"]},
 ]
+EXCLUDED = {
+    "excluded_networks": ["192.0.2.0/24", "2001:db8::1"], "excluded_countries": ["FR"], "excluded_asns": [64496],
+}  # fmt: skip
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5"
 
 
@@ -56,6 +59,7 @@ async def test_export_can_be_imported_into_another_service(emulator, customer, t
         await first.sign_up("a@example.com", "a long password")
         account_id = await connect(first, customer)
         body = {"account_id": account_id, "host": ZONE, "excluded_paths": ["/admin/"], "respect_gpc": True}
+        body |= EXCLUDED
         site = (await first.call("POST", "/v1/sites", body))["site"]
         body = {"account_id": account_id, "url": "https://example.com/", "code": "-spring", "rules": RULES}
         link = (await first.call("POST", "/v1/links", body))["link"]
@@ -84,14 +88,14 @@ async def test_export_can_be_imported_into_another_service(emulator, customer, t
         await second.sign_up("b@example.com", "a long password")
         account_id = await connect(second, replace(customer, bootstrap_token=token))
         for old in json.loads((folder / "sites.json").read_text()):
-            wanted = {name: old[name] for name in ("host", "excluded_paths", "respect_gpc")}
+            wanted = {name: old[name] for name in ("host", "excluded_paths", "respect_gpc", *EXCLUDED)}
             await second.call("POST", "/v1/sites", {"account_id": account_id, **wanted})
         status, told = await svc_import(tmp_path / "second", settings, "links", str(folder / "links.csv"))
         assert status == 0
         assert "1 row skipped" in told
         assert "1 link imported" in told
         [new_site] = (await second.call("GET", "/v1/sites"))["sites"]
-        assert {new_site[name] == site[name] for name in ("host", "excluded_paths", "respect_gpc")} == {True}
+        assert {new_site[name] == site[name] for name in ("host", "excluded_paths", "respect_gpc", *EXCLUDED)} == {True}
         [new_link] = (await second.call("GET", "/v1/links"))["links"]
         assert {new_link[name] == link[name] for name in ("code", "url", "rules", "short_url")} == {True}
         assert new_link["rules"] == RULES

@@ -10,7 +10,7 @@ import trio
 
 from svc.clock import day_of
 from svc.errors import Conflict, ErrorNote, Forbidden, NotFound, ServiceError
-from svc.model import Link, ObsoleteRoute, Rule
+from svc.model import Link, ObsoleteRoute, Rule, SiteChange
 from svc.store import accounts, link_lists, links, site_lists, site_paths, sites, totals, unwanted_routes
 from svc.store.link_lists import LinkFilter
 from svc.store.tx import sql
@@ -380,5 +380,5 @@ async def test_remaining_route_is_shown_until_the_user_has_seen_it(store):
     site = await store.read(sites.get_site(user_id, site_id))
     await store.run(sites.record_site_route(site, "route_pending", None, None))
     assert await shown() == left
-    await store.run(sites.change_site(account_id, site_id, None, None))
+    await store.run(sites.change_site(account_id, site_id, SiteChange()))
     assert await shown() is None

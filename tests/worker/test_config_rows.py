@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.model import DaysKept, EndedPath, Link, LinkHost, Retiring, Rule, Site
+from svc.model import DaysKept, EndedPath, Link, LinkHost, Retiring, Rule, Site, SiteChange
 from svc.worker.bundle import load_bundle
 from svc.worker.config_rows import raise_version, rows_of, write_statements
 
@@ -75,6 +75,23 @@ def test_code_belongs_to_the_active_link_if_versions_are_equal(order):
     links = [link("abc", 7, "deleted", "lnk_old"), link("abc", 7, "deleted", "lnk_older"), link("abc", 7)]
     [row] = rows_of([], links[::order], None, DEFAULT, 0)
     assert json.loads(row.body or "")["target"] == "lnk_a"
+
+
+def test_lists_of_visitors_are_in_every_path_of_a_site():
+    change = SiteChange(
+        excluded_networks=("192.0.2.0/24",), excluded_countries=("FR",), excluded_asns=(64496,), respect_gpc=False
+    )
+    changed = change.apply_to(site(2, retiring=(Retiring("/old", None, 99),)))
+    expected = {
+        "target": "site_a",
+        "excluded_paths": ["/admin"],
+        "script": "k3",
+        "excluded_networks": ["192.0.2.0/24"],
+        "excluded_countries": ["FR"],
+        "excluded_asns": [64496],
+    }
+    rows = {row.key: json.loads(row.body or "") for row in rows_of([changed], [], None, DEFAULT, 0)}
+    assert rows == {"path:shop.example/ab/cd": expected, "path:shop.example/old": {**expected, "until": 99}}
 
 
 @pytest.mark.rule("L3")

@@ -14,10 +14,8 @@ from svc.model import SERVING, Site
 from svc.store import site_paths, sites
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from svc.actors.context import Commit, Context
-    from svc.model import Account
+    from svc.model import Account, SiteChange
 
 R = TypeVar("R")
 
@@ -26,10 +24,8 @@ async def add(
     context: Context,
     account: Account,
     host: str,
-    excluded_paths: Sequence[str],
+    settings: SiteChange,
     commit: Commit[Site, R],
-    *,
-    respect_gpc: bool = False,
 ) -> R:
     """Add a site. Its snippet is available immediately, and a duty creates its route afterwards.
 
@@ -40,16 +36,8 @@ async def add(
     """
     check_serving(account)
     zone, records = await zone_and_records(context, account, host)
-    site = new_site(
-        account,
-        host,
-        zone.id,
-        excluded_paths,
-        context.clock(),
-        snippet=context.bundle.snippet,
-        respect_gpc=respect_gpc,
-    )
-    site = replace(site, warnings=obstacles(host, zone, records))
+    site = new_site(account, host, zone.id, context.clock(), snippet=context.bundle.snippet)
+    site = replace(settings.apply_to(site), warnings=obstacles(host, zone, records))
     return await context.store.run(commit(sites.add_site(site, context.config.limits.sites)))
 
 
@@ -72,17 +60,8 @@ def check_serving(account: Account) -> None:
     account_state.check_state(account, SERVING, "a site needs it to be ready")
 
 
-def new_site(
-    account: Account,
-    host: str,
-    zone_id: str,
-    excluded_paths: Sequence[str],
-    now: int,
-    *,
-    snippet: str,
-    respect_gpc: bool = False,
-) -> Site:
-    """Return a new site with its own path and script name. It is not stored yet.
+def new_site(account: Account, host: str, zone_id: str, now: int, *, snippet: str) -> Site:
+    """Return a new site with its own path and script name, and without exclusions. It is not stored yet.
 
     `snippet`: the snippet from the worker's bundle.
     """
@@ -96,8 +75,8 @@ def new_site(
         path=new_site_path(),
         script_name=new_script_name(),
         snippet=snippet,
-        excluded_paths=tuple(excluded_paths),
-        respect_gpc=respect_gpc,
+        excluded_paths=(),
+        respect_gpc=False,
         route_id=None,
         retiring=(),
         error=None,

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from svc.clock import Clock
     from svc.http.resources.auth_events import AuthEvents
     from svc.http.resources.password_check import PasswordCheck
-    from svc.http.serving.credentials import IpAddress
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Form, RequestInfo
     from svc.model import Language, User
+    from svc.security.ip_networks import IpAddress
     from svc.store.outbox import MailKind
     from svc.store.tx import Tx
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from svc.clock import Clock
     from svc.errors import Code
-    from svc.http.serving.credentials import IpAddress
     from svc.model import OwnAction, User
+    from svc.security.ip_networks import IpAddress
     from svc.store.tx import Tx
 
 T = TypeVar("T")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from svc.clock import Clock
     from svc.errors import Code
     from svc.http.resources.auth_events import AuthEvents
-    from svc.http.serving.credentials import IpAddress
     from svc.model import User
+    from svc.security.ip_networks import IpAddress
     from svc.store.tx import Store
 
 T = TypeVar("T")

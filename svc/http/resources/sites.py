@@ -56,15 +56,12 @@ class Sites:
 
         body = write.body
         commit = write.commit(render, about=account)
-        return await site_requests.add(
-            self._context, account, body.host, body.excluded_paths, commit, respect_gpc=body.respect_gpc
-        )
+        return await site_requests.add(self._context, account, body.host, body.settings, commit)
 
     async def change(self, write: Write[api.SiteChange]) -> StoredResponse:
         """Change a site. The account's actor then syncs the change to the worker."""
         site, commit = await self._to_change(write)
-        body = write.body
-        changed = sites.change_site(site.account_id, site.id, body.excluded_paths, body.respect_gpc)
+        changed = sites.change_site(site.account_id, site.id, write.body.settings)
         return await self._context.store.run(commit(changed))
 
     async def delete(self, write: Write[NoBody]) -> StoredResponse:

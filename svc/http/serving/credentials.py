@@ -13,6 +13,7 @@ from svc.ids import digest
 from svc.limits import SlidingLimit, Verdict
 from svc.model import Scope
 from svc.security import api_key
+from svc.security.ip_networks import network_of
 from svc.store import keys, sessions, user_deletions
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from svc.clock import Clock
     from svc.config import Config
     from svc.model import Key, User
+    from svc.security.ip_networks import IpAddress, IpNetwork
     from svc.store.tx import Store
 
 # The maximum number of proxies between a client and the service. A longer X-Forwarded-For header is not genuine.
@@ -29,12 +31,6 @@ _MAX_HOPS = 16
 # The combined rate limit of a user's sign-in sessions, as a multiple of an API key's limit. It is higher because a page
 # sends several requests in parallel. People stay far below this limit, but it keeps scripts from filling the disk.
 _SESSION_SHARE = 5
-
-# The prefix length before the IPv4 address in ::ffff:0:0/96.
-_MAPPED_BITS = 96
-
-IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
-IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
@@ -206,15 +202,6 @@ def address_allowed(client: IpAddress | None, allow_ips: Sequence[str] | None) -
     if allow_ips is None:
         return True
     return client is not None and any(client in network_of(text) for text in allow_ips)
-
-
-def network_of(text: str) -> IpNetwork:
-    """Parse an address or a network from a setting or a key. An IPv4-mapped IPv6 network becomes IPv4."""
-    network = ipaddress.ip_network(text, strict=False)
-    if network.version == 4 or network.prefixlen < _MAPPED_BITS:
-        return network
-    mapped = network.network_address.ipv4_mapped
-    return network if mapped is None else ipaddress.IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
 
 
 def _network(client: IpAddress, bits: int) -> str:

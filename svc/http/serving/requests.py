@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     from svc.api.endpoint import Endpoint
     from svc.api.shape import ResponseBody
-    from svc.http.serving.credentials import Caller, IpAddress
+    from svc.http.serving.credentials import Caller
     from svc.http.serving.idempotency import Idempotency
     from svc.model import Account, Action, FormerAccount, Language
+    from svc.security.ip_networks import IpAddress
     from svc.store.idempotency import Claim, StoredResponse
     from svc.store.tx import Tx
 

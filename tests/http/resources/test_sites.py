@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import re
 import secrets
+from dataclasses import replace
 
 import pytest
 import trio
 
 from svc.api.cursors import cursor_of
 from svc.clock import day_of
+from svc.model import DaysKept
 from svc.store import accounts, sites, states, syncs, totals
+from svc.worker.config_rows import rows_of
 from svc.worker.pushed import PushedPart
 from tests.cases import cases
 from tests.clock import START_MS
@@ -77,6 +80,9 @@ async def test_adding_a_site_returns_202_with_its_snippet(world):
         "host": "shop.example.com",
         "state": "route_pending",
         "excluded_paths": ["/admin", "/a%20b"],
+        "excluded_networks": [],
+        "excluded_countries": [],
+        "excluded_asns": [],
         "respect_gpc": False,
         "config": "pending",
         "live_at": None,
@@ -215,6 +221,105 @@ async def test_error_explains_query_and_fragment_in_an_excluded_path(world, read
     [issue] = (await world.call("POST", "/v1/sites", body, headers=session)).body["error"]["details"]["issues"]
     assert (issue["path"], issue["code"]) == ("excluded_paths.0", "not_path")
     assert "without query and fragment" in issue["message"]
+
+
+@cases(
+    ("network", "canonical"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("192.0.2.7/32", "192.0.2.7"),
+        ("192.0.2.7/24", "192.0.2.0/24"),
+        ("0.0.0.0/0", "0.0.0.0/0"),
+        ("2001:DB8:0:0:1::9/64", "2001:db8::/64"),
+        ("2001:db8::1/128", "2001:db8::1"),
+        ("2001:db8::192.0.2.7", "2001:db8::c000:207"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("::ffff:c000:207/120", "192.0.2.0/24"),
+        ("::/0", "::/0"),
+    ],
+)
+async def test_excluded_network_is_returned_in_its_canonical_form(world, ready, network, canonical):
+    user, session, account = ready
+    site = await added(world, session, account, f"{secrets.token_hex(4)}.example.com", excluded_networks=[network] * 2)
+    assert site["excluded_networks"] == [canonical]
+    assert (await world.store.read(sites.get_site(user.id, site["id"]))).excluded_networks == (canonical,)
+    await world.store.run(sites.delete_site(account.id, site["id"]))
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+@cases(
+    ("field", "value", "code"),
+    [
+        ("excluded_networks", ["192.0.2.256"], "not_network"),
+        ("excluded_networks", ["192.0.2.0/33"], "not_network"),
+        ("excluded_networks", ["2001:db8::/129"], "not_network"),
+        ("excluded_networks", ["fe80::1%eth0"], "not_network"),
+        ("excluded_networks", ["192.0.2.1\n"], "not_network"),
+        ("excluded_networks", ["office"], "not_network"),
+        ("excluded_networks", [""], "not_network"),
+        ("excluded_networks", [3_221_225_991], "not_text"),
+        ("excluded_networks", [f"192.0.2.{n}" for n in range(21)], "too_many"),
+        ("excluded_networks", "192.0.2.1", "not_list"),
+        ("excluded_countries", ["de"], "wrong_form"),
+        ("excluded_countries", ["DEU"], "wrong_form"),
+        ("excluded_countries", ["DE"] * 51, "too_many"),
+        ("excluded_asns", [0], "too_small"),
+        ("excluded_asns", [2**32], "too_large"),
+        ("excluded_asns", ["64496"], "not_integer"),
+        ("excluded_asns", [True], "not_integer"),
+        ("excluded_asns", [64496.5], "not_integer"),
+        ("excluded_asns", list(range(1, 22)), "too_many"),
+    ],
+)
+async def test_invalid_list_of_visitors_is_refused(world, ready, method, field, value, code):
+    _, session, account = ready
+    host = f"{secrets.token_hex(4)}.example.com"
+    path, body = "/v1/sites", {"account_id": account.id, "host": host, field: value}
+    if method == "PATCH":
+        site = await added(world, session, account, host)
+        path, body = f"/v1/sites/{site['id']}", {field: value}
+    response = await world.call(method, path, body, headers=session)
+    [issue] = response.body["error"]["details"]["issues"]
+    assert (response.status, issue["path"].partition(".")[0], issue["code"]) == (400, field, code)
+    if method == "PATCH":
+        await world.store.run(sites.delete_site(account.id, site["id"]))
+
+
+async def test_visitors_to_exclude_are_limited_to_the_largest_lists(world):
+    """The largest lists are accepted, and they add less than 2 kB to the site's row in the worker's database."""
+    user, session, account = await world.ready()
+    largest = {
+        "excluded_networks": [f"2001:db8:ffff:ffff:ffff:ffff:ffff:ff{n:02}" for n in range(20)],
+        "excluded_countries": [f"{a}{b}" for a in "ABCDE" for b in "ABCDEFGHIJ"],
+        "excluded_asns": [2**32 - 1 - n for n in range(20)],
+    }
+    site = await added(world, session, account, **largest)
+    assert {name: site[name] for name in largest} == largest
+    stored = await world.store.read(sites.get_site(user.id, site["id"]))
+    without = replace(stored, excluded_networks=(), excluded_countries=(), excluded_asns=())
+    [row], [small] = (rows_of([one], [], None, DaysKept(), 0) for one in (stored, without))
+    assert len(row.body or "") - len(small.body or "") < 2_000
+
+
+async def test_lists_of_visitors_can_be_changed_one_by_one(world):
+    _, session, account = await world.ready()
+    lists = {"excluded_networks": ["192.0.2.0/24"], "excluded_countries": ["FR"], "excluded_asns": [64496]}
+    site = await added(world, session, account, **lists)
+    path = f"/v1/sites/{site['id']}"
+    expected = dict(site)
+    changes: tuple[dict[str, list[object] | None], ...] = (
+        {"excluded_networks": ["198.51.100.9/24", "2001:db8::/64", "198.51.100.0/24"]},
+        {"excluded_countries": ["DE", "FR", "DE"]},
+        {"excluded_asns": []},
+        {"excluded_asns": None, "excluded_paths": ["/admin"]},
+    )
+    for change in changes:
+        response = await world.call("PATCH", path, change, headers=session)
+        expected |= {name: list(dict.fromkeys(value)) for name, value in change.items() if value is not None}
+        if "excluded_networks" in change:
+            expected["excluded_networks"] = ["198.51.100.0/24", "2001:db8::/64"]
+        assert response.body["site"] == expected
+    assert (await world.call("GET", path, headers=session)).body["site"] == expected
 
 
 async def test_sites_and_links_of_a_user_are_limited(world):
@@ -360,7 +465,7 @@ async def test_rotated_site_has_a_new_snippet_and_lists_its_old_paths(world):
         assert len({str(one[name]) for one in seen}) == 4
     names = [re.findall(r"([a-z2-7]+)\.js", one["snippet"]["script_tag"]) for one in seen]
     assert all(one != other for one, other in itertools.pairwise(names))
-    same = ("id", "host", "excluded_paths", "respect_gpc", "created_at", "error")
+    same = ("id", "host", "excluded_paths", "excluded_networks", "respect_gpc", "created_at", "error")
     assert {name: seen[-1][name] for name in same} == {name: site[name] for name in same}
     assert (seen[-1]["state"], seen[-1]["config"]) == ("route_pending", "pending")
     assert (await world.call("GET", path, headers=session)).body == {"site": seen[-1]}

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.errors import Unauthorized
-from svc.http.serving.credentials import address_allowed, bearer, client_address, network_of, networks_of
+from svc.http.serving.credentials import address_allowed, bearer, client_address, networks_of
+from svc.security.ip_networks import network_of
 
 PROXIES = [network_of(text) for text in ("10.0.0.0/8", "fd00::/8")]
 

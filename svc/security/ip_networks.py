@@ -1,0 +1,41 @@
+"""Parsing of IP networks. No I/O."""
+
+from __future__ import annotations
+
+import ipaddress
+
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# The prefix length before the IPv4 address in ::ffff:0:0/96.
+_MAPPED_BITS = 96
+# Internet providers give each customer at least this IPv6 network, and devices change their address within it.
+_CUSTOMER_BITS = 64
+
+
+def network_of(text: str) -> IpNetwork:
+    """Parse an address or a network. Ignore host bits. An IPv4-mapped IPv6 network becomes IPv4.
+
+    Raises ValueError.
+    """
+    network = ipaddress.ip_network(text, strict=False)
+    if network.version == 4 or network.prefixlen < _MAPPED_BITS:
+        return network
+    mapped = network.network_address.ipv4_mapped
+    return network if mapped is None else ipaddress.IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
+
+
+def canonical_network(text: str) -> str:
+    """Return the network of `network_of` in its shortest form. A single address has no prefix length.
+
+    Raises ValueError.
+    """
+    network = network_of(text)
+    return str(network.network_address if network.prefixlen == network.max_prefixlen else network)
+
+
+def customer_network(address: IpAddress) -> str:
+    """Return the network that belongs to one customer: an IPv4 address, or the /64 of an IPv6 address."""
+    if address.version == 4:
+        return str(address)
+    return str(ipaddress.ip_network((address, _CUSTOMER_BITS), strict=False))
