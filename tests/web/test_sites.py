@@ -8,6 +8,7 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
@@ -116,11 +117,12 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_role("button", name="Copy snippet").click()
     expect(tab.get_by_role("status").filter(has_text="Copied")).to_have_count(1)  # the page copies asynchronously
     assert tab.evaluate("navigator.clipboard.readText()") == site["snippet"]["inline"]
-    tab.get_by_text("Content-Security-Policy").click()
-    assert site["snippet"]["csp_hash"] in tab.locator(".snippet details pre").inner_text()
+    tab.get_by_text("Does your site send a Content-Security-Policy?").click()
+    assert site["snippet"]["csp_hash"] in tab.locator(".snippet details pre").first.inner_text()
     tab.get_by_role("tab", name="Inline").press("ArrowRight")
     assert tab.locator(".snippet pre").first.inner_text() == site["snippet"]["script_tag"]
 
+    check_instructions(tab, site)
     visit = Visit(tab, furnished.url)
     visit.open("a site without a view", tab.url)
     assert visit.found == []
@@ -176,6 +178,39 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_text("no longer counted").wait_for()
     assert site_of(furnished, tab)["state"] == "deleted"
     expect(tab.get_by_role("link", name="Settings")).to_have_count(0)
+
+
+def check_instructions(tab: Page, site: dict[str, Any]) -> None:
+    """Each platform has its steps and code, the choice is remembered, and the text for a developer fits in a URL."""
+    snippet = site["snippet"]
+    code = tab.locator(".snippet pre").first
+    platform = tab.get_by_label("Your site", exact=True)
+    assert not {"{{", "{%"} & {snippet["inline"][i : i + 2] for i in range(len(snippet["inline"]))}  # Liquid's tags
+    for name in ("HTML pages", "WordPress", "Shopify", "Webflow", "Google Tag Manager"):
+        platform.select_option(name)
+        expect(code).to_have_text(snippet["script_tag"])  # the form chosen before
+        mail = tab.locator("a[href^='mailto:']").get_attribute("href") or ""
+        assert len(mail) < 2_000
+        fields = parse_qs(urlsplit(mail).query)
+        assert fields["subject"] == [f"Snippet for {HOST}"]
+        assert snippet["script_tag"] in fields["body"][0]
+    expect(tab.get_by_role("tab", name="Inline")).to_have_count(0)
+    expect(tab.locator(".snippet ol")).to_contain_text("Initialization - All Pages")
+    platform.select_option("Next.js")
+    tab.get_by_role("tab", name="Inline").click()
+    expect(code).to_contain_text('import Script from "next/script";')
+    expect(code).to_contain_text("dangerouslySetInnerHTML")
+    longest = tab.locator("a[href^='mailto:']").get_attribute("href") or ""
+    assert len(longest) < 2_000
+    tab.reload()
+    expect(platform).to_have_value("nextjs")
+    tab.get_by_text("Does someone else maintain the site?").click()
+    tab.get_by_role("button", name="Copy text for a developer").click()
+    expect(tab.get_by_role("status").filter(has_text="Copied")).to_have_count(1)
+    copied = tab.evaluate("navigator.clipboard.readText()")
+    assert HOST in copied
+    assert "/help/use/snippet" in copied
+    platform.select_option("HTML pages")
 
 
 def check_list_of_sites(place: Place, tab: Page) -> None:

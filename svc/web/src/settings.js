@@ -1,7 +1,7 @@
 /**
  * Settings of this browser: theme, language, shortcuts. Besides these, localStorage contains only the address of a
- * recent sign-up (sign-up-address.js). If no language is chosen in this browser, the language in the user's profile
- * applies. That is also the language of emails.
+ * recent sign-up (sign-up-address.js) and the platforms of sites (platforms.js). If no language is chosen in this
+ * browser, the language in the user's profile applies. That is also the language of emails.
  */
 
 import { effect, signal } from "@preact/signals";

@@ -22,5 +22,6 @@ export { Sites } from "./sites.jsx";
 export { Breakdowns } from "../ui/breakdowns.jsx";
 export { CreatedLink } from "../ui/created-link.jsx";
 export { Palette } from "../ui/palette.jsx";
+export { Snippet } from "../ui/snippet.jsx";
 export { Steps } from "../ui/steps.jsx";
 export { Leading } from "../ui/try-link.jsx";

@@ -201,7 +201,7 @@ function Settings({ site, put }) {
         <p>
           {words.snippetHint} <Help to="snippet" />
         </p>
-        {site.snippet && <Snippet snippet={site.snippet} />}
+        {site.snippet && <Snippet site={site} snippet={site.snippet} />}
       </section>
       <section aria-labelledby="rotate">
         <h2 id="rotate">{words.rotate}</h2>

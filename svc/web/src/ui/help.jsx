@@ -9,7 +9,7 @@ const TOPICS = {
   plan: "/help/use/account-health#read-the-plan-usage",
   check: "/help/use/account-health#run-a-health-check",
   ledger: "/help/use/ledger",
-  snippet: "/help/use/sites#add-a-site",
+  snippet: "/help/use/snippet",
   keys: "/help/use/keys",
   import: "/help/use/import-links",
 };

@@ -1,16 +1,18 @@
 /** The setup of a new site: snippet, progress until the first view, and troubleshooting. */
 
 import { country } from "../format.js";
+import { later } from "../later.jsx";
 import { useResource } from "../resource.js";
 import { t } from "../words.js";
 import { Help } from "./help.jsx";
 import { Mark, Note } from "./parts.jsx";
-import { Snippet } from "./snippet.jsx";
 
 /**
  * @typedef {import("../wire").Site} Site
  * @typedef {NonNullable<import("../wire").FirstView["unavailable"]>} Unavailable
  */
+
+const Snippet = later("Snippet", { part: true });
 
 // The service caches the result for ten seconds. After ten minutes without a view, poll less often.
 const POLL_MS = 10_000;
@@ -59,7 +61,7 @@ export function Setup({ site, first }) {
         <p>
           {words.snippetHint} <Help to="snippet" />
         </p>
-        {site.snippet && <Snippet snippet={site.snippet} />}
+        {site.snippet && <Snippet site={site} snippet={site.snippet} />}
       </section>
       <section aria-labelledby="setup">
         <h2 id="setup">{words.setup}</h2>

@@ -7,6 +7,7 @@ import common from "./de/common.js";
 import dns from "./de/dns.js";
 import auth from "./de/auth.js";
 import events from "./de/events.js";
+import install from "./de/install.js";
 import keys from "./de/keys.js";
 import link from "./de/link.js";
 import links from "./de/links.js";
@@ -28,6 +29,7 @@ const de = {
   dns,
   auth,
   events,
+  install,
   keys,
   link,
   links,

@@ -3,6 +3,7 @@
 import account from "./en/account.js";
 import auth from "./en/auth.js";
 import events from "./en/events.js";
+import install from "./en/install.js";
 import keys from "./en/keys.js";
 import links from "./en/links.js";
 import palette from "./en/palette.js";
@@ -13,6 +14,7 @@ export default {
   account,
   auth,
   events,
+  install,
   keys,
   links,
   palette,

@@ -35,7 +35,7 @@ const sites = {
   saved: "Gespeichert.",
   savedPending: "Gespeichert. Die Änderung wird in wenigen Sekunden wirksam.",
   snippet: "Snippet",
-  snippetHint: "Fügen Sie eines davon in den <head> jeder Seite ein.",
+  snippetHint: "Fügen Sie das Snippet in den <head> jeder Seite ein.",
   forms: { inline: "Inline", script_tag: "Script-Tag" },
   formHints: {
     inline: "Lädt keine weitere Datei. Der Aufruf wird gesendet, sobald die Seite angezeigt wird.",

@@ -32,7 +32,7 @@ export default {
   saved: "Saved.",
   savedPending: "Saved. The change takes effect in a few seconds.",
   snippet: "Snippet",
-  snippetHint: "Add one of these to the <head> of every page.",
+  snippetHint: "Add the snippet to the <head> of every page.",
   forms: { inline: "Inline", script_tag: "Script tag" },
   formHints: {
     inline: "Loads no extra file. The view is sent as soon as the page is shown.",

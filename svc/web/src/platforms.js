@@ -1,0 +1,70 @@
+/**
+ * The code that each kind of site needs, and the kind that was chosen last for a site. The steps are texts
+ * (words/en/install.js); docs/use/snippet.md explains them.
+ */
+
+/**
+ * @typedef {"html" | "wordpress" | "nextjs" | "shopify" | "webflow" | "gtm"} Platform
+ * @typedef {"inline" | "script_tag"} Form
+ * @typedef {import("./wire").Snippet} Snippet
+ */
+
+/** @type {Platform[]} */
+export const PLATFORMS = ["html", "wordpress", "nextjs", "shopify", "webflow", "gtm"];
+
+const NAME = "platforms";
+const MOST_KEPT = 100;
+
+/**
+ * In Tag Manager, only the script tag needs no more than `'self'` in the site's policy.
+ * @param {Platform} platform @returns {Form[]}
+ */
+export const formsOf = (platform) => (platform === "gtm" ? ["script_tag"] : ["inline", "script_tag"]);
+
+/** @param {Platform} platform @returns {boolean} true if owners of such sites can send a Content-Security-Policy */
+export const hasPolicy = (platform) => platform !== "shopify" && platform !== "webflow";
+
+/** @param {Snippet} snippet @param {Form} form @returns {string} what the site's policy must contain */
+export const policyOf = (snippet, form) =>
+  // The script tag needs no hash, as the code comes from the host itself.
+  `script-src ${form === "inline" ? `'${snippet.csp_hash}'` : "'self'"}; connect-src 'self'`;
+
+/** @param {Platform} platform @param {Form} form @param {Snippet} snippet @returns {string} the code to paste */
+export function codeFor(platform, form, snippet) {
+  if (platform !== "nextjs") return snippet[form];
+  const code = snippet.inline.replace(/^<script>|<\/script>$/g, "");
+  const [, src = ""] = /src="([^"]+)"/.exec(snippet.script_tag) ?? [];
+  // The code contains a template literal, so it must be a string. next/script identifies inline code by its id.
+  const element =
+    form === "inline"
+      ? `<Script id="page-views" dangerouslySetInnerHTML={{ __html: ${JSON.stringify(code)} }} />`
+      : `<Script src="${src}" />`;
+  return `import Script from "next/script";\n\n${element}`;
+}
+
+/** @returns {[string, Platform][]} the chosen platforms by site id, the most recent last */
+function kept() {
+  try {
+    const found = JSON.parse(localStorage.getItem(NAME) ?? "[]");
+    return Array.isArray(found) ? found.filter((one) => Array.isArray(one) && PLATFORMS.includes(one[1])) : [];
+  } catch {
+    // Without storage, or with an unreadable value, the choice starts at the first platform.
+    return [];
+  }
+}
+
+/** @param {string} site_id @returns {Platform} the platform chosen last for the site, otherwise for any site */
+export function keptPlatform(site_id) {
+  const all = kept();
+  return (all.find(([id]) => id === site_id) ?? all.at(-1))?.[1] ?? "html";
+}
+
+/** @param {string} site_id @param {Platform} platform */
+export function keepPlatform(site_id, platform) {
+  const others = kept().filter(([id]) => id !== site_id);
+  try {
+    localStorage.setItem(NAME, JSON.stringify([...others, [site_id, platform]].slice(-MOST_KEPT)));
+  } catch {
+    // Without storage, the choice lasts until the page is closed.
+  }
+}
