@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from svc.model import Plan
+    from svc.model import LimitedKind, Plan
 
 # Larger values are almost certainly typos, and could exceed the range of dates and 64-bit integers.
 _MAX_DAYS = 3_650
@@ -304,6 +304,10 @@ class LimitsConfig(_Section):
     def keys_of(self, plan: Plan) -> int:
         """Return the maximum number of API keys for this plan."""
         return self.keys_api if plan == "api" else self.keys_free
+
+    def per_user(self, plan: Plan) -> dict[LimitedKind, int]:
+        """Return the maximum numbers of a user's objects, unless the operator has set other limits for the user."""
+        return {"accounts": self.accounts, "sites": self.sites, "links": self.links, "keys": self.keys_of(plan)}
 
 
 class TimingConfig(_Section):

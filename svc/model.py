@@ -34,6 +34,7 @@ OwnAction = Literal[
     "user.disable",
     "user.enable",
     "plan.change",
+    "limits.change",
     "password.reset",
     "password.link",
     "password.change",
@@ -94,6 +95,9 @@ ConfigState = Literal["pending", "synced"]  # synced: the account's worker has t
 Jurisdiction = Literal["eu", "fedramp"]
 Location = Literal["wnam", "enam", "weur", "eeur", "apac", "oc", Jurisdiction]
 Plan = Literal["free", "api"]  # a user's plan in this service
+# The objects whose number is limited for each user.
+LimitedKind = Literal["accounts", "sites", "links", "keys"]
+LIMITED_KINDS: tuple[LimitedKind, ...] = get_args(LimitedKind)
 Language = Literal["en", "de"]  # of emails and of the web application
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 DEFAULT_LANGUAGE: Language = "en"

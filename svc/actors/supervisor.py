@@ -156,12 +156,16 @@ class Supervisor:
                 await self._earlier.wait()
 
     async def watch_commands(self) -> None:
-        """Wake accounts that a command in another process changed (`svc import links`). Runs until cancelled."""
+        """Continue what a command in another process began, such as `svc import links` or `svc user delete`.
+
+        Wakes accounts with changes that are not synced. Runs until cancelled.
+        """
         seen: dict[str, int] = {}
         while True:
             await trio.sleep(self._context.config.timing.commands_every_s)
             try:
                 unsynced = await self._context.store.read(accounts.unsynced())
+                await self.user_deletions.load()
             except StoreUnavailable:
                 continue
             self._context.metrics.set(SYNC_BEHIND, len(unsynced))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from svc.commands.arguments import Commands
     from svc.config import Config
-    from svc.model import Account
+    from svc.model import Account, LimitedKind
     from svc.store.tx import Tx
     from svc.store.user_directory import Entry
 
@@ -70,29 +70,37 @@ def _list(config: Config, arguments: argparse.Namespace) -> int:
 
 
 def _show(config: Config, arguments: argparse.Namespace) -> int:
-    from svc.store import accounts, open_store, user_directory
+    from svc.store import accounts, open_store, user_directory, user_limits
 
-    def read() -> Tx[list[tuple[Entry, list[Account]]]]:
+    def read() -> Tx[list[tuple[Entry, list[Account], dict[LimitedKind, int], dict[LimitedKind, int]]]]:
         entries = yield from user_directory.with_address(arguments.email)
         found = []
         for entry in entries:
             connected = yield from accounts.list_accounts(entry.user.id)
-            found.append((entry, connected))
+            limits = yield from user_limits.limits_of(entry.user.id, entry.user.plan, config.limits)
+            own = yield from user_limits.own_limits(entry.user.id)
+            found.append((entry, connected, limits, own))
         return found
 
-    async def find() -> list[tuple[Entry, list[Account]]]:
+    async def find() -> list[tuple[Entry, list[Account], dict[LimitedKind, int], dict[LimitedKind, int]]]:
         async with open_store(config.store, as_is=True) as store:
             return await store.read(read())
 
     found = trio.run(find)
-    for entry, connected in found:
-        facts = _facts(entry) | {"accounts": [_account(account) for account in connected]}
+    for entry, connected, limits, own in found:
+        facts = _facts(entry) | {
+            "accounts": [_account(account) for account in connected],
+            "limits": limits,
+            "own_limits": list(own),
+        }
         if arguments.json:
             print(json.dumps(facts))
             continue
         for name, value in facts.items():
-            if name != "accounts":
+            if name not in ("accounts", "limits", "own_limits"):
                 print(f"{name + ':':18}{_text(value)}")
+        shown = (f"{kind} {limit}{' (own)' if kind in own else ''}" for kind, limit in limits.items())
+        print(f"limits:           {', '.join(shown)}")
         for account in connected:
             print(
                 f"account:          {account.id}  {account.edge_account_id}  {account.state}  {printable(account.name)}"

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import argparse
 import getpass
+import json
 import sys
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, get_args
 
 import trio
 
 from svc.addresses import LONGEST_EMAIL
-from svc.commands import invitations, user_list
+from svc.commands import invitations, user_deletion, user_list
 from svc.commands.output import printable
+from svc.model import LIMITED_KINDS, LimitedKind
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
     from svc.commands.arguments import Commands
     from svc.config import Config
     from svc.model import Action, User
     from svc.store.tx import Tx
+
+# A larger number is almost certainly a typo.
+_LARGEST_LIMIT = 1_000_000_000
 
 
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
@@ -34,8 +39,19 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     plan.add_argument("email")
     plan.add_argument("plan", choices=["free", "api"])
     plan.set_defaults(command=_user_plan)
+    limits = user.add_parser("limits", parents=[shared], help="show or change a user's limits")
+    limits.add_argument("email")
+    limits.add_argument(
+        "changes",
+        nargs="*",
+        type=_limit,
+        metavar="NAME=NUMBER",
+        help=f"a new limit, such as sites=500, or sites=default; names: {', '.join(LIMITED_KINDS)}",
+    )
+    limits.set_defaults(command=_limits)
     user_list.add_to(user, shared)
     invitations.add_to(user, shared)
+    user_deletion.add_to(user, shared)
     for name, command, what in (
         ("confirm", _confirm, "mark a user's email address as confirmed"),
         ("disable", _disable, "end a user's sessions and refuse sign-ins and API keys; workers continue to count"),
@@ -48,6 +64,8 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     reset.add_argument("email")
     reset.add_argument("--print", action="store_true", dest="prints", help="print the link instead of sending an email")
     reset.set_defaults(command=_reset_password)
+    for parser in (add, plan, limits, reset, *(user.choices[name] for name in ("confirm", "disable", "enable"))):
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def _user_add(config: Config, arguments: argparse.Namespace) -> int:
@@ -68,42 +86,67 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
             print(f"svc: {issue['path']} {issue['message']}", file=sys.stderr)
         return 1
 
-    async def add() -> bool:
+    async def add() -> int | None:
         password_hash = hash_password(sign_up.password.get_secret_value())
         async with open_store(config.store) as store:
             return await store.run(add_user(password_hash, system_clock()))
 
-    def add_user(password_hash: str, now: int) -> Tx[bool]:
+    def add_user(password_hash: str, now: int) -> Tx[int | None]:
         user = yield from users.add_user(sign_up.email, password_hash, now, confirmed=arguments.confirmed)
-        if user is not None:
-            yield by_operator(user.id, "user.sign_up", now)
-        return user is not None
+        if user is None:
+            return None
+        yield by_operator(user.id, "user.sign_up", now)
+        return user.id
 
-    if not trio.run(add):
+    user_id = trio.run(add)
+    if user_id is None:
         print(f"svc: user {sign_up.email} already exists", file=sys.stderr)
         return 1
+    if arguments.json:
+        print(json.dumps({"id": user_id, "email": sign_up.email, "email_confirmed": arguments.confirmed}))
     return 0
+
+
+def _limit(text: str) -> tuple[LimitedKind, int | None]:
+    """Return a limit from an argument such as `sites=500`. None means the service's limit."""
+    name, _, value = text.partition("=")
+    if name not in get_args(LimitedKind):
+        raise argparse.ArgumentTypeError(f"must begin with one of {', '.join(f'{kind}=' for kind in LIMITED_KINDS)}")
+    if value == "default":
+        return cast("LimitedKind", name), None
+    if not (value.isascii() and value.isdecimal() and len(value) <= 10 and int(value) <= _LARGEST_LIMIT):
+        raise argparse.ArgumentTypeError(f"{name} must be a whole number from 0 to {_LARGEST_LIMIT}, or default")
+    return cast("LimitedKind", name), int(value)
 
 
 def _user_plan(config: Config, arguments: argparse.Namespace) -> int:
-    from svc.clock import system_clock
-    from svc.store import open_store, users
-    from svc.store.events import by_operator
+    from svc.store import users
 
-    async def switch() -> bool:
-        async with open_store(config.store, as_is=True) as store:
-            return await store.run(set_plan(system_clock()))
+    def change(user: User, _now: int) -> Tx[bool]:
+        return (yield from users.set_plan(user.id, arguments.plan))
 
-    def set_plan(now: int) -> Tx[bool]:
-        user_ids = yield from users.set_plan(arguments.email, arguments.plan)
-        for user_id in user_ids:
-            yield by_operator(user_id, "plan.change", now)
-        return bool(user_ids)
+    unchanged = f"already has the plan {arguments.plan}"
+    return _change(config, arguments, "plan.change", change, unchanged, sign_ups=True)
 
-    if not trio.run(switch):
-        print(f"svc: user {arguments.email} does not exist", file=sys.stderr)
+
+def _limits(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.store import user_limits
+
+    changes = dict(arguments.changes)
+    if len(changes) < len(arguments.changes):
+        print("svc: each limit can be given only once", file=sys.stderr)
         return 1
-    return 0
+    limits: dict[LimitedKind, int] = {}
+
+    def change(user: User, _now: int) -> Tx[bool]:
+        changed = yield from user_limits.set_limits(user.id, changes)
+        limits.update((yield from user_limits.limits_of(user.id, user.plan, config.limits)))
+        return changed
+
+    status = _change(config, arguments, "limits.change", change, sign_ups=True, facts=lambda: {"limits": limits})
+    if status == 0 and not arguments.json:
+        print("\n".join(f"{kind + ':':10}{limits[kind]}" for kind in LIMITED_KINDS))
+    return status
 
 
 def _confirm(config: Config, arguments: argparse.Namespace) -> int:
@@ -112,7 +155,7 @@ def _confirm(config: Config, arguments: argparse.Namespace) -> int:
     def confirm(user: User, _now: int) -> Tx[bool]:
         return (yield from user_directory.confirm(user.id))
 
-    return _change(config, arguments.email, "user.confirm", confirm, "is already confirmed")
+    return _change(config, arguments, "user.confirm", confirm, "is already confirmed")
 
 
 def _disable(config: Config, arguments: argparse.Namespace) -> int:
@@ -121,7 +164,7 @@ def _disable(config: Config, arguments: argparse.Namespace) -> int:
     def disable(user: User, now: int) -> Tx[bool]:
         return (yield from user_directory.disable(user.id, now))
 
-    return _change(config, arguments.email, "user.disable", disable, "is already disabled", sign_ups=True)
+    return _change(config, arguments, "user.disable", disable, "is already disabled", sign_ups=True)
 
 
 def _enable(config: Config, arguments: argparse.Namespace) -> int:
@@ -130,7 +173,7 @@ def _enable(config: Config, arguments: argparse.Namespace) -> int:
     def enable(user: User, _now: int) -> Tx[bool]:
         return (yield from user_directory.enable(user.id))
 
-    return _change(config, arguments.email, "user.enable", enable, "is not disabled", sign_ups=True)
+    return _change(config, arguments, "user.enable", enable, "is not disabled", sign_ups=True)
 
 
 def _reset_password(config: Config, arguments: argparse.Namespace) -> int:
@@ -139,6 +182,7 @@ def _reset_password(config: Config, arguments: argparse.Namespace) -> int:
     from svc.store import outbox, users
 
     token, lifetime_s = new_secret("svm_"), config.timing.mail_token_s
+    link = Terms(config.http.base_url or f"http://{config.http.bind}", lifetime_s).link("reset", token)
 
     def prepare(user: User, now: int) -> Tx[bool]:
         ends_at = int(now + lifetime_s * 1000)
@@ -148,50 +192,55 @@ def _reset_password(config: Config, arguments: argparse.Namespace) -> int:
             yield from outbox.post_newest("reset", user.email, now, ends_at, instead_of=("reset",))
         return True
 
-    status = _change(config, arguments.email, "password.link", prepare)
-    if status == 0 and arguments.prints:
-        link = Terms(config.http.base_url or f"http://{config.http.bind}", lifetime_s).link("reset", token)
-        print(f"{link.url}\nThe link works once, within {link.hours:g} hours.")
-    elif status == 0:
-        print("the running service sends the email")
+    shown = {"url": link.url, "hours": link.hours} if arguments.prints else {}
+    status = _change(config, arguments, "password.link", prepare, facts=lambda: shown)
+    if status == 0 and not arguments.json:
+        printed = f"{link.url}\nThe link works once, within {link.hours:g} hours."
+        print(printed if arguments.prints else "the running service sends the email")
     return status
 
 
 def _change(
     config: Config,
-    email: str,
+    arguments: argparse.Namespace,
     action: Action,
     change: Callable[[User, int], Tx[bool]],
     unchanged: str = "",
     *,
     sign_ups: bool = False,
+    facts: Callable[[], dict[str, object]] = dict,
 ) -> int:
-    """Change the user with this address, and record the change in the user's history.
+    """Change the user with the address in the arguments, and record the change in the user's history.
 
     If the address is not confirmed, change the newest sign-up, or all sign-ups if `sign_ups` is set. `change`
-    returns False if there was nothing to change. `unchanged`: what to print after the address in this case.
+    returns False if there was nothing to change. `unchanged`: what to print after the address in this case. `facts`:
+    returns what the JSON object also contains.
     """
     from svc.clock import system_clock
     from svc.store import open_store, user_directory
     from svc.store.events import by_operator
 
-    def run(now: int) -> Tx[tuple[bool, bool]]:
-        entries = yield from user_directory.with_address(email)
+    def run(now: int) -> Tx[tuple[list[int], bool]]:
+        entries = yield from user_directory.with_address(arguments.email)
+        chosen = [entry.user for entry in (entries if sign_ups else entries[:1])]
         changed = False
-        for entry in entries if sign_ups else entries[:1]:
-            if (yield from change(entry.user, now)):
+        for user in chosen:
+            if (yield from change(user, now)):
                 changed = True
-                yield by_operator(entry.user.id, action, now)
-        return bool(entries), changed
+                yield by_operator(user.id, action, now)
+        return [user.id for user in chosen], changed
 
-    async def apply() -> tuple[bool, bool]:
+    async def apply() -> tuple[list[int], bool]:
         async with open_store(config.store, as_is=True) as store:
             return await store.run(run(system_clock()))
 
-    exists, changed = trio.run(apply)
-    if not exists:
-        print(f"svc: user {printable(email, LONGEST_EMAIL)} does not exist", file=sys.stderr)
+    ids, changed = trio.run(apply)
+    email = printable(arguments.email, LONGEST_EMAIL)
+    if not ids:
+        print(f"svc: user {email} does not exist", file=sys.stderr)
         return 1
-    if not changed:
-        print(f"user {printable(email, LONGEST_EMAIL)} {unchanged}")
+    if arguments.json:
+        print(json.dumps({"email": arguments.email, "ids": ids, "changed": changed, **facts()}))
+    elif not changed and unchanged:
+        print(f"user {email} {unchanged}")
     return 0

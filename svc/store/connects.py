@@ -9,6 +9,7 @@ from svc.errors import Conflict, Forbidden, ServiceError, Unauthorized
 from svc.store import accounts, operations, states, users, working_tokens
 from svc.store.locks import lock_user
 from svc.store.tx import Tx, sql
+from svc.store.user_limits import limit_of
 
 if TYPE_CHECKING:
     from svc.config import LimitsConfig
@@ -35,8 +36,9 @@ def may_connect(user_id: int, edge_account_id: str, limits: LimitsConfig) -> Tx[
         " from accounts",
         user_id,
     )
-    if rows[0]["own"] >= limits.accounts:
-        raise Forbidden("limit_reached", f"The limit of {limits.accounts} accounts is reached.")
+    limit = yield from limit_of(user_id, "accounts", limits.accounts)
+    if rows[0]["own"] >= limit:
+        raise Forbidden("limit_reached", f"The limit of {limit} accounts is reached.")
     if rows[0]["n"] >= limits.accounts_total:
         raise ServiceError("service_full")
     return None

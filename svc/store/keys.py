@@ -8,15 +8,20 @@ from svc.errors import Forbidden, NotFound, Unauthorized
 from svc.model import Key
 from svc.store.locks import lock_user
 from svc.store.tx import Row, Tx, from_json, sql, to_json
+from svc.store.user_limits import limit_of
 from svc.store.users import user_of
 
 if TYPE_CHECKING:
     from svc.model import User
 
 
-def add_key(key: Key, digest: str, limit: int) -> Tx[Key]:
-    """Issue a key. Raises Forbidden limit_reached if the user already has `limit` keys (rule C7)."""
+def add_key(key: Key, digest: str, default_limit: int) -> Tx[Key]:
+    """Issue a key. Raises Forbidden limit_reached if the user already has the maximum number of keys (rule C7).
+
+    `default_limit`: the maximum number, unless the operator has set another one for the user.
+    """
     yield from lock_user(key.user_id)
+    limit = yield from limit_of(key.user_id, "keys", default_limit)
     rows = yield sql("select count(*) as n from keys where user_id = $1", key.user_id)
     if rows[0]["n"] >= limit:
         raise Forbidden("limit_reached", f"The limit of {limit} API keys is reached.")

@@ -9,6 +9,7 @@ from svc.errors import Conflict, Forbidden, Invalid, Issue, NotFound, ServiceErr
 from svc.model import Link, Rule
 from svc.store.locks import lock_account, lock_user
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, many, note_from_json, placeholders, sql, to_json
+from svc.store.user_limits import limit_of
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -22,15 +23,15 @@ CODES_A_STATEMENT = 500
 LINK_DELETED = "The link was deleted. Only the link and its report can still be read."
 
 
-def add_link(link: Link, limit: int) -> Tx[Link]:
+def add_link(link: Link, default_limit: int) -> Tx[Link]:
     """Add one link; see `add_links`. Also raises the error that rejects the link: Invalid, Conflict link_exists."""
-    [added] = yield from add_links([link], limit)
+    [added] = yield from add_links([link], default_limit)
     if isinstance(added, ServiceError):
         raise added
     return added
 
 
-def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]]:
+def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -> Tx[list[Link | ServiceError]]:
     """Add one or more links of one account and user under one new version of the account's configuration.
 
     Returns, in order, each link as stored or the error that rejects it. The error is Invalid if a target is on the link
@@ -38,7 +39,10 @@ def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]
     in the batch.
 
     Raises NotFound if there is no such account, Conflict link_host_required, or Forbidden limit_reached if the user
-    would have more than `limit` links. In these cases, no link is added.
+    would have more than the maximum number of links. In these cases, no link is added.
+
+    `default_limit`: the maximum number, unless the operator has set another one for the user. `unstored`: a number of
+    links that also count towards it, although they are not stored.
     """
     account_id, user_id = batch[0].account_id, batch[0].user_id
     yield from lock_user(user_id)
@@ -59,7 +63,8 @@ def add_links(batch: Sequence[Link], limit: int) -> Tx[list[Link | ServiceError]
         " values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         [_row(added) for added in results if isinstance(added, Link)],
     )
-    if (yield from count_links(user_id)) > limit:
+    limit = yield from limit_of(user_id, "links", default_limit)
+    if (yield from count_links(user_id)) + unstored > limit:
         raise Forbidden("limit_reached", f"The limit of {limit} links is reached.")
     return results
 

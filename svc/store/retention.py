@@ -40,6 +40,11 @@ def delete_invitations(before: int) -> Tx[int]:
     return _delete("invitations", "id", "expires_at <= $1", before)
 
 
+def delete_deletion_results(before: int) -> Tx[int]:
+    """Delete the results of users' deletions that no command has read."""
+    return _delete("deletion_results", "digest", "ended_at <= $1", before)
+
+
 def delete_devices(before: int) -> Tx[int]:
     """Delete known browsers if the last sign-in from them was at or before this time."""
     return _delete("devices", "user_id, digest", "seen_at <= $1", before)

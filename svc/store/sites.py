@@ -12,6 +12,7 @@ from svc.model import EndedPath, Retiring, RouteState, Site
 from svc.store import unwanted_routes
 from svc.store.locks import lock_account, lock_user
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, note_from_json, placeholders, sql, to_json
+from svc.store.user_limits import limit_of
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
     from svc.model import SiteChange
 
 
-def add_site(site: Site, limit: int) -> Tx[Site]:
+def add_site(site: Site, default_limit: int) -> Tx[Site]:
     """Add a site, and increment the version of its account's configuration. Returns the site as stored.
 
     If the site's path has already been used on this host, the site gets another path.
     Raises NotFound if there is no such account, Conflict site_on_link_host, Conflict site_exists if the account already
-    has a site with this host, and Forbidden limit_reached if the user already has `limit` sites.
+    has a site with this host, and Forbidden limit_reached if the user already has the maximum number of sites.
+    `default_limit`: the maximum number, unless the operator has set another one for the user.
     """
     yield from lock_user(site.user_id)
     version = yield from bump_version(site.account_id)
@@ -61,6 +63,7 @@ def add_site(site: Site, limit: int) -> Tx[Site]:
     )
     if not rows:
         raise Conflict("site_exists")
+    limit = yield from limit_of(site.user_id, "sites", default_limit)
     if (yield from count_sites(site.user_id)) > limit:
         raise Forbidden("limit_reached", f"The limit of {limit} sites is reached.")
     if added.warnings:  # check the account within the hour instead of once a day

@@ -15,7 +15,7 @@ from svc.model import DeletionResult
 from svc.store import notifications, outbox
 from svc.store.disconnects import former_of
 from svc.store.locks import lock_user
-from svc.store.tx import sql
+from svc.store.tx import from_json, sql, to_json
 from svc.store.users import forget_mail_tokens, get_user, is_being_deleted, still_has_password, user_of
 
 if TYPE_CHECKING:
@@ -44,13 +44,43 @@ def begin(user_id: int, verified: str, access_digest: str, now: int, language: L
         raise Unauthorized
     if not (yield from still_has_password(user_id, verified)):
         raise Forbidden("invalid_password")
+    yield from _detach(user, access_digest, now, language)
+
+
+def begin_by_operator(user_id: int, identifier: str, now: int) -> Tx[bool]:
+    """Begin the deletion of a user for the operator, even if the user is disabled.
+
+    `identifier`: under which `end` stores the result; see `take_result`. Returns False if there is no such user, or the
+    user is already being deleted.
+    """
+    yield from lock_user(user_id)
+    user = yield from get_user(user_id)
+    if user is None:
+        return False
+    yield from _detach(user, identifier, now, None, by_operator=True)
+    return True
+
+
+def take_result(identifier: str) -> Tx[JsonObject | None]:
+    """Return the result of a deletion that the operator began, and delete it; None while the deletion has not ended."""
+    rows = yield sql("delete from deletion_results where digest = $1 returning facts", identifier)
+    facts: JsonObject | None = from_json(rows[0]["facts"]) if rows else None
+    return facts
+
+
+def _detach(
+    user: User, access_digest: str, now: int, language: Language | None, *, by_operator: bool = False
+) -> Tx[None]:
+    """Record the deletion, and delete everything that gives access or refers to the address."""
+    user_id = user.id
     yield from notifications.set_notify(user_id, notify=False)
     yield sql(
-        "insert into departures (user_id, email, access_digest, began_at) values ($1, $2, $3, $4)",
+        "insert into departures (user_id, email, access_digest, began_at, by_operator) values ($1, $2, $3, $4, $5)",
         user_id,
         user.email,
         access_digest,
         now,
+        int(by_operator),
     )
     yield sql("delete from keys where user_id = $1", user_id)
     yield sql("delete from sessions where user_id = $1", user_id)
@@ -140,23 +170,34 @@ _OF_FORMER = "account_id in (select id from former_accounts where user_id = $1)"
 def end(user_id: int, now: int) -> Tx[DeletionResult | None]:
     """Delete the user's row with the rows that reference it, and queue the email about the result.
 
-    Returns the result; None if the user still has a connected account, sites or links.
+    Returns the result; None if the user still has a connected account, sites or links. If the user no longer exists,
+    the result is empty.
     """
     yield from lock_user(user_id)
     if (yield from _has_more(user_id)):
         return None
     rows = yield sql(
-        "select d.email, u.email_confirmed, u.language from departures d join users u on u.id = d.user_id"
+        "select d.email, d.access_digest, d.by_operator, u.email_confirmed, u.language"
+        " from departures d join users u on u.id = d.user_id"
         " where d.user_id = $1",
         user_id,
     )
+    if not rows:
+        return DeletionResult(())
     formers = yield sql(
         "select * from former_accounts where user_id = $1 and told_with_user = 1 order by disconnected_at, id", user_id
     )
     result = DeletionResult(tuple(former_of(row) for row in formers))
+    tokens = [f"{one.title}: {one.revoke_token}" for one in result.accounts if one.revoke_token is not None]
+    facts: JsonObject = {"leftovers": result.left, "revoke_tokens": tokens}
+    if rows[0]["by_operator"]:
+        yield sql(
+            "insert into deletion_results (digest, ended_at, facts) values ($1, $2, $3)",
+            rows[0]["access_digest"],
+            now,
+            to_json(facts),
+        )
     if rows[0]["email_confirmed"]:  # otherwise the address may belong to someone else
-        tokens = [f"{one.title}: {one.revoke_token}" for one in result.accounts if one.revoke_token is not None]
-        facts: JsonObject = {"leftovers": result.left, "revoke_tokens": tokens}
         # Without a user id, because emails that have one are deleted together with the user.
         yield from outbox.post(
             "user_deleted",

@@ -131,14 +131,9 @@ def set_password_hash(user_id: int, password_hash: str) -> Tx[None]:
     yield sql("update users set password_hash = $2 where id = $1", user_id, password_hash)
 
 
-def set_plan(email: str, plan: Plan) -> Tx[list[int]]:
-    """Change the plan of the user, or of all sign-ups, with this address. Returns the ids of the changed users."""
-    rows = yield sql(
-        "update users set plan = $2 where lower(email) = lower(cast($1 as text)) returning id",
-        email,
-        plan,
-    )
-    return [int(row["id"]) for row in rows]
+def set_plan(user_id: int, plan: Plan) -> Tx[bool]:
+    """Change the user's plan. Returns False if the user already has this plan."""
+    return bool((yield sql("update users set plan = $2 where id = $1 and plan <> $2 returning id", user_id, plan)))
 
 
 def put_mail_token(

@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import trio
 
 from svc.store import events, open_store, user_directory, users
@@ -126,3 +127,84 @@ def test_unknown_user_is_an_error(tmp_path):
         ended = svc(tmp_path, "user", command, "bob\x1b[2J@example.com")
         assert (ended.returncode, ended.stdout) == (1, "")
         assert ended.stderr == "svc: user bob\ufffd[2J@example.com does not exist\n"
+
+
+def test_limits_are_set_shown_and_removed(tmp_path):
+    make_users(tmp_path, "ann@example.com")
+    changed = svc(tmp_path, "user", "limits", "Ann@example.com", "sites=500", "links=20000", "keys=0")
+    assert changed.stdout == "accounts: 10\nsites:    500\nlinks:    20000\nkeys:     0\n"
+    facts = json.loads(svc(tmp_path, "user", "show", "ann@example.com", "--json").stdout)
+    assert facts["limits"] == {"accounts": 10, "sites": 500, "links": 20_000, "keys": 0}
+    assert facts["own_limits"] == ["sites", "links", "keys"]
+    shown = svc(tmp_path, "user", "show", "ann@example.com").stdout
+    assert "limits:           accounts 10, sites 500 (own), links 20000 (own), keys 0 (own)\n" in shown
+    assert svc(tmp_path, "user", "plan", "ann@example.com", "api").stdout == ""
+    facts = json.loads(svc(tmp_path, "user", "limits", "ann@example.com", "keys=default", "links=7", "--json").stdout)
+    assert facts["changed"] is True
+    assert facts["limits"] == {"accounts": 10, "sites": 500, "links": 7, "keys": 5}
+    same = json.loads(svc(tmp_path, "user", "limits", "ann@example.com", "--json").stdout)
+    assert (same["changed"], same["limits"]) == (False, facts["limits"])
+    actions = ["limits.change", "plan.change", "limits.change"]
+    assert history_of(tmp_path, "ann@example.com") == [("operator", action) for action in actions]
+
+
+@pytest.mark.parametrize(
+    "change", ["sites", "sites=", "sites=-1", "sites=1.5", "sites=1e3", "sites=99999999999", "rows=5", "=5", "sites=٣"]
+)
+def test_invalid_limit_is_refused(tmp_path, change):
+    make_users(tmp_path, "ann@example.com")
+    refused = svc(tmp_path, "user", "limits", "ann@example.com", "links=5", change)
+    assert refused.returncode == 2
+    assert "Traceback" not in refused.stderr
+    assert history_of(tmp_path, "ann@example.com") == []
+
+
+def test_limit_cannot_be_given_twice(tmp_path):
+    make_users(tmp_path, "ann@example.com")
+    refused = svc(tmp_path, "user", "limits", "ann@example.com", "sites=5", "sites=6")
+    assert (refused.returncode, refused.stderr) == (1, "svc: each limit can be given only once\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (("plan", "ann@example.com", "api"), {"changed": True}),
+        (("plan", "ann@example.com", "free"), {"changed": False}),
+        (("confirm", "ann@example.com"), {"changed": False}),
+        (("disable", "ann@example.com"), {"changed": True}),
+        (("enable", "ann@example.com"), {"changed": False}),
+        (("reset-password", "ann@example.com"), {"changed": True}),
+    ],
+)
+def test_commands_print_json(tmp_path, command, expected):
+    make_users(tmp_path, "ann@example.com")
+    facts = json.loads(svc(tmp_path, "user", *command, "--json").stdout)
+    [user_id] = facts.pop("ids")
+    assert facts == {"email": "ann@example.com", **expected}
+    assert json.loads(svc(tmp_path, "user", "list", "--json").stdout)["id"] == user_id
+
+
+def test_json_has_the_printed_link_and_the_added_user(tmp_path):
+    added = svc(tmp_path, "user", "add", "ann@example.com", "--confirmed", "--json", text="a long password\n")
+    assert json.loads(added.stdout)["email_confirmed"] is True
+    facts = json.loads(svc(tmp_path, "user", "reset-password", "ann@example.com", "--print", "--json").stdout)
+    assert (facts["hours"], "/reset?token=svm_" in facts["url"]) == (24, True)
+
+
+@pytest.mark.parametrize("typed", ["", "yes\n", "other@example.com\n"])
+def test_deletion_needs_the_typed_address(tmp_path, typed):
+    make_users(tmp_path, "ann@example.com")
+    refused = svc(tmp_path, "user", "delete", "ann@example.com", text=typed)
+    assert (refused.returncode, refused.stderr) == (1, "svc: nothing was deleted\n")
+    assert "ann@example.com with 0 connected accounts, 0 sites and 0 links" in refused.stdout
+    assert user_of(tmp_path, "ann@example.com") is not None
+
+
+def test_deletion_without_a_running_service_begins_at_its_start(tmp_path):
+    make_users(tmp_path, "ann@example.com")
+    deleted = svc(tmp_path, "user", "delete", "ann@example.com", text="Ann@Example.com\n")
+    assert deleted.returncode == 0
+    assert deleted.stdout.endswith("the service is not running; it deletes the user when it starts\n")
+    assert user_of(tmp_path, "ann@example.com") is None
+    gone = svc(tmp_path, "user", "delete", "ann@example.com", "--yes")
+    assert (gone.returncode, gone.stderr) == (1, "svc: user ann@example.com does not exist\n")

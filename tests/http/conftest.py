@@ -152,7 +152,7 @@ def _new_user(email: str, now: int, confirmed: bool, plan: str) -> Tx[User]:
     user = yield from users.add_user(email, "no password", now, confirmed=confirmed)
     assert user is not None
     if plan != user.plan:
-        yield from users.set_plan(email, cast("Any", plan))
+        yield from users.set_plan(user.id, cast("Any", plan))
         user = yield from users.get_user(user.id)
         assert user is not None
     return user

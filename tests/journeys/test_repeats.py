@@ -105,7 +105,7 @@ async def _caller(place: Place) -> Caller:
     store = place.store
     user = await store.run(users.add_user("a@example.com", hash_password(PASSWORD), 1, confirmed=True))
     assert user is not None
-    await store.run(users.set_plan("a@example.com", "api"))
+    await store.run(users.set_plan(user.id, "api"))
     tokens = [new_secret("svs_") for _ in range(2)]
     for n, token in enumerate(tokens):
         session = new_session(user.id, str(n), access=digest(token), until=_FOR_EVER, at=1)

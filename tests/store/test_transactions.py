@@ -234,7 +234,7 @@ async def test_peek_reads_committed_data(store):
     user = await store.run(users.add_user("peek@example.com", "hash", 1))
     assert user is not None
     assert await store.peek(users.get_user(user.id)) == user
-    await store.run(users.set_plan("peek@example.com", "api"))
+    await store.run(users.set_plan(user.id, "api"))
     seen = await store.peek(users.get_user(user.id))
     assert seen is not None
     assert seen.plan == "api"

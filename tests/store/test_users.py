@@ -191,12 +191,14 @@ async def test_password_reset_ends_all_sessions(store):
 
 
 async def test_operator_changes_the_plan(store):
-    await store.run(users.add_user("Ann@example.com", "hash", START_MS))
-    assert await store.run(users.set_plan("ann@example.com", "api"))
+    user = await store.run(users.add_user("Ann@example.com", "hash", START_MS))
+    assert user is not None
+    assert await store.run(users.set_plan(user.id, "api"))
+    assert not await store.run(users.set_plan(user.id, "api"))
     found = await store.read(users.find_user("ann@example.com"))
     assert found is not None
     assert found[0].plan == "api"
-    assert not await store.run(users.set_plan("bob@example.com", "api"))
+    assert not await store.run(users.set_plan(user.id + 1, "api"))
 
 
 @pytest.mark.rule("C6")

@@ -19,6 +19,7 @@ from svc.store import (
     sessions,
     sites,
     unwanted_routes,
+    user_limits,
     users,
     worker_keys,
 )
@@ -42,7 +43,7 @@ def _tables(verb: str) -> set[str]:
 
 TABLES = sorted(_tables("create") - _tables("drop"))
 # Tables without rows that belong to users.
-OF_NOBODY = {"serving", "rollouts", "invitations", "invitation_tokens"}
+OF_NOBODY = {"serving", "rollouts", "invitations", "invitation_tokens", "deletion_results"}
 
 # The rows by table. A row is a tuple of (column, value) pairs. The counter has the number of times that a row occurs.
 Rows = dict[str, Counter[tuple[tuple[str, Any], ...]]]
@@ -66,6 +67,7 @@ def user_with_all_rows() -> Tx[int]:
     yield Event(user_id, START_MS, "session", "192.0.2.7", "user.change", None, "done")
     yield from users.put_mail_token(user_id, "reset", new_secret(), until)
     yield from devices.remember_device(user_id, new_secret(), START_MS)
+    yield from user_limits.set_limits(user_id, {"sites": 500})
     yield from add_key(
         Key(new_id("key"), user_id, None, "svc_x", ("sites",), None, None, START_MS, None), new_secret(), 9
     )

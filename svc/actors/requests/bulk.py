@@ -30,13 +30,16 @@ class WantedLink:
 def add_wanted(
     account: Account,
     wanted: Sequence[WantedLink | ServiceError],
-    limit: int,
+    default_limit: int,
     now: int,
     draw: Callable[[], str] = new_code,
+    *,
+    unstored: int = 0,
 ) -> Tx[list[Link | ServiceError]]:
     """Add all links that can be added. For each wanted link, in order, return the new link or the error.
 
-    A ServiceError in `wanted` is returned unchanged. `draw` returns a random code.
+    A ServiceError in `wanted` is returned unchanged. `draw` returns a random code. `default_limit` and
+    `unstored`: see `add_links`.
 
     Raises Conflict link_host_required, Forbidden limit_reached, NotFound. In these cases, nothing is added.
     """
@@ -60,7 +63,7 @@ def add_wanted(
                 batch[place] = replace(link, code=_new_unused(codes, draw))
                 codes.add(batch[place].code)
         drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
-    results = yield from add_links(batch, limit)
+    results = yield from add_links(batch, default_limit, unstored=unstored)
     if not count_links(results):
         yield UNCHANGED
     added = iter(results)

@@ -4,9 +4,9 @@
         totals deleted in batches ──► other data deleted in batches ──► user row deleted, email with the result sent
 
 A deletion is recorded in its first commit, and runs in a task that is separate from the accounts' tasks. It continues
-even if the client disconnects. If the process is killed, the service continues the deletion at its next start. Each
-step checks what exists, so it can be repeated. A deletion always ends, and it reports the resources that remain at
-Cloudflare.
+even if the client disconnects. If the process is killed, the service continues the deletion at its next start. It also
+carries out the deletions that `svc user delete` has recorded. Each step checks what exists, so it can be repeated. A
+deletion always ends, and it reports the resources that remain at Cloudflare.
 """
 
 from __future__ import annotations
@@ -89,9 +89,10 @@ class UserDeletions:
         self._closed = False
 
     async def load(self) -> None:
-        """Continue the deletions that a previous process did not complete. Raises StoreUnavailable."""
+        """Carry out deletions that a command began or a previous process did not complete. Raises StoreUnavailable."""
         for user_id in await self._context.store.read(user_deletions.under_way()):
-            self._start(user_id, partial(self._carry_out, user_id))
+            if user_id not in self._going_on and not self._closed:
+                self._start(user_id, partial(self._carry_out, user_id))
 
     async def leave(self, user_id: int, verified: str, access_digest: str, language: Language | None) -> DeletionResult:
         """Delete the user who has the session with this access token. Later callers wait for the same deletion.

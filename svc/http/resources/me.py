@@ -11,19 +11,23 @@ from svc.http.serving.cookies import SIGNED_OUT
 from svc.http.serving.credentials import bearer
 from svc.http.serving.responses import stored
 from svc.ids import digest
-from svc.store import accounts, keys, links, notifications, sites, users
+from svc.store import accounts, keys, links, notifications, sites, user_limits, users
 from svc.store.tx import UNCHANGED
 
 if TYPE_CHECKING:
     from svc.api.shape import NoQuery
+    from svc.config import LimitsConfig
     from svc.http.resources.password_check import PasswordCheck
     from svc.http.serving.credentials import Caller
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read, Write
-    from svc.model import User
+    from svc.model import LimitedKind, User
     from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
+
+    # The numbers of the user's objects, and their limits.
+    _Counts = tuple[api.Use, dict[LimitedKind, int]]
 
 
 class Me:
@@ -40,7 +44,8 @@ class Me:
 
     async def show(self, read: Read[NoQuery]) -> api.Caller:
         """Return the caller's user, plan, limits, usage and kind of credential."""
-        return self._shown(read.caller, read.caller.user, await self._store.read(_use(read.caller.user.id)))
+        user = read.caller.user
+        return self._shown(read.caller, user, await self._store.read(_counts(user, self._limits)))
 
     async def change(self, write: Write[api.ChangeMe]) -> StoredResponse:
         """Change the user's settings.
@@ -48,10 +53,10 @@ class Me:
         Only sign-in sessions may do this, because the settings are personal choices.
         """
 
-        def render(found: tuple[User, api.Use]) -> api.Caller:
+        def render(found: tuple[User, _Counts]) -> api.Caller:
             return self._shown(write.caller, *found)
 
-        return await self._store.run(write.commit(render)(_change(write.caller.user.id, write.body)))
+        return await self._store.run(write.commit(render)(_change(write.caller.user.id, write.body, self._limits)))
 
     async def leave(self, write: Write[api.Leave]) -> StoredResponse:
         """Delete the user after checking the password. The deletion continues even if the client disconnects."""
@@ -62,25 +67,22 @@ class Me:
         response = stored(api.Left.from_model(result), api.LEAVE.status)
         return replace(response, headers=SIGNED_OUT)
 
-    def _shown(self, caller: Caller, user: User, use: api.Use) -> api.Caller:
-        limits = self._limits
+    def _shown(self, caller: Caller, user: User, counts: _Counts) -> api.Caller:
+        use, limits = counts
         return api.Caller(
             user=api.User.model_validate(user),
             plan=user.plan,
             limits=api.Limits(
-                accounts=limits.accounts,
-                sites=limits.sites,
-                links=limits.links,
-                keys=limits.keys_of(user.plan),
-                requests_per_minute=limits.requests_per_minute,
-                report_reads_per_minute=limits.report_reads_per_minute,
+                **limits,
+                requests_per_minute=self._limits.requests_per_minute,
+                report_reads_per_minute=self._limits.report_reads_per_minute,
             ),
             use=use,
             via="session" if caller.key is None else "key",
         )
 
 
-def _change(user_id: int, change: api.ChangeMe) -> Tx[tuple[User, api.Use]]:
+def _change(user_id: int, change: api.ChangeMe, limits: LimitsConfig) -> Tx[tuple[User, _Counts]]:
     changed = False
     if change.notify is not None:
         changed = yield from notifications.set_notify(user_id, notify=change.notify)
@@ -91,7 +93,12 @@ def _change(user_id: int, change: api.ChangeMe) -> Tx[tuple[User, api.Use]]:
     user = yield from users.get_user(user_id)
     if user is None:
         raise Unauthorized
-    return user, (yield from _use(user_id))
+    return user, (yield from _counts(user, limits))
+
+
+def _counts(user: User, limits: LimitsConfig) -> Tx[_Counts]:
+    use = yield from _use(user.id)
+    return use, (yield from user_limits.limits_of(user.id, user.plan, limits))
 
 
 def _use(user_id: int) -> Tx[api.Use]:

@@ -96,7 +96,8 @@ async def import_links(
 ) -> Report:
     """Create the missing links in batches of one transaction each. Without `apply`, roll back each transaction.
 
-    All rows are read into the empty `staging` before the first batch. `limit`: the maximum number of links per user.
+    All rows are read into the empty `staging` before the first batch. `limit`: the maximum number of links
+    per user, unless the operator has set another one for this user.
     `https`: change http destinations to https. `export_account_id`: if the export has several Cloudflare accounts, the
     account whose links are imported; None means `account` itself. `include`: other products' restrictions to ignore.
 
@@ -118,9 +119,9 @@ async def import_links(
     for batch in staging.batches(BATCH):
         wanted = [_wanted(staged) for staged in batch]
         try:
-            # In a dry run, each batch is rolled back, so subtract the links of earlier batches.
-            remaining = limit if apply else limit - report.created
-            results = await _batch(store, account, batch, wanted, remaining, now, apply=apply)
+            # In a dry run, each batch is rolled back, but the links of earlier batches count towards the limit.
+            unstored = 0 if apply else report.created
+            results = await _batch(store, account, batch, wanted, limit, now, unstored, apply=apply)
         except ServiceError as error:
             report.unprocessed = staging.count_from(batch[0].line)
             report.stopped = f"line {batch[0].line}: {error.message}"
@@ -217,17 +218,25 @@ async def _batch(
     wanted: Sequence[WantedLink],
     limit: int,
     now: int,
+    unstored: int,
     *,
     apply: bool,
 ) -> list[str | None]:
     try:
-        return await store.run(_add(account, batch, wanted, limit, now, apply=apply))
+        return await store.run(_add(account, batch, wanted, limit, now, unstored, apply=apply))
     except _RolledBack as result:
         return result.results
 
 
 def _add(
-    account: Account, batch: Sequence[Staged], wanted: Sequence[WantedLink], limit: int, now: int, *, apply: bool
+    account: Account,
+    batch: Sequence[Staged],
+    wanted: Sequence[WantedLink],
+    limit: int,
+    now: int,
+    unstored: int,
+    *,
+    apply: bool,
 ) -> Tx[list[str | None]]:
     """Create the missing links. For each link, return None if it was created, "" if it existed, or the error.
 
@@ -236,7 +245,7 @@ def _add(
     existing = yield from links.links_of_codes(account.id, [row.code for row in batch])
     conflicts = [_conflict(row, link, existing.get(row.code)) for row, link in zip(batch, wanted, strict=True)]
     missing = [link for link, why in zip(wanted, conflicts, strict=True) if why is None]
-    added = iter((yield from add_wanted(account, missing, limit, now)))
+    added = iter((yield from add_wanted(account, missing, limit, now, unstored=unstored)))
     results: list[str | None] = []
     for why in conflicts:
         if why is not None:

@@ -29,6 +29,7 @@ from svc.store import (
     retention,
     sessions,
     sites,
+    user_deletions,
     users,
     worker_keys,
 )
@@ -78,6 +79,12 @@ def mail_token() -> Tx[None]:
 def invitation() -> Tx[None]:
     made = yield from invitations.invite("new@example.com", START_MS - 1, START_MS)
     yield from invitations.add_token(made.id, "digest")
+
+
+def deletion_result() -> Tx[None]:
+    user_id = yield from a_user()
+    yield from user_deletions.begin_by_operator(user_id, "identifier", START_MS - 1)
+    yield from user_deletions.end(user_id, START_MS)
 
 
 def device() -> Tx[None]:
@@ -157,6 +164,7 @@ LIFETIMES = [
     Lifetime(session, retention.delete_sessions, "sessions", START_MS),
     Lifetime(mail_token, retention.delete_mail_tokens, "mail_tokens", START_MS),
     Lifetime(invitation, retention.delete_invitations, "invitations", START_MS),
+    Lifetime(deletion_result, retention.delete_deletion_results, "deletion_results", START_MS + DAY_MS),
     Lifetime(worker_key, retention.delete_worker_keys, "worker_keys", START_MS),
     Lifetime(device, retention.delete_devices, "devices", START_MS + 400 * DAY_MS),
     Lifetime(sign_up, retention.delete_sign_ups, "users", START_MS + 30 * DAY_MS),

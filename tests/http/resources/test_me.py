@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from svc.store import user_limits
+
 
 @pytest.mark.rule("X13", "C11")
 async def test_emails_can_be_turned_off_and_on(world):
@@ -40,3 +42,16 @@ async def test_other_users_are_not_affected(world):
     mine, other = await world.session(await world.user()), await world.session(await world.user())
     assert (await world.call("PATCH", "/v1/me", {"notify": False}, headers=mine)).status == 200
     assert (await world.call("GET", "/v1/me", headers=other)).body["user"]["notify"] is True
+
+
+async def test_limits_of_the_operator_are_shown_and_applied(world):
+    user = await world.user()
+    session = await world.session(user)
+    before = (await world.call("GET", "/v1/me", headers=session)).body["limits"]
+    await world.store.run(user_limits.set_limits(user.id, {"sites": 500, "keys": 2}))
+    expected = {**before, "sites": 500, "keys": 2}
+    assert (await world.call("GET", "/v1/me", headers=session)).body["limits"] == expected
+    changed = await world.call("PATCH", "/v1/me", {"notify": False}, headers=session)
+    assert changed.body["limits"] == expected
+    issued = [(await world.call("POST", "/v1/keys", {"scopes": ["sites"]}, headers=session)).status for _ in range(3)]
+    assert issued == [201, 201, 403]

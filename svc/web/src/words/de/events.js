@@ -25,6 +25,7 @@ const events = {
     "user.disable": "Vom Betreiber gesperrt",
     "user.enable": "Vom Betreiber entsperrt",
     "plan.change": "Tarif geändert",
+    "limits.change": "Limits geändert",
     "password.reset": "Passwort per E-Mail zurückgesetzt",
     "password.link": "Link zum Zurücksetzen des Passworts erstellt",
     "password.change": "Passwort geändert",

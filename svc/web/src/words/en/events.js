@@ -9,6 +9,7 @@ const actions = {
   "user.disable": "Disabled by the operator",
   "user.enable": "Enabled by the operator",
   "plan.change": "Plan changed",
+  "limits.change": "Limits changed",
   "password.reset": "Password reset by email",
   "password.link": "Link to reset the password created",
   "password.change": "Password changed",
