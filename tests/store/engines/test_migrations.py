@@ -41,6 +41,7 @@ DIGESTS = {
     "0004-rollout-accounts.sql": "4ebb4dc5431149a722fcd00fc8d11ddc4142e4fd81843d3462fca239aad72edc",
     "0005-user-language.sql": "011fca5a214605aba6d04bc7414cafc56f8f0f7c771491ba66c4e437559479ff",
     "0006-disabled-users.sql": "4288a5113e116e8a60389ba38972fdc173f99c4b20944d7c5d7568e77ccc6047",
+    "0007-invitations.sql": "60dd107143f59558bdc8c158484c57d1628344a7338571cf772e68536b94e55c",
     "0008-site-exclusions.sql": "4fc1fd6e855b220ec103e5c997d9a4173b03201fae3c836ec9afc3e5c9acbf11",
 }
 
