@@ -29,7 +29,7 @@ PYTEST = $(IN_MEMORY) $(PY) -m pytest --numprocesses=$(TESTS_AT_ONCE) --dist=wor
 EACH_CORE = +$(MAKE) --no-print-directory --jobs=$(CORES) $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 LINTS := python-lint types worker-lint web-lint
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-busy test-profile check lint $(LINTS) shots bench fuzz units prose rules build env clean \
+.PHONY: help demo test test-all test-busy test-profile check lint $(LINTS) shots pictures bench fuzz units prose rules build env clean \
 	binary wheel deb image artefacts worker-tests web-tests
 
 help: ## show this list
@@ -45,6 +45,7 @@ test: build ## lint, types, and all tests: worker runtime, service on SQLite and
 test-all: build ## make test with all cases instead of a sample; run it with make fuzz before a release
 	$(EACH_CORE) dist/svc $(LINTS) worker-tests web-tests
 	export SVC_TEST_ALL=1; $(PYTEST) -o faulthandler_timeout=0
+	$(PICTURES)
 
 test-busy: build ## make test, RUNS=5 times, next to BUSY=2 processes that each keep a core busy
 	$(PY) -m tools.test_runs --runs $(or $(RUNS),5) --busy $(or $(BUSY),2)
@@ -78,6 +79,10 @@ FOLDER_web := svc/web
 
 shots: build ## screenshots of all pages in both languages, both themes and all widths, in var/shots
 	$(PY) -m tools.shots
+
+PICTURES = $(PY) -m pytest -q tests/web/pictures.py
+pictures: build ## compare screenshots of 14 pages with the reference screenshots (UPDATE=1 replaces the references)
+	$(if $(UPDATE),export SVC_TEST_UPDATE_PICTURES=1;) $(PICTURES)
 
 bench: build ## benchmarks, as ratios measured in one run (PARTS="http lists" selects some)
 	$(PY) -m bench $(PARTS)

@@ -1,10 +1,12 @@
 /**
- * Builds the web application and the documentation. `node build.js FOLDER HELP` writes index.html, favicon.svg,
- * assets/NAME-HASH.js and .css, licences.txt and manifest.json. HELP is the file that `python -m svc.web.help` writes;
- * its pages become files in help/. Files over 1 KB are also written as .gz and .br. The build is reproducible.
+ * Builds the web application and the documentation. `node build.js FOLDER HELP` writes index.html, components.html,
+ * favicon.svg, assets/NAME-HASH.js and .css, licences.txt and manifest.json. HELP is the file that
+ * `python -m svc.web.help` writes; its pages become files in help/. Files over 1 KB are also written as .gz and .br.
+ * The build is reproducible.
  *
  * In manifest.json, `files` maps the URL path of each file to its type and its sizes in bytes. `first` lists the files
- * that a report needs if it is the first page to be opened. `help` describes the documentation: `pages` maps URL paths
+ * that a report needs if it is the first page to be opened. `components` lists the files of components.html, the page
+ * with all components that only demonstrations serve. `help` describes the documentation: `pages` maps URL paths
  * to files and types, `missing` is the file for unknown paths, and `files` lists the URL paths of the other files that
  * the documentation needs.
  */
@@ -57,21 +59,16 @@ function gzip(bytes) {
  * @typedef {{pages: Record<string, Page>, missing: Page, assets: Record<string, string>}} Help
  */
 
-/** @param {string} folder is replaced @param {Help} help */
-async function writeApplication(folder, help) {
-  const { metafile, outputFiles } = await build({
-    entryPoints: {
-      app: "src/main.jsx",
-      style: "src/styles/app.css",
-      help: "src/help/main.js",
-      "help-style": "src/help/help.css",
-    },
+/** @param {Record<string, string>} entryPoints @param {boolean} splitting whether entries share chunks */
+const bundle = (entryPoints, splitting) =>
+  build({
+    entryPoints,
     absWorkingDir: root,
     outdir: "/",
     bundle: true,
     write: false,
     minify: true,
-    splitting: true,
+    splitting,
     format: "esm",
     target: TARGET,
     jsx: "automatic",
@@ -82,6 +79,20 @@ async function writeApplication(folder, help) {
     chunkNames: "assets/[name]-[hash]",
     metafile: true,
   });
+
+/** @param {string} folder is replaced @param {Help} help */
+async function writeApplication(folder, help) {
+  const { metafile, outputFiles } = await bundle(
+    {
+      app: "src/main.jsx",
+      style: "src/styles/app.css",
+      help: "src/help/main.js",
+      "help-style": "src/help/help.css",
+    },
+    true,
+  );
+  // Separate, so that the application's chunks do not depend on it.
+  const components = await bundle({ components: "src/components/main.jsx" }, false);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, "assets"), { recursive: true });
 
@@ -104,7 +115,7 @@ async function writeApplication(folder, help) {
   const put = (path, bytes) => {
     files[path] = { type: TYPES[extname(path)] ?? "application/octet-stream", ...write(path, bytes) };
   };
-  for (const { path, contents } of outputFiles) put(path, Buffer.from(contents));
+  for (const { path, contents } of [...outputFiles, ...components.outputFiles]) put(path, Buffer.from(contents));
   put("/favicon.svg", readFileSync(join(root, "favicon.svg")));
   for (const [path, text] of Object.entries(help.assets)) put(path, Buffer.from(text));
 
@@ -129,8 +140,11 @@ async function writeApplication(folder, help) {
     ];
     return html.replace("<!-- assets -->", () => head.join("\n    "));
   };
-  const shell = withAssets(readFileSync(join(root, "index.html"), "utf8"), style, scripts);
+  const template = readFileSync(join(root, "index.html"), "utf8");
+  const shell = withAssets(template, style, scripts);
   writeFileSync(join(folder, "index.html"), shell);
+  const page = components.outputFiles.map(({ path }) => path);
+  writeFileSync(join(folder, "components.html"), withAssets(template, style, page));
   writeFileSync(join(folder, "licences.txt"), licencesOf(metafile, root));
 
   const helpStyle = entries["src/help/help.css"] ?? "";
@@ -141,6 +155,7 @@ async function writeApplication(folder, help) {
   const manifest = {
     files,
     first: [style, ...scripts],
+    components: page,
     help: {
       pages: Object.fromEntries(Object.entries(help.pages).map(([path, { file, type }]) => [path, { file, type }])),
       missing: help.missing.file,

@@ -249,9 +249,9 @@ class World:
 
 
 @contextmanager
-def open_place(folder: Path) -> Iterator[Place]:
-    """Start a service with one user, who has no data."""
-    with _service(folder, {}) as url:
+def open_place(folder: Path, settings: dict[str, str] | None = None) -> Iterator[Place]:
+    """Start a service with one user, who has no data. `settings`: more environment variables of the service."""
+    with _service(folder, settings or {}) as url:
         trio.run(_furnish, url, folder)
         yield Place(url, folder, {})
 

@@ -49,6 +49,8 @@ METHODS = ("GET", "HEAD")
 ASSETS = "/assets/{file}"
 HELP = "/help/{page}"
 LLMS = "/llms.txt"
+# The page with all components, which only demonstrations serve.
+COMPONENTS = "/components"
 
 _HSTS = {"Strict-Transport-Security": "max-age=31536000"}
 _REVALIDATE = "no-cache"
@@ -148,6 +150,11 @@ def load_web(
             "/favicon.svg": _file(built / "favicon.svg", "/favicon.svg", "image/svg+xml", icon),
             "/robots.txt": _file_from_bodies("/robots.txt", "text/plain; charset=utf-8", icon, {"": _ROBOTS}),
         }
+        if demonstration:
+            files[COMPONENTS] = _file(built / "components.html", COMPONENTS, _HTML, page)
+        else:
+            for path in manifest["components"]:
+                del files[path]
         if identity.logo is not None:
             headers = {**asset, **_LOGO_HEADERS}
             logo = _file_from_bodies(ASSETS, identity.logo.content_type, headers, {"": identity.logo.content})

@@ -54,11 +54,25 @@ def built(folder: Path) -> Path:
     }
     manifest = {
         "files": {"/assets/app-AB12.js": {"type": "text/javascript; charset=utf-8", "bytes": len(SCRIPT)}},
+        "components": [],
         "help": {"pages": pages, "missing": "help/missing.html", "files": []},
     }
     (dist / "manifest.json").write_text(json.dumps(manifest))
     (folder / "pages.json").write_text(json.dumps([{"path": path, "public": True} for path in PAGES]))
     return folder
+
+
+def test_page_with_all_components_is_served_only_in_demonstrations(tmp_path):
+    folder = built(tmp_path)
+    (folder / "dist/components.html").write_bytes(SHELL)
+    script = {"/assets/app-AB12.js"}
+    manifest = json.loads((folder / "dist/manifest.json").read_text())
+    (folder / "dist/manifest.json").write_text(json.dumps({**manifest, "components": [*script]}))
+    usual = load_web("", folder)
+    shown = load_web("", folder, demonstration="{}")
+    for path in ("/components", *script):
+        assert usual.find(path) is None
+        assert shown.find(path) is not None
 
 
 class NoStore:

@@ -1,0 +1,326 @@
+/**
+ * All shared components in all their states, for visual review. Only a demonstration serves this page. Its sample texts
+ * are in English; the components' own texts are in the reader's language.
+ */
+
+import { useSignal } from "@preact/signals";
+
+import { ApiError } from "../http.js";
+import { addDays } from "../series.js";
+import { Attention } from "../ui/attention.jsx";
+import { Breakdowns } from "../ui/breakdowns.jsx";
+import { Change } from "../ui/change.jsx";
+import { Chart } from "../ui/chart.jsx";
+import { Choice } from "../ui/choice.jsx";
+import { Confirm, Dialog } from "../ui/dialog.jsx";
+import { Check, Field, Form, Group, Password } from "../ui/form.jsx";
+import { Gauge } from "../ui/gauge.jsx";
+import { Rows } from "../ui/list.jsx";
+import { Copy, Empty, ErrorMessage, Mark, Note, Page, Skeleton, State } from "../ui/parts.jsx";
+import { Sparkline } from "../ui/sparkline.jsx";
+import { Totals } from "../ui/totals.jsx";
+import { t } from "../words.js";
+
+/** @typedef {import("../series.js").Slot} Slot */
+
+const HOURS = 24;
+const LONG_HOST = "a-very-long-host-name.department.subsidiary.example.co.uk";
+
+export function Components() {
+  return (
+    <Page title="Components">
+      <Buttons />
+      <States />
+      <Messages />
+      <Fields />
+      <Tables />
+      <Figures />
+      <Report />
+    </Page>
+  );
+}
+
+/** @param {{title: string, children: import("preact").ComponentChildren}} props */
+const Part = ({ title, children }) => (
+  <section class="component">
+    <h2>{title}</h2>
+    {children}
+  </section>
+);
+
+function Buttons() {
+  const open = useSignal(/** @type {"dialog" | "confirmation" | null} */ (null));
+  const close = () => void (open.value = null);
+  return (
+    <Part title="Buttons and dialogs">
+      <p class="actions">
+        <button type="button">Save</button>
+        <button type="button" class="quiet">
+          Cancel
+        </button>
+        <button type="button" class="danger">
+          Delete
+        </button>
+        <button type="button" aria-disabled="true">
+          Saving…
+        </button>
+        <a class="button quiet" href="/components">
+          Link
+        </a>
+        <Copy text="https://go.shop.example/hello" />
+      </p>
+      <p class="actions">
+        <button type="button" class="quiet" onClick={() => (open.value = "dialog")}>
+          Open dialog
+        </button>
+        <button type="button" class="quiet" onClick={() => (open.value = "confirmation")}>
+          Open confirmation
+        </button>
+      </p>
+      {open.value === "dialog" && (
+        <Dialog title="Dialog" close={close}>
+          <p>A dialog with a long word: {LONG_HOST}</p>
+          <p class="actions">
+            <button type="button" data-first onClick={close}>
+              {t().common.cancel}
+            </button>
+          </p>
+        </Dialog>
+      )}
+      {open.value === "confirmation" && (
+        <Confirm title="Delete shop.example?" submit="Delete site" send={async () => close()} close={close}>
+          <p>The confirmation explains what happens.</p>
+        </Confirm>
+      )}
+    </Part>
+  );
+}
+
+function States() {
+  const names = /** @type {(keyof import("../ui/parts.jsx").StateWords)[]} */ (Object.keys(t().common.states));
+  return (
+    <Part title="States">
+      <ul>
+        {names.map((name) => (
+          <li key={name}>
+            <State state={name} /> <code>{name}</code>
+          </li>
+        ))}
+      </ul>
+      <p class="actions">
+        {
+          /** @type {const} */ (["good", "busy", "watch", "bad", "none"]).map((kind) => (
+            <Mark key={kind} kind={kind}>
+              {kind}
+            </Mark>
+          ))
+        }
+      </p>
+    </Part>
+  );
+}
+
+function Messages() {
+  return (
+    <Part title="Messages">
+      <Note>A plain note.</Note>
+      <Note kind="good">A note about a success.</Note>
+      <Note kind="watch">A note about a warning.</Note>
+      <Note kind="bad">A note about a problem.</Note>
+      <ErrorMessage error={{ code: "account_not_ready" }} />
+      <ErrorMessage error={new ApiError("offline")} again={() => {}} />
+      <ErrorMessage error={{ code: "internal", details: { id: "req_example" } }} again={() => {}} />
+      <Empty>
+        <p>An empty list says what will appear.</p>
+        <p class="actions">
+          <a class="button" href="/components">
+            Next step
+          </a>
+        </p>
+      </Empty>
+      <Skeleton rows={2} />
+      <Attention
+        needs={[
+          { href: "/components", name: "Shop", mark: <State state="no_connection" />, texts: ["What to do."] },
+          {
+            href: "/components",
+            name: LONG_HOST,
+            mark: <State state="route_conflict" />,
+            texts: ["What to do.", null],
+          },
+        ]}
+      />
+    </Part>
+  );
+}
+
+/** The issues that the form shows after "Save". */
+const REFUSED = new ApiError("invalid_request", "", {
+  details: {
+    issues: [
+      { path: "host", code: "wrong_form" },
+      { path: "password", code: "too_short", limit: 8 },
+      { path: "scopes", code: "too_few", limit: 1 },
+    ],
+  },
+});
+
+function Fields() {
+  const order = useSignal(/** @type {"newest" | "oldest"} */ ("newest"));
+  const refuse = () => Promise.reject(REFUSED);
+  return (
+    <Part title="Form">
+      <Form send={refuse} submit="Save" guard={false} more={<a href="/components">Another action</a>}>
+        <Field name="host" label="Host" hint="A hint explains the field." pasted="host" />
+        <Field name="code" label="Code" prefix="go.shop.example/" optional />
+        <Field name="notes" label="Notes" area rows={3} />
+        <Field name="location" label="Location">
+          <option>Automatic</option>
+          <option>Europe</option>
+        </Field>
+        <Password name="password" label="Password" autocomplete="off" />
+        <Group name="scopes" legend="Permissions" hint="A hint explains the group.">
+          <Check name="scope" label="Reports" checked />
+          <Check name="scope" label="Links" />
+          <Check name="kind" type="radio" label="One of several" />
+        </Group>
+      </Form>
+      <Choice
+        label="Order"
+        value={order.value}
+        options={{ newest: "Newest", oldest: "Oldest" }}
+        choose={(value) => (order.value = value)}
+      />
+    </Part>
+  );
+}
+
+const ROWS = [
+  { host: "shop.example", state: /** @type {const} */ ("active"), views: 1_234_567, before: 1_003_713 },
+  { host: LONG_HOST, state: /** @type {const} */ ("route_pending"), views: 0, before: 12 },
+  { host: "new.example", state: /** @type {const} */ ("route_conflict"), views: 7, before: null },
+];
+
+function Tables() {
+  return (
+    <Part title="Table">
+      <Rows
+        label="Sites"
+        rows={ROWS}
+        id={({ host }) => host}
+        columns={[
+          { label: "Site", cell: ({ host }) => <a href="/components">{host}</a> },
+          { label: "Status", cell: ({ state }) => <State state={state} /> },
+          { label: "Days", cell: () => <Sparkline values={[3, 0, 8, 13, 9, 2, 5]} label="Views per day" /> },
+          { label: "Views", number: true, cell: ({ views }) => views },
+          { label: "Change", number: true, cell: ({ views, before }) => <Change now={views} before={before} brief /> },
+        ]}
+      />
+    </Part>
+  );
+}
+
+function Figures() {
+  return (
+    <Part title="Gauges and small charts">
+      {[0, 0.34, 0.82, 1.2].map((part) => (
+        <Gauge key={part} label="Requests" text={`${100 * part} percent of the limit`} part={part} />
+      ))}
+      <p>
+        <Sparkline values={Array.from({ length: 30 }, (_, i) => (i * 7) % 11)} label="Views per day" />
+      </p>
+      <p class="actions">
+        <Change now={123} before={100} /> <Change now={50} before={100} /> <Change now={100} before={100} />{" "}
+        <Change now={7} before={null} />
+      </p>
+    </Part>
+  );
+}
+
+/** @param {number} i @returns {import("../series.js").Counts} invented counts that vary */
+const counts = (i) => ({ views: 40 + ((i * 37) % 61), visitors: 22 + ((i * 23) % 31), bots: (i * 11) % 17 });
+
+/** @returns {Slot[]} for the last 30 days */
+function days() {
+  const today = new Date().toISOString().slice(0, 10);
+  return Array.from({ length: 30 }, (_, i) => ({
+    at: `${addDays(today, i - 29)}T00:00:00.000Z`,
+    now: counts(i),
+    before: counts(i + 3),
+  }));
+}
+
+/** @returns {Slot[]} for today, without numbers for the hours to come */
+function hours() {
+  const now = new Date();
+  const today = now.toISOString().slice(0, 10);
+  return Array.from({ length: HOURS }, (_, hour) => ({
+    at: `${today}T${String(hour).padStart(2, "0")}:00:00.000Z`,
+    now: hour <= now.getUTCHours() ? counts(hour) : null,
+    before: null,
+  }));
+}
+
+/** @param {[string, number][]} entries */
+const top = (...entries) => entries.map(([key, n]) => ({ key, n }));
+
+/** @type {import("../wire").Breakdowns} */
+const LISTS = {
+  pages: top(
+    ["/", 812],
+    ["/a/very/long/path/that/does/not/fit/into/one/line/of/a/narrow/column", 240],
+    ["(other)", 31],
+  ),
+  sources: top(["", 501], ["google.com", 322], ["com.google.android.gm", 41], ["a.example", 9], ["(internal)", 7]),
+  countries: top(["DE", 640], ["AT", 120], ["XX", 4]),
+  devices: top(["mobile", 700], ["desktop", 383]),
+  browsers: top(["Chrome", 611], ["Safari", 472]),
+  os: top(["iOS", 430], ["Windows", 400], ["Android", 253]),
+  bots: top(["list", 21], ["headless", 3]),
+};
+
+function Report() {
+  const compared = useSignal(true);
+  const bots = useSignal(true);
+  const toggle = {
+    compared: () => void (compared.value = !compared.value),
+    bots: () => void (bots.value = !bots.value),
+  };
+  const totals = { views: 1_083, visitors: 640, bots: 24 };
+  const more = (
+    <button type="button" class="quiet">
+      More
+    </button>
+  );
+  return (
+    <Part title="Report">
+      <div class="report">
+        <Totals
+          kind="site"
+          report={{ period: "30d", totals }}
+          before={{ views: 990, visitors: 702, bots: 24 }}
+          compared
+        />
+        <Chart
+          kind="site"
+          hourly={false}
+          slots={days()}
+          compared={compared.value}
+          bots={bots.value}
+          toggle={toggle}
+          more={more}
+        />
+        <Chart kind="link" hourly slots={hours()} compared={false} bots={bots.value} toggle={toggle} more={null} />
+        <Breakdowns
+          kind="site"
+          host="shop.example"
+          lists={LISTS}
+          totals={totals}
+          from={null}
+          expanded={[]}
+          toggle={() => {}}
+        />
+      </div>
+    </Part>
+  );
+}
