@@ -123,6 +123,7 @@ IssueCode = Literal[
     "used_token",
     "on_link_host",
     "target_of_link",
+    "target_of_fallback",
     "other",
 ]
 

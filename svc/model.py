@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from svc.errors import ErrorNote
     from svc.remaining_resource import RemainingResource
 
@@ -55,6 +54,7 @@ AccountAction = Literal[
     "account.check",
     "account.state",
     "link_host.set",
+    "link_host.change",
     "site.create",
     "site.change",
     "site.delete",
@@ -305,17 +305,24 @@ class DaysKept:
     version: int = 0
 
 
+# Where the link host redirects `/`, and paths without a link.
+Fallback = Literal["root_url", "not_found_url"]
+# New URLs for the given fallbacks. None removes the fallback.
+FallbackChanges = Mapping[Fallback, str | None]
+
+
 @dataclass(frozen=True)
 class LinkHostRequest:
     """A request to set the link host, with the user's confirmations.
 
     `replace_website`: the host may be used even if it serves a website. `has_certificate`: the zone has a certificate
-    for the host in addition to Cloudflare's free one.
+    for the host in addition to Cloudflare's free one. `fallbacks`: the fallback URLs to change.
     """
 
     host: str
     replace_website: bool = False
     has_certificate: bool = False
+    fallbacks: FallbackChanges = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -329,6 +336,22 @@ class LinkHost:
     error: ErrorNote | None
     version: int  # the account's configuration version that set the link host
     live_at: int | None = None  # when all isolates serve the last synced version
+    root_url: str | None = None
+    not_found_url: str | None = None
+    config_error: ErrorNote | None = None  # the reason why the sync could not apply this version
+
+    def with_fallbacks(self, changes: FallbackChanges) -> LinkHost:
+        """Return a copy with these changes."""
+        return replace(
+            self,
+            root_url=changes.get("root_url", self.root_url),
+            not_found_url=changes.get("not_found_url", self.not_found_url),
+        )
+
+    def fallbacks(self) -> dict[str, str]:
+        """Return the fallback URLs that are set, by name."""
+        urls = {"root_url": self.root_url, "not_found_url": self.not_found_url}
+        return {name: url for name, url in urls.items() if url is not None}
 
     def route(self, account_id: str) -> ObsoleteRoute:
         """Return the link host's route, so that it can be removed."""

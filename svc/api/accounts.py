@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
 from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
-from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Host, Moment, Name
-from svc.api.shape import Body, NoBody, ResponseBody, optional_field
+from svc.api.fields import Count, Day, EdgeAccountId, EdgeToken, Host, HttpsUrl, Moment, Name
+from svc.api.shape import LARGE_BYTES, Body, NoBody, ResponseBody, optional_field
 from svc.errors import Code, with_remedy
 from svc.finding import FindingKind
 from svc.model import (
@@ -89,7 +89,32 @@ class AccountChange(Body):
     )
 
 
-class PutLinkHost(Body):
+_ROOT_URL = (
+    "The URL to which the worker redirects `/` of the link host. It cannot be on the link host. Without it, visitors"
+    " get a short page in their language, with status 404."
+)
+_NOT_FOUND_URL = "Like `root_url`, for codes and paths without a link."
+_FALLBACKS: tuple[model.Fallback, ...] = get_args(model.Fallback)
+
+
+class _FallbackBody(Body):
+    """Changes to the fallback URLs of a link host."""
+
+    most_bytes: ClassVar[int] = LARGE_BYTES
+
+    def fallbacks(self) -> model.FallbackChanges:
+        """Return the fallbacks to change: the ones that the body contains."""
+        return {name: getattr(self, name) for name in _FALLBACKS if name in self.model_fields_set}
+
+
+class LinkHostChange(_FallbackBody):
+    """Changes to a link host. Fields that are absent keep their value, and null removes it."""
+
+    root_url: HttpsUrl | None = Field(None, description=_ROOT_URL)
+    not_found_url: HttpsUrl | None = Field(None, description=_NOT_FOUND_URL)
+
+
+class PutLinkHost(_FallbackBody):
     """The host for all of an account's links."""
 
     host: Host
@@ -104,10 +129,14 @@ class PutLinkHost(Body):
         description="Accept a host that is more than one label below its zone. Cloudflare's free certificate does not"
         " cover such a host, so the zone must have another certificate for it. Default: `false`.",
     )
+    root_url: HttpsUrl | None = Field(
+        None, description=f"{_ROOT_URL} If absent, the account keeps the URL that it has; null removes it."
+    )
+    not_found_url: HttpsUrl | None = Field(None, description=_NOT_FOUND_URL)
 
     def wish(self) -> model.LinkHostRequest:
         """Return the request in the form that the actors expect."""
-        return model.LinkHostRequest(self.host, self.replace_website, self.has_certificate)
+        return model.LinkHostRequest(self.host, self.replace_website, self.has_certificate, self.fallbacks())
 
 
 class AccountError(ResponseBody):
@@ -275,18 +304,24 @@ class LinkHost(ResponseBody):
         description="The time at which this version takes effect for all visitors. Null if the worker does not have"
         " this version yet, or received it from a service older than version 0.8."
     )
+    root_url: str | None = Field(description="The URL to which the worker redirects `/`. Null: a page.")
+    not_found_url: str | None = Field(
+        description="The URL to which the worker redirects codes and paths without a link. Null: a page."
+    )
     error: ErrorObject | None
 
     @classmethod
     def from_model(cls, host: model.LinkHost, synced_version: int) -> LinkHost:
         """Return the response for a link host; `synced_version` is the configuration version that the worker has."""
-        config = config_state(host.version, synced_version)
+        config = config_state(host.version, synced_version, host.config_error)
         return cls(
             host=host.host,
             state=host.state,
             config=config,
             live_at=host.live_at if config == "synced" else None,
-            error=ErrorObject.from_model(host.error),
+            root_url=host.root_url,
+            not_found_url=host.not_found_url,
+            error=ErrorObject.from_model(host.error or host.config_error),
         )
 
 
@@ -638,5 +673,32 @@ PUT_LINK_HOST = Endpoint(
     ),
     example={"host": "go.example.com"},
 )
+CHANGE_LINK_HOST = Endpoint(
+    method="PATCH",
+    path="/v1/accounts/{account_id}/link-host",
+    tag="accounts",
+    action="link_host.change",
+    summary="Change where the link host redirects `/` and unknown codes",
+    description="The host and its route stay the same. The change reaches the worker with the next sync. The worker"
+    " redirects to exactly these URLs, without the path or query of the request, and does not count the requests. This"
+    " operation is not part of the original API specification.",
+    scopes=("sites",),
+    body=LinkHostChange,
+    response=OneLinkHost,
+    codes=("link_host_required",),
+    example={"root_url": "https://www.example.com/", "not_found_url": None},
+)
 
-ENDPOINTS = (LIST, CONNECT, SHOW, CHANGE, ZONES, RENEW, INSTALL, CHECK, DISCONNECT, PUT_LINK_HOST)
+ENDPOINTS = (
+    LIST,
+    CONNECT,
+    SHOW,
+    CHANGE,
+    ZONES,
+    RENEW,
+    INSTALL,
+    CHECK,
+    DISCONNECT,
+    PUT_LINK_HOST,
+    CHANGE_LINK_HOST,
+)

@@ -70,6 +70,8 @@ class Account(ResponseBody):
     state: AccountState | None = optional_field()
     location: Location | None = optional_field()
     link_host: str | None = optional_field()
+    root_url: str | None = optional_field("Where the link host redirects `/`.")
+    not_found_url: str | None = optional_field("Where the link host redirects codes without a link.")
     created_at: Moment | None = optional_field()
     disconnected_at: Moment | None = optional_field()
 
@@ -83,6 +85,7 @@ class Account(ResponseBody):
                 name=account.name,
                 disconnected_at=account.disconnected_at,
             )
+        host = account.link_host
         return cls(
             id=account.id,
             edge_account_id=account.edge_account_id,
@@ -91,7 +94,9 @@ class Account(ResponseBody):
             days_kept=account.days_kept.days,
             state=account.state,
             location=account.location,
-            link_host=None if account.link_host is None else account.link_host.host,
+            link_host=None if host is None else host.host,
+            root_url=None if host is None else host.root_url,
+            not_found_url=None if host is None else host.not_found_url,
             created_at=account.created_at,
         )
 

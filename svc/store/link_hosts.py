@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Invalid, Issue
-from svc.model import LinkHost, RouteState, link_pattern
+from svc.model import LinkHost, RouteState, link_pattern, url_host
 from svc.store import unwanted_routes
 from svc.store.links import links_to
 from svc.store.locks import lock_account
@@ -14,39 +15,103 @@ from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
+    from svc.model import FallbackChanges
 
 # The maximum number of links that an error names.
 _LINKS_NAMED = 10
 
 
-def put_link_host(account_id: str, host: str, zone_id: str) -> Tx[LinkHost]:
-    """Set the link host. The previous link host's route becomes unwanted.
+def put_link_host(account_id: str, host: str, zone_id: str, changes: FallbackChanges | None = None) -> Tx[LinkHost]:
+    """Set the link host and change its fallback URLs. The previous link host's route becomes unwanted.
 
-    Raises NotFound. Raises Conflict link_host_is_website if `host` is a site. Raises Invalid if a link points to
-    `host`, which would cause a redirect loop.
+    Fallbacks that are not in `changes` keep their URLs, even if the host changes.
+
+    Raises NotFound. Raises Conflict link_host_is_website if `host` is a site. Raises Invalid if a link or a fallback
+    points to `host`, which would cause a redirect loop.
     """
     yield from lock_account(account_id)
-    hosts = yield sql("select * from link_hosts where account_id = $1", account_id)
-    current = link_host_of(hosts[0]) if hosts else None
+    current = yield from _link_host(account_id)
     if current is not None and current.host == host and current.zone_id == zone_id:
-        yield UNCHANGED
-        return current
+        return (yield from _change_fallbacks(account_id, current, changes or {}))
     yield from _check_host(account_id, host)
+    before = current or LinkHost(host, zone_id, "route_pending", None, None, 0)
+    wanted = replace(before, host=host).with_fallbacks(changes or {})
+    _check_fallbacks(wanted, changes or {})
     version = yield from bump_version(account_id)
     if current is not None:
         yield from unwanted_routes.add([current.route(account_id)])
     yield sql(
-        "insert into link_hosts (account_id, host, zone_id, state, route_id, error, version)"
-        " values ($1, $2, $3, 'route_pending', null, null, $4) on conflict (account_id) do update"
+        "insert into link_hosts (account_id, host, zone_id, state, route_id, error, version, root_url, not_found_url)"
+        " values ($1, $2, $3, 'route_pending', null, null, $4, $5, $6) on conflict (account_id) do update"
         " set host = excluded.host, zone_id = excluded.zone_id, state = excluded.state, route_id = null, error = null,"
-        " version = excluded.version",
+        " version = excluded.version, root_url = excluded.root_url, not_found_url = excluded.not_found_url,"
+        " config_error = null",
         account_id,
         host,
         zone_id,
         version,
+        wanted.root_url,
+        wanted.not_found_url,
     )
     yield from unwanted_routes.cancel_removal(account_id, zone_id, link_pattern(host))
-    return LinkHost(host, zone_id, "route_pending", None, None, version)
+    return LinkHost(
+        host,
+        zone_id,
+        "route_pending",
+        None,
+        None,
+        version,
+        root_url=wanted.root_url,
+        not_found_url=wanted.not_found_url,
+    )
+
+
+def change_link_host(account_id: str, changes: FallbackChanges) -> Tx[LinkHost]:
+    """Change the link host's fallback URLs. The host and its route stay the same.
+
+    Raises NotFound, Conflict link_host_required. Raises Invalid if a fallback points to the link host.
+    """
+    yield from lock_account(account_id)
+    current = yield from _link_host(account_id)
+    if current is None:
+        raise Conflict("link_host_required")
+    return (yield from _change_fallbacks(account_id, current, changes))
+
+
+def _change_fallbacks(account_id: str, current: LinkHost, changes: FallbackChanges) -> Tx[LinkHost]:
+    changed = current.with_fallbacks(changes)
+    if changed == current:
+        yield UNCHANGED
+        return current
+    _check_fallbacks(changed, changes)
+    changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)
+    yield sql(
+        "update link_hosts set root_url = $2, not_found_url = $3, version = $4, config_error = null"
+        " where account_id = $1",
+        account_id,
+        changed.root_url,
+        changed.not_found_url,
+        changed.version,
+    )
+    return changed
+
+
+def _link_host(account_id: str) -> Tx[LinkHost | None]:
+    hosts = yield sql("select * from link_hosts where account_id = $1", account_id)
+    return link_host_of(hosts[0]) if hosts else None
+
+
+def _check_fallbacks(wanted: LinkHost, changes: FallbackChanges) -> None:
+    """Raise Invalid if a fallback points to the link host, which would cause a redirect loop."""
+    looping = [name for name, url in wanted.fallbacks().items() if url_host(url) == wanted.host]
+    issues = [
+        Issue(name, "must not be on the link host", "on_link_host")
+        if name in changes
+        else Issue("host", f"{name} points to this host", "target_of_fallback")
+        for name in looping
+    ]
+    if issues:
+        raise Invalid(issues)
 
 
 def _check_host(account_id: str, host: str) -> Tx[None]:
@@ -96,7 +161,9 @@ def record_link_host_route(
 
 
 # The columns that store a LinkHost.
-LINK_HOST_COLUMNS = ("host", "zone_id", "state", "route_id", "error", "version", "live_at")
+LINK_HOST_COLUMNS = (
+    "host", "zone_id", "state", "route_id", "error", "version", "live_at", "root_url", "not_found_url", "config_error",
+)  # fmt: skip
 
 
 def link_host_of(row: Row) -> LinkHost:
@@ -109,4 +176,7 @@ def link_host_of(row: Row) -> LinkHost:
         error=note_from_json(row["error"]),
         version=row["version"],
         live_at=row["live_at"],
+        root_url=row["root_url"],
+        not_found_url=row["not_found_url"],
+        config_error=note_from_json(row["config_error"]),
     )

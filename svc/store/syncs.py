@@ -9,6 +9,7 @@ from svc.errors import NotFound
 from svc.store.locks import lock_account
 from svc.store.tx import Tx, many, sql, to_json
 from svc.store.versions import bump_version
+from svc.worker.config_rows import LINK_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 # The tables with configuration rows. Each row has a version.
 _SITES_AND_LINKS = ("sites", "links")
+_VERSIONED = (*_SITES_AND_LINKS, "link_hosts")
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,14 @@ def synced_rows(account_id: str) -> Tx[Synced | None]:
         "select 'link:' || code as key from links where account_id = $1 and config_error is not null"
         " union all select 'path:' || host || path from sites where account_id = $1 and config_error is not null"
         " union all select 'path:' || s.host || r.path from retiring_paths r join sites s on s.id = r.site_id"
-        " where s.account_id = $1 and s.config_error is not null",
+        " where s.account_id = $1 and s.config_error is not null"
+        " union all select 'host' from link_hosts where account_id = $1 and config_error is not null",
         account_id,
     )
     return Synced(count, versions, tuple(sorted({row["key"] for row in refused})))
 
 
-_HOST_ROWS = "select version from link_hosts where account_id = $1"
+_HOST_ROWS = "select version from link_hosts where account_id = $1 and config_error is null"
 _DAYS_KEPT_ROWS = "select days_kept_version as version from accounts where id = $1 and days_kept_version > 0"
 _LINK_ROWS = "select version from links where account_id = $1 and state = 'active' and config_error is null"
 _SITE_ROWS = "select version from sites where account_id = $1 and state <> 'deleted' and config_error is null"
@@ -96,11 +99,11 @@ def end_sync(
 ) -> Tx[None]:
     """Record that the worker's database now has `version`, including all changes after `after_version`.
 
-    `refused`: the errors for sites and links whose rows Cloudflare rejects, by id. `live_at`: the time from which every
-    isolate (a running copy of the worker) serves all other changes (epoch ms).
+    `refused`: the errors for sites and links whose rows Cloudflare rejects, by id, and for the link host (`LINK_HOST`).
+    `live_at`: the time from which every isolate (a running copy of the worker) serves all other changes (epoch ms).
     """
     yield from lock_account(account_id)
-    for table in (*_SITES_AND_LINKS, "link_hosts"):
+    for table in _VERSIONED:
         yield sql(
             f"update {table} set live_at = $4 where account_id = $1 and version > $2 and version <= $3",  # noqa: S608  # a name of this file
             account_id,
@@ -108,19 +111,22 @@ def end_sync(
             version,
             live_at,
         )
-    for table in _SITES_AND_LINKS:
         yield sql(
-            f"update {table} set config_error = null"  # noqa: S608  # a name of this file
+            f"update {table} set config_error = null"  # noqa: S608  # as above
             " where account_id = $1 and config_error is not null and version > $2 and version <= $3",
             account_id,
             after_version,
             version,
         )
-        if refused:
-            yield many(
-                f"update {table} set config_error = $3 where account_id = $1 and id = $2",  # noqa: S608  # as above
-                [(account_id, target, to_json(note)) for target, note in sorted(refused.items())],
-            )
+    for table in _SITES_AND_LINKS if refused else ():
+        yield many(
+            f"update {table} set config_error = $3 where account_id = $1 and id = $2",  # noqa: S608  # as above
+            [(account_id, target, to_json(note)) for target, note in sorted(refused.items())],
+        )
+    if LINK_HOST in refused:
+        yield sql(
+            "update link_hosts set config_error = $2 where account_id = $1", account_id, to_json(refused[LINK_HOST])
+        )
     yield sql("update accounts set synced_version = $2 where id = $1 and synced_version < $2", account_id, version)
 
 
@@ -159,7 +165,7 @@ def raise_above_worker(account_id: str, worker_version: int) -> Tx[int]:
     if not rows:
         raise NotFound
     version = int(rows[0]["config_version"])
-    for table in (*_SITES_AND_LINKS, "link_hosts"):
+    for table in _VERSIONED:
         yield sql(f"update {table} set version = $2 where account_id = $1", account_id, version)  # noqa: S608  # as above
     yield sql("update accounts set days_kept_version = $2 where id = $1 and days_kept_version > 0", account_id, version)
     return version

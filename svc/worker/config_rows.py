@@ -20,6 +20,10 @@ _RAISE_VERSION = (
     " on conflict (key) do update set value = excluded.value where excluded.value > meta.value"
 )
 
+_HOST_KEY = "host"
+# Identifies the link host's row, which has no target. No site or link has this id.
+LINK_HOST = "link_host"
+
 Statement = tuple[str, list[str | None]]
 
 
@@ -82,7 +86,9 @@ def hex_keys(keys: Sequence[str]) -> str:
 
 
 def target_of(row: ConfigRow) -> str | None:
-    """Return the id of the row's site or link, or None for removals and other rows."""
+    """Return the id of the row's site or link, `LINK_HOST` for the link host, or None for removals and other rows."""
+    if row.key == _HOST_KEY:
+        return LINK_HOST
     target = json.loads(row.body or "{}").get("target")
     return target if isinstance(target, str) else None
 
@@ -92,7 +98,7 @@ def _rows(
 ) -> list[ConfigRow]:
     rows: list[ConfigRow] = []
     if host is not None and host.version > after_version:
-        rows.append(ConfigRow("host", host.version, _body({"host": host.host})))
+        rows.append(ConfigRow(_HOST_KEY, host.version, _body({"host": host.host, **host.fallbacks()})))
     if kept.version > after_version:  # never true for version 0 (never changed)
         rows.append(ConfigRow("days_kept", kept.version, _body({"days": kept.days})))
     rows += [

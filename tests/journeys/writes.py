@@ -114,6 +114,7 @@ KINDS = (
     ),
     Kind(accounts.INSTALL, {"operations": 1, "uploads": 1}),
     Kind(accounts.PUT_LINK_HOST, {"link hosts": 1, "routes": 1, "versions": 1}, _fields(host=f"go.{ZONE}")),
+    Kind(accounts.CHANGE_LINK_HOST, {"versions": 1}, _fields(root_url="https://example.org/")),
     Kind(
         sites.ADD,
         {"sites": 1, "live sites": 1, "routes": 1, "versions": 1},
@@ -140,7 +141,7 @@ KINDS = (
     Kind(
         accounts.DISCONNECT,
         {"accounts": -1, "accounts with this name": -1, "former accounts": 1, "link hosts": -1, "live links": -3}
-        | {"scripts": -1, "databases": -1, "routes": -1, "operations": 1, "old paths": -1, "versions": -9},
+        | {"scripts": -1, "databases": -1, "routes": -1, "operations": 1, "old paths": -1, "versions": -10},
     ),
     Kind(
         sessions.CHANGE_PASSWORD,

@@ -125,6 +125,14 @@ def test_respect_gpc_is_set_on_all_paths_of_a_site():
 def test_link_host_is_written_only_if_newer():
     assert rows_of([], [], HOST, DEFAULT, 1) == []
     assert rows_of([], [], HOST, DEFAULT, 0) == [("host", 1, '{"host":"go.example"}')]
+    [row] = rows_of(
+        [], [], replace(HOST, root_url="https://a.example/", not_found_url="https://b.example/"), DEFAULT, 0
+    )
+    assert json.loads(row.body or "") == {
+        "host": "go.example",
+        "root_url": "https://a.example/",
+        "not_found_url": "https://b.example/",
+    }
 
 
 def test_days_kept_are_written_only_if_changed_and_newer():

@@ -21,7 +21,8 @@ async def put(context: Context, account_id: str, wish: LinkHostRequest, commit: 
     """Set or replace the link host. Links keep their codes. A duty creates the route afterwards.
 
     Raises Conflict account_not_ready, link_host_is_website, link_host_without_certificate; ServiceError zone_not_found,
-    zone_not_active, dns_not_proxied; EdgeError. Raises Invalid if the account's links do not allow this host.
+    zone_not_active, dns_not_proxied; EdgeError. Raises Invalid if the account's links or fallback URLs do not
+    allow this host.
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     account_state.check_state(account, ("ready",), "a link host needs it to be ready")
@@ -31,7 +32,7 @@ async def put(context: Context, account_id: str, wish: LinkHostRequest, commit: 
     if account.link_host is None or account.link_host.host != wish.host:
         _check_certificate(zone, wish)
         _check_no_website(zone, records, wish)
-    return await context.store.run(commit(link_hosts.put_link_host(account_id, wish.host, zone.id)))
+    return await context.store.run(commit(link_hosts.put_link_host(account_id, wish.host, zone.id, wish.fallbacks)))
 
 
 def _check_certificate(zone: Zone, wish: LinkHostRequest) -> None:

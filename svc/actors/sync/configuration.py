@@ -115,7 +115,7 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
 async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow], version: int) -> dict[str, ErrorNote]:
     """Write the rows in batches. The last batch also updates the version.
 
-    Returns the sites and links whose rows the firewall refused, with the errors.
+    Returns the sites and links (and the link host) whose rows the firewall refused, with the errors.
     """
     *batches, last = config_rows.calls_of(rows) or [[]]
     raise_statement = config_rows.raise_version(version)
@@ -141,7 +141,7 @@ async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow]
 async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], refused: dict[str, ErrorNote]) -> int:
     """Write the rows. Rows that Cloudflare's firewall refuses are found by bisection and added to `refused`.
 
-    Returns the number of rows that were written. Raises Blocked if a refused row belongs to neither a site nor a link.
+    Returns the number of rows that were written. Raises Blocked if a refused row has no target (`target_of`).
     """
     try:
         await d1.query(access, database_id, config_rows.write_statements(rows))

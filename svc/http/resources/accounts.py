@@ -9,10 +9,10 @@ from svc.actors.requests import link_host, zones
 from svc.api import accounts as api
 from svc.errors import Forbidden, NotFound
 from svc.http.serving.visible import require_visible, visible_account, visible_or_former
-from svc.store import accounts, operations
+from svc.store import accounts, link_hosts, operations
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from svc.actors.checks.health_check import Checked
     from svc.api.shape import NoBody, NoQuery
@@ -40,6 +40,7 @@ class Accounts:
         endpoints.write(api.DISCONNECT, self.disconnect)
         endpoints.write(api.CHECK, self.check)
         endpoints.write(api.PUT_LINK_HOST, self.put_link_host)
+        endpoints.write(api.CHANGE_LINK_HOST, self.change_link_host)
 
     async def list(self, read: Read[NoQuery]) -> api.AccountList:
         """Return the user's accounts, oldest first."""
@@ -109,19 +110,27 @@ class Accounts:
     async def put_link_host(self, write: Write[api.PutLinkHost]) -> StoredResponse:
         """Set or replace the host of the account's short links."""
         account = await visible_account(self._context.store, write.caller, write.id)
-
-        def render(host: LinkHost) -> api.OneLinkHost:
-            return api.OneLinkHost(link_host=api.LinkHost.from_model(host, account.synced_version))
-
-        commit = write.commit(render, about=account)
+        commit = write.commit(_one_link_host(account), about=account)
         response = await link_host.put(self._context, account.id, write.body.wish(), commit)
         # Wake the actor even if nothing changed, so that it immediately retries a route that required action by the
         # user.
         self._supervisor.wake(account.edge_account_id)
         return response
 
+    async def change_link_host(self, write: Write[api.LinkHostChange]) -> StoredResponse:
+        """Change the fallback URLs of the link host."""
+        account = await visible_account(self._context.store, write.caller, write.id)
+        commit = write.commit(_one_link_host(account), about=account)
+        changed = link_hosts.change_link_host(account.id, write.body.fallbacks())
+        return await self._context.store.run(commit(changed))
+
     def _one(self, account: Account) -> api.OneAccount:
         return api.OneAccount(account=api.Account.from_model(account, self._context.bundle.sha256))
+
+
+def _one_link_host(account: Account) -> Callable[[LinkHost], api.OneLinkHost]:
+    """Return a function that renders the link host of this account."""
+    return lambda host: api.OneLinkHost(link_host=api.LinkHost.from_model(host, account.synced_version))
 
 
 def _findings(checked: Sequence[Checked]) -> api.Check:

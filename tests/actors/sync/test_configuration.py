@@ -45,26 +45,26 @@ async def add_links(service, account_id, **urls):
     return {link["code"]: link for link in links}
 
 
-async def written(service):
-    """Return the URLs of the links in the worker's database by code. The URL of a removed link is None."""
+async def config_rows(service, where):
+    """Return rows of the table `config` in the worker's database."""
     account = await service.account()
     _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
     path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
-    statement = {"sql": "select key, body, typeof(body) as kind from config where key like 'link:%'"}
+    statement = {"sql": f"select key, version, body, typeof(body) as kind from config where {where}"}
     response = await service.as_platform("POST", path, api_token, json=statement)
-    rows = response.json()["result"][0]["results"]
+    return response.json()["result"][0]["results"]
+
+
+async def written(service):
+    """Return the URLs of the links in the worker's database by code. The URL of a removed link is None."""
+    rows = await config_rows(service, "key like 'link:%'")
     assert {row["kind"] for row in rows} <= {"text", "null"}
     return {row["key"][5:]: row["body"] and json.loads(row["body"])["url"] for row in rows}
 
 
 async def days_kept_row(service):
     """Return the `days_kept` row in the worker's database as (version, body), or None if there is none."""
-    account = await service.account()
-    _, api_token = await service.emulator.create_token(service.customer.account_id, rights=["D1 Write"])
-    path = f"/accounts/{service.customer.account_id}/d1/database/{account.database_id}/query"
-    statement = {"sql": "select version, body from config where key = 'days_kept'"}
-    response = await service.as_platform("POST", path, api_token, json=statement)
-    rows = response.json()["result"][0]["results"]
+    rows = await config_rows(service, "key = 'days_kept'")
     return (int(rows[0]["version"]), rows[0]["body"]) if rows else None
 
 
@@ -115,6 +115,27 @@ async def test_link_refused_by_the_firewall_does_not_delay_others(service, accou
     assert error["details"]["remedy"]
     assert await written(service) == good
     assert (await service.shown())["state"] == "ready"
+
+
+async def test_redirect_of_the_link_host_refused_by_the_firewall_does_not_delay_links(service, account_id, zone):
+    await service.idle()
+    await service.emulator.set_failure_settings(firewall_also=b"/evil".hex())
+    path = f"/v1/accounts/{account_id}/link-host"
+    changed = await service.call("PATCH", path, {"root_url": "https://example.org/evil"})
+    assert changed.status == 200, changed.raw
+    links = await add_links(service, account_id, aaa="https://example.org/aaa")
+    assert links["aaa"]["config"] == "synced"
+    shown = await service.shown()
+    assert (shown["state"], shown["link_host"]["config"]) == ("ready", "pending")
+    assert shown["link_host"]["error"]["code"] == "edge_firewall"
+    findings = (await service.call("POST", f"/v1/accounts/{account_id}/check")).body["findings"]
+    assert findings == []  # the configuration is as the service wrote it
+    assert (await service.call("PATCH", path, {"root_url": "https://example.org/good"})).status == 200
+    await add_links(service, account_id, bbb="https://example.org/bbb")
+    host = (await service.shown())["link_host"]
+    assert (host["config"], host["error"]) == ("synced", None)
+    [row] = await config_rows(service, "key = 'host'")
+    assert json.loads(row["body"]) == {"host": f"go.{zone}", "root_url": "https://example.org/good"}
 
 
 @pytest.mark.rule("L1", "L3")

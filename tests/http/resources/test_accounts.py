@@ -118,6 +118,8 @@ async def test_account_shows_the_installed_worker_and_its_last_push(world):
         "state": "route_pending",
         "config": "pending",
         "live_at": None,
+        "root_url": None,
+        "not_found_url": None,
         "error": None,
     }
     (listed,) = (await world.call("GET", "/v1/accounts", headers=session)).body["accounts"]
@@ -201,6 +203,8 @@ async def test_setting_a_link_host_returns_202_with_it(world):
             "state": "route_pending",
             "config": "pending",
             "live_at": None,
+            "root_url": None,
+            "not_found_url": None,
             "error": None,
         }
     }

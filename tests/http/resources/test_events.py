@@ -93,6 +93,7 @@ ALL: list[tuple[str, str, str, Any]] = [
     ("account.change", "PATCH", "/v1/accounts/{account}", {"name": "Shop"}),
     ("account.renew", "POST", "/v1/accounts/{account}/token", {"bootstrap_token": "t" * 40}),
     ("link_host.set", "PUT", "/v1/accounts/{account}/link-host", {"host": "to.example.com"}),
+    ("link_host.change", "PATCH", "/v1/accounts/{account}/link-host", {"root_url": "https://example.org/"}),
     ("site.create", "POST", "/v1/sites", {"account_id": "{account}", "host": "www.example.com"}),
     ("site.change", "PATCH", "/v1/sites/{site}", {"respect_gpc": True}),
     ("site.rotate", "POST", "/v1/sites/{site}/rotate", None),

@@ -11,6 +11,7 @@ import { Check, Field, Form } from "../ui/form.jsx";
 import { Help } from "../ui/help.jsx";
 import { ErrorMessage, State } from "../ui/parts.jsx";
 import { t } from "../words.js";
+import { Redirects } from "./account-redirects.jsx";
 
 /** @typedef {import("../wire").FullAccount} Account */
 /** @typedef {"replace_website" | "has_certificate"} Override an option that the user can enable after a rejection */
@@ -52,6 +53,7 @@ export function Host({ account, changed: again }) {
             </div>
           </dl>
           {host.error && <Refused error={host.error} />}
+          <Redirects id={account.id} host={host} changed={again} />
         </>
       ) : account.state === "ready" ? (
         <div class="column">

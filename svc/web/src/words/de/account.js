@@ -172,6 +172,17 @@ const account = {
     certificate: "Ich habe ein Zertifikat für diesen Host.",
   },
 
+  redirects: {
+    title: "Besucher ohne Link",
+    root: "Besucher des Hosts selbst",
+    notFound: "Unbekannte Codes und Pfade",
+    page: "Sehen eine kurze Seite: nichts gefunden",
+    explain:
+      "Leiten Sie diese Besucher auf eine Seite Ihrer Website weiter. Bleibt ein Feld leer, sehen sie stattdessen eine kurze Seite.",
+    change: "Weiterleitungen ändern",
+    submit: "Speichern",
+  },
+
   installed: {
     title: "Installation",
     id: "Cloudflare-Konto",

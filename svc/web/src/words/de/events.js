@@ -44,6 +44,7 @@ const events = {
     "account.check": "Fehler im Konto behoben",
     "account.state": "Status des Kontos geändert",
     "link_host.set": "Link-Host festgelegt",
+    "link_host.change": "Weiterleitungen des Link-Hosts geändert",
     "site.create": "Website hinzugefügt",
     "site.change": "Website geändert",
     "site.delete": "Website gelöscht",

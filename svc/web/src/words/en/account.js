@@ -167,6 +167,16 @@ export default {
     certificate: "I have a certificate for this host.",
   },
 
+  redirects: {
+    title: "Visitors without a link",
+    root: "Visitors of the host itself",
+    notFound: "Unknown codes and paths",
+    page: "See a short page: nothing found",
+    explain: "Redirect these visitors to a page of your website. If a field is empty, they see a short page instead.",
+    change: "Change redirects",
+    submit: "Save",
+  },
+
   installed: {
     title: "Installation",
     id: "Cloudflare account",

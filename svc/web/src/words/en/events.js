@@ -28,6 +28,7 @@ const actions = {
   "account.check": "Account repaired",
   "account.state": "Account status changed",
   "link_host.set": "Link host set",
+  "link_host.change": "Redirects of the link host changed",
   "site.create": "Site added",
   "site.change": "Site changed",
   "site.delete": "Site deleted",
