@@ -43,7 +43,8 @@ DIGESTS = {
     "0006-disabled-users.sql": "4288a5113e116e8a60389ba38972fdc173f99c4b20944d7c5d7568e77ccc6047",
     "0007-invitations.sql": "60dd107143f59558bdc8c158484c57d1628344a7338571cf772e68536b94e55c",
     "0008-site-exclusions.sql": "4fc1fd6e855b220ec103e5c997d9a4173b03201fae3c836ec9afc3e5c9acbf11",
-    "0009-link-host-fallbacks.sql": "2b3b2d324d609ebb66c8a8532310bf26c90fa4689f958c65673484b48847fc6c",
+    "0009-user-limits.sql": "e96594da919975f421647cc30dfa7117e56338029a66044a4c835fa88cf546f8",
+    "0010-link-host-fallbacks.sql": "2b3b2d324d609ebb66c8a8532310bf26c90fa4689f958c65673484b48847fc6c",
 }
 
 # Tables in released schemas whose rows are now in other tables. Separate tests cover them.
