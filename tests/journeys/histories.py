@@ -123,6 +123,8 @@ class RandomAccount:
     leaving: bool = False  # True if its user will disconnect it
     level: int = 0  # level of the write budget
     level_day: int = -1
+    range_chance: random.Random = field(default_factory=random.Random)  # separate, so that the history stays the same
+    ever_short: bool = False  # True if the write budget was nearly used up on any day
     ran_at: int = 0  # epoch ms: the last time that its crons ran until idle
     since_level: int = 0  # epoch ms: first event that must wait for the end of its day (write budget), or 0
     refused_at: int = 0  # epoch ms: a time at which the worker has already omitted hours of that day

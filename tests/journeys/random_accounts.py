@@ -12,6 +12,7 @@ import random
 import secrets
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import trio
 
@@ -20,7 +21,7 @@ from edge_worker.harness.service import eventually
 from svc.clock import day_of
 from svc.model import Counts
 from svc.store import imported_days
-from tests.journeys import recount
+from tests.journeys import ranges, recount
 from tests.journeys.histories import MINUTE_MS, SECOND_MS, Moment, Plan, RandomAccount, Seen, Site, Visit, moments
 from tests.journeys.recount import DAY_MS, DAYS, HOUR_MS, Event, Target
 
@@ -39,6 +40,8 @@ _BEFORE_MS, _BEFORE_ACTIONS_MS = 9 * MINUTE_MS, 5 * MINUTE_MS
 _CONNECTIONS = 16
 # Accounts mostly wait, because after its first write, a worker's configuration is written only every ten seconds.
 _CONCURRENT = 24
+# Reports over random periods, per site or link, at the end.
+_RANGES = 4
 # The emulator restarts all workers for each installation, one after the other.
 _CONCURRENT_INSTALLS = 6
 # Visits end this long before the end of the hour, so that responses arrive in time even on a slow machine.
@@ -120,7 +123,9 @@ class RandomAccounts:
             _, token = await emulator.create_token(customer.account_id, rights=["D1 Write"], expires_in_s=None)
             chance = random.Random(f"{self.plan.seed}/{number}")
             user, most = await self.world.new_user(), self.plan.most_of_one(chance)
-            self.accounts.append(RandomAccount(number, chance, customer, zone, user, token, most))
+            account = RandomAccount(number, chance, customer, zone, user, token, most)
+            account.range_chance = random.Random(f"{self.plan.seed}/{number}/ranges")
+            self.accounts.append(account)
         await self._each(self._connect, _CONCURRENT_INSTALLS)
 
     async def _connect(self, account: RandomAccount) -> None:
@@ -201,6 +206,7 @@ class RandomAccounts:
                 nursery.start_soon(add, number, kind, next(hosts) if kind == "site" else f"go.{account.zone}")
         for _, (site, created_at) in sorted(made.items()):
             account.sites.append(site)
+            site.target.created_at = created_at
             self.seen.histories += 1
             if account.chance.random() < 0.3:
                 await self._import_days(account, site.target, created_at)
@@ -236,6 +242,7 @@ class RandomAccounts:
         for _ in range(2):
             await self._cron(account, self.world.clock())
         account.level, account.level_day, account.since_level = level, today, 0
+        account.ever_short = True
 
     async def _leave(self, account: RandomAccount) -> None:
         """Disconnect the account if its user has decided to do so."""
@@ -358,12 +365,15 @@ class RandomAccounts:
         if account.chance.random() < 0.3 or account.level_day == day_of(self.world.clock()):
             site, period = account.chance.choice(account.sites), account.chance.choice(tuple(DAYS))
             await self._check(account, site.target, period, with_breakdowns=account.chance.random() < 0.5)
+            await self._check_range(account, site.target)
 
     async def _check_all(self, account: RandomAccount) -> None:
         """Check all reports and both lists at the end."""
         for site in account.sites:
             for period in DAYS:
                 await self._check(account, site.target, period, with_breakdowns=account.chance.random() < 0.7)
+            for _ in range(_RANGES):
+                await self._check_range(account, site.target)
         await self._check_lists(account)
 
     async def _check(self, account: RandomAccount, target: Target, period: str, *, with_breakdowns: bool) -> None:
@@ -395,6 +405,37 @@ class RandomAccounts:
         self.seen.reports += 1
         self.seen.incomplete += shown["incomplete"]
         self.seen.disconnected += not account.connected
+
+    async def _check_range(self, account: RandomAccount, target: Target) -> None:
+        """Check every field of a report over a random period, step and comparison."""
+        now = self.world.clock()
+        query = ranges.random_query(account.range_chance, now // DAY_MS)
+        with_breakdowns = account.range_chance.random() < 0.5
+        path = f"/v1/{target.kind}s/{target.id}/report?{urlencode(query)}" + (
+            "&breakdowns=1" if with_breakdowns else ""
+        )
+        if target.kind == "site" and account.connected and account.range_chance.random() < 0.5:
+            path += "&live=1"
+        shown = (await self._call(account, "GET", path))["report"]
+        until = 0 if shown["as_of"] is None else recount.moment(shown["as_of"])
+        has_live_counts = "live=1" in path or target.kind == "link"
+        wanted = ranges.report(target, query, now, until)
+        may_lack_hours = ranges.check_hours(shown, wanted, now, has_live_counts=has_live_counts)
+        assert may_lack_hours or not shown["incomplete"], path
+        if shown["incomplete"]:
+            assert account.ever_short or target.imported, path
+        if with_breakdowns:
+            reason = None if account.connected else shown["unavailable"] or "not_kept"
+            wanted |= ranges.breakdowns(target, shown, now, reason)
+        else:
+            wanted |= {"breakdowns": None, "breakdowns_from": None}
+        for name in ("as_of", "incomplete", "unavailable"):
+            wanted[name] = shown[name]
+        assert shown["unavailable"] in (None, None if account.connected else "not_installed"), path
+        assert shown == wanted, f"{path} at {now}:\n{shown}\nis not\n{wanted}"
+        assert until <= self.world.clock(), path
+        self.seen.reports += 1
+        self.seen.count("range")
 
     def _check_as_of(self, account: RandomAccount, until: int | None, now: int, *, live: bool) -> None:
         if live and account.connected:

@@ -51,12 +51,16 @@ class Event:
 
 @dataclass
 class Target:
-    """A site or link with all of its events. `imported`: imported views, bots and visitors by day number."""
+    """A site or link with all of its events. `imported`: imported views, bots and visitors by day number.
+
+    `created_at` is in epoch ms.
+    """
 
     kind: str
     id: str
     events: list[Event] = field(default_factory=list)
     imported: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    created_at: int = 0
 
 
 def text(at: int) -> str:
@@ -111,15 +115,19 @@ def report(target: Target, period: str, now: int, until: int | None) -> dict[str
 
 
 def breakdowns(target: Target, period: str, now: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the ten most frequent keys of each dimension in all events up to `now`. Ties are sorted by key."""
-    first_day = now // DAY_MS - DAYS[period] + 1
-    found: dict[str, list[dict[str, Any]]] = {}
-    for dimension in DIMENSIONS:
-        keys = [event.key(dimension) for event in target.events if first_day <= event.at // DAY_MS]
-        tally = {key: keys.count(key) for key in keys if key is not None}
-        ordered = sorted(tally, key=lambda key: (-tally[key], key))
-        found[dimension] = [{"key": key, "n": tally[key]} for key in ordered[:10]]
-    return found
+    """Return the ten most frequent keys of each dimension in the events of a period that ends `now`."""
+    return listed(target, now // DAY_MS - DAYS[period] + 1, now // DAY_MS)
+
+
+def listed(target: Target, first_day: int, last_day: int) -> dict[str, list[dict[str, Any]]]:
+    """Return the ten most frequent keys of each dimension in the events of these days. Ties are sorted by key."""
+    events = [event for event in target.events if first_day <= event.at // DAY_MS <= last_day]
+    return {dimension: ranked([event.key(dimension) for event in events])[:10] for dimension in DIMENSIONS}
+
+
+def ranked(keys: Sequence[str | None]) -> list[dict[str, Any]]:
+    tally = {key: keys.count(key) for key in keys if key is not None}
+    return [{"key": key, "n": tally[key]} for key in sorted(tally, key=lambda key: (-tally[key], key))]
 
 
 def last_seven_days(target: Target, now: int, until: int) -> int:

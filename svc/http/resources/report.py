@@ -24,8 +24,8 @@ class Stored:
     """The stored counts of a target: the days of the span, and its hours if the span has a point per hour.
 
     `sent_until`: the time up to which the account's worker has pushed its counts (epoch ms). `sent_days`: the days for
-    which it has pushed all counts. `hours_refused`: the service rejected some of these hours. `imported_days`: the days
-    whose counts were imported.
+    which it has pushed all counts. `hours_refused`: the worker omitted some of these hours. `refused_days`: the days of
+    these hours. `imported_days`: the days whose counts were imported.
     """
 
     days: Mapping[int, Counts]
@@ -33,6 +33,7 @@ class Stored:
     sent_until: int | None
     sent_days: Set[int]
     hours_refused: bool = False
+    refused_days: Set[int] = frozenset()
     imported_days: Set[int] = frozenset()
 
 
@@ -197,9 +198,14 @@ def _daily(span: Span, days: Mapping[int, Counts]) -> list[Point]:
 
 
 def _lacks_hours(span: Span, stored: Stored) -> bool:
-    """Return True if the hours of a complete day do not add up to its counts. Reports of 0.8.0 have no such days."""
+    """Return True if an earlier day lacks hours: the worker omitted some, or they do not add up to a complete day.
+
+    Reports of version 0.8.0 have only the hours of today.
+    """
     if not span.extended or span.by != "hour":
         return False
+    if any(day < span.today for day in stored.refused_days):
+        return True
     events = dict.fromkeys(span.days, 0)
     for at, counts in stored.hours.items():
         events[day_of(at)] += counts.views + counts.bots

@@ -254,5 +254,6 @@ def _stored(target_id: str, account: _AnyAccount, span: Span) -> Tx[Stored]:
         sent_until=sent_until,
         sent_days=sent_days.union(settled),
         hours_refused=bool(refused),
+        refused_days={day_of(at) for at in refused},
         imported_days=imported,
     )

@@ -245,6 +245,13 @@ async def test_missing_hours_make_a_report_by_hour_incomplete(place, noun):
     assert (await place.report("?period=yesterday", noun))["incomplete"] is False
 
 
+@pytest.mark.parametrize("noun", ["site", "link"])
+async def test_omitted_hours_of_a_day_that_is_not_complete_make_a_report_by_hour_incomplete(place, noun):
+    await place.push(1, (3, 0, 1), hours=[(0, (1, 0, 1))], refused=[1], final=False)
+    place.read({}, days={place.today - 1: Counts(3, 0, 1)})
+    assert (await place.report("?period=yesterday", noun))["incomplete"] is True
+
+
 # ----------------------------------------------------------------------------------------------------------- comparison
 
 

@@ -62,6 +62,7 @@ export const Breakdowns = ({ kind, host, lists, totals, from, expanded, toggle }
  */
 function List({ kind, host, name, rows, all, isExpanded, toggle }) {
   const words = t().report;
+  const title = name === "channels" ? t().channels.title : words[name];
   const sorted = [...rows].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
   const shown = isExpanded || name === "channels" ? sorted : sorted.slice(0, FIRST);
   const largest = Math.max(1, ...rows.map(({ n }) => n));
@@ -69,7 +70,7 @@ function List({ kind, host, name, rows, all, isExpanded, toggle }) {
   const whole = Math.max(1, all, largest);
   return (
     <section class={`breakdown ${name}`} aria-labelledby={`list-${name}`}>
-      <h3 id={`list-${name}`}>{words[name]}</h3>
+      <h3 id={`list-${name}`}>{title}</h3>
       {name === "bots" && <p class="small">{words.botsHint}</p>}
       {shown.length === 0 && <p class="small">{words.empty}</p>}
       <ol>
@@ -89,7 +90,7 @@ function List({ kind, host, name, rows, all, isExpanded, toggle }) {
       {rows.length >= FIRST && name !== "channels" && (
         <p class="actions">
           <button type="button" class="quiet" aria-expanded={isExpanded} onClick={toggle}>
-            {isExpanded ? words.showFewer : words.showAll} <span class="unseen">{words[name]}</span>
+            {isExpanded ? words.showFewer : words.showAll} <span class="unseen">{title}</span>
           </button>
         </p>
       )}
@@ -135,7 +136,7 @@ export function What({ name, value, kind = "link" }) {
   }
   if (name === "sources") return <Source value={value} kind={kind} />;
   /** @type {Record<string, string>} */
-  const known = name === "devices" ? words.deviceNames : name === "channels" ? words.channelNames : {};
+  const known = name === "devices" ? words.deviceNames : name === "channels" ? t().channels.names : {};
   return <>{known[value] ?? (value || t().common.unknown)}</>;
 }
 

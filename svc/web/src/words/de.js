@@ -6,6 +6,7 @@ import api from "./de/api.js";
 import common from "./de/common.js";
 import dns from "./de/dns.js";
 import auth from "./de/auth.js";
+import channels from "./de/channels.js";
 import events from "./de/events.js";
 import install from "./de/install.js";
 import keys from "./de/keys.js";
@@ -28,6 +29,7 @@ const de = {
   common,
   dns,
   auth,
+  channels,
   events,
   install,
   keys,

@@ -2,6 +2,7 @@
 
 import account from "./en/account.js";
 import auth from "./en/auth.js";
+import channels from "./en/channels.js";
 import events from "./en/events.js";
 import install from "./en/install.js";
 import keys from "./en/keys.js";
@@ -13,6 +14,7 @@ import reference from "./en/reference.js";
 export default {
   account,
   auth,
+  channels,
   events,
   install,
   keys,

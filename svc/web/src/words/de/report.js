@@ -75,18 +75,6 @@ const report = {
   qr: "QR-Code",
   unknownCountry: "Unbekannt",
   deviceNames: { desktop: "Desktop", mobile: "Handy", tablet: "Tablet" },
-  channels: "Kanäle",
-  channelNames: {
-    search: "Suchmaschinen",
-    social: "Soziale Netzwerke",
-    ai: "KI-Assistenten",
-    email: "E-Mail",
-    campaign: "Kampagnen",
-    referral: "Andere Websites",
-    direct: "Direkt oder ohne Angabe",
-    qr: "QR-Code",
-    internal: "Intern",
-  },
   botsHint: "Oben nicht enthalten.",
   reasons: {
     head: ["HEAD-Anfrage", "Linkprüfer, die die Seite nicht laden"],

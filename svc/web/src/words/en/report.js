@@ -72,18 +72,6 @@ export default {
   qr: "QR code",
   unknownCountry: "Unknown",
   deviceNames: { desktop: "Desktop", mobile: "Mobile", tablet: "Tablet" },
-  channels: "Channels",
-  channelNames: {
-    search: "Search engines",
-    social: "Social networks",
-    ai: "AI assistants",
-    email: "Email",
-    campaign: "Campaigns",
-    referral: "Other websites",
-    direct: "Direct / none",
-    qr: "QR code",
-    internal: "Internal",
-  },
   botsHint: "Not included above.",
   reasons: {
     head: ["HEAD request", "Link checkers that do not load the page"],

@@ -1,0 +1,202 @@
+"""Reports over random periods, and the expected result from the visits. Like `recount`, independent of the service.
+
+The code is based only on docs/use/reports.md.
+"""
+
+from __future__ import annotations
+
+import calendar
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from tests.journeys.recount import DAY_MS, DAYS, HOUR_MS, counts, day_counts, listed, ranked, text
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Mapping, Sequence
+
+    from tests.journeys.recount import Target
+
+_EPOCH = date(1970, 1, 1)
+_PERIODS = (*DAYS, "yesterday", "month", "last_month", "12mo", "year", "all")
+_CHANNELS = {
+    "": "direct",
+    "(other)": "(other)",
+    "google.com": "search",
+    "duckduckgo.com": "search",
+    "news.ycombinator.com": "social",
+    "qr": "qr",
+}
+# The worker of these tests keeps the breakdowns of this many days.
+_KEPT_DAYS = 35
+
+
+def random_query(chance: random.Random, today: int) -> dict[str, str]:
+    """Return the parameters of a valid request that uses at least one parameter for any period."""
+    query = {}
+    length = 0
+    if chance.random() < 0.5:
+        length = chance.choice((1, 1, 2, 7, 20, 33, 100, 400))
+        last = today - chance.choice((0, 0, 1, 2, 9, 30))
+        query = {"from": _text(last - length + 1), "to": _text(last)}
+    else:
+        query = {"period": chance.choice(_PERIODS)}
+    steps = ["day", "week", "month"]
+    if length and today - 39 < _number(query["from"]):
+        steps.append("hour")
+    query["by"] = chance.choice(steps)
+    if query.get("period") != "all" and chance.random() < 0.5:
+        query["compare"] = chance.choice(("previous", "year"))
+    return query
+
+
+def report(target: Target, query: Mapping[str, str], now: int, until: int) -> dict[str, Any]:
+    """Return the expected report as of `until`: the period, totals, series and comparison."""
+    today = _EPOCH + timedelta(now // DAY_MS)
+    first, last = _days(target, query, today)
+    by = query["by"]
+    found = {
+        "period": query.get("period", "custom"),
+        "by": by,
+        **_counted(target, first, last, by, until),
+    }
+    if "compare" in query:
+        found["comparison"] = _counted(target, *_compared(query, first, last), by, until)
+    return found
+
+
+def check_hours(shown: dict[str, Any], wanted: dict[str, Any], now: int, *, has_live_counts: bool) -> bool:
+    """Check the points of a report by hour, and copy them to `wanted`. Return False if it is not by hour.
+
+    The points of days before today end with the last push. The hours of today, if live, end now.
+    """
+    if wanted["by"] != "hour":
+        return False
+    pairs = [(shown, wanted)]
+    if "comparison" in wanted:
+        pairs.append((shown["comparison"], wanted["comparison"]))
+    for have, want in pairs:
+        expected = {point["at"]: point for point in want["series"]}
+        today = text(now // DAY_MS * DAY_MS)
+        earlier = [at for at in expected if at < today]
+        ats = [point["at"] for point in have["series"]]
+        if has_live_counts:
+            own = [at for at in ats if at < today]
+            # A comparison lacks the hours that are no longer stored.
+            start = earlier.index(own[0]) if own and have is not shown else 0
+            assert own == earlier[start : start + len(own)], (ats, list(expected))
+            assert [at for at in ats if at >= today] == [at for at in expected if at >= today], (ats, list(expected))
+        elif have is shown:
+            assert ats == list(expected), (ats, list(expected))
+        if not shown["incomplete"] and have is shown:
+            assert have["series"] == [expected[at] for at in ats], (have["series"], expected)
+        want["series"] = have["series"]
+    return True
+
+
+def breakdowns(target: Target, shown: dict[str, Any], now: int, reason: str | None) -> dict[str, Any]:
+    """Return the expected breakdowns. `reason`: why the account's database is not available, or None.
+
+    The day from which the worker keeps breakdowns is the one in `shown`, which is checked.
+    """
+    first, last, today = _number(shown["from"]), _number(shown["to"]), now // DAY_MS
+    if reason is not None:
+        missing = [{"from": shown["from"], "to": shown["to"], "reason": reason}]
+        return {"breakdowns": None, "breakdowns_from": None, "breakdowns_missing": missing}
+    kept_from = last + 1 if shown["breakdowns_from"] is None else _number(shown["breakdowns_from"])
+    assert first <= kept_from, shown
+    assert kept_from == first or kept_from <= today - _KEPT_DAYS + 1, shown
+    was_read = last >= today - _KEPT_DAYS or shown["breakdowns_from"] is not None
+    imported = [day for day in sorted(target.imported) if first <= day <= last] if was_read else []
+    missing = [{"from": _text(imported[0]), "to": _text(imported[-1]), "reason": "imported"}] if imported else []
+    created_on = (target.created_at - HOUR_MS) // DAY_MS
+    begin = max([first, created_on, *(day + 1 for day in imported)]) if was_read else first
+    if begin < kept_from:
+        missing.append({"from": _text(begin), "to": _text(kept_from - 1), "reason": "not_kept"})
+    if shown["breakdowns_from"] is None:
+        return {"breakdowns": None, "breakdowns_from": None, "breakdowns_missing": missing}
+    events = [event for event in target.events if kept_from <= event.at // DAY_MS <= last]
+    sources = [event.key("sources") for event in events]
+    channels = ranked([None if source is None else _CHANNELS[source] for source in sources])
+    lists = {**listed(target, kept_from, last), "channels": channels}
+    return {"breakdowns": lists, "breakdowns_from": _text(kept_from), "breakdowns_missing": missing}
+
+
+def _counted(target: Target, first: date, last: date, by: str, until: int) -> dict[str, Any]:
+    days = [first + timedelta(number) for number in range((last - first).days + 1)]
+    by_day = {day: day_counts(target, (day - _EPOCH).days, until) for day in days}
+    if by == "hour":
+        start, end = (first - _EPOCH).days * DAY_MS, ((last - _EPOCH).days + 1) * DAY_MS
+        series = [
+            {"at": text(at), **counts([e for e in target.events if at <= e.at < min(at + HOUR_MS, until)])}
+            for at in range(start, min(until, end), HOUR_MS)
+        ]
+    else:
+        parts: dict[object, list[date]] = {}
+        for day in days:
+            key = day if by == "day" else day.isocalendar()[:2] if by == "week" else (day.year, day.month)
+            parts.setdefault(key, []).append(day)
+        series = [
+            {"at": text((part[0] - _EPOCH).days * DAY_MS), **_sum([by_day[day] for day in part])}
+            for part in parts.values()
+        ]
+    return {
+        "from": first.isoformat(),
+        "to": last.isoformat(),
+        "totals": _sum(list(by_day.values())),
+        "series": series,
+    }
+
+
+def _days(target: Target, query: Mapping[str, str], today: date) -> tuple[date, date]:
+    if "from" in query:
+        return date.fromisoformat(query["from"]), date.fromisoformat(query["to"])
+    period = query["period"]
+    if period in DAYS:
+        return today - timedelta(DAYS[period] - 1), today
+    if period == "all":
+        return _EPOCH + timedelta(min([target.created_at // DAY_MS, *target.imported])), today
+    month = today.replace(day=1)
+    before = (month - timedelta(1)).replace(day=1)
+    year = month
+    for _ in range(11):
+        year = (year - timedelta(1)).replace(day=1)
+    return {
+        "yesterday": (today - timedelta(1), today - timedelta(1)),
+        "month": (month, today),
+        "last_month": (before, month - timedelta(1)),
+        "12mo": (year, today),
+        "year": (today.replace(month=1, day=1), today),
+    }[period]
+
+
+def _compared(query: Mapping[str, str], first: date, last: date) -> tuple[date, date]:
+    period = query.get("period")
+    if query["compare"] == "previous" and period not in ("month", "last_month", "12mo", "year"):
+        length = last - first + timedelta(1)
+        return first - length, last - length
+    months = 1 if query["compare"] == "previous" and period in ("month", "last_month") else 12
+    found = [_earlier(day, months) for day in (first, last)]
+    is_whole = first.day == 1 and (last + timedelta(1)).day == 1
+    if is_whole and period not in ("today", "7d", "30d", "month", "12mo", "year"):
+        found[1] = found[1].replace(day=calendar.monthrange(found[1].year, found[1].month)[1])
+    return found[0], found[1]
+
+
+def _earlier(day: date, months: int) -> date:
+    first = day.replace(day=1)
+    for _ in range(months):
+        first = (first - timedelta(1)).replace(day=1)
+    return first.replace(day=min(day.day, calendar.monthrange(first.year, first.month)[1]))
+
+
+def _sum(several: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: sum(each[name] for each in several) for name in ("views", "bots", "visitors")}
+
+
+def _text(day: int) -> str:
+    return (_EPOCH + timedelta(day)).isoformat()
+
+
+def _number(day: str) -> int:
+    return (date.fromisoformat(day) - _EPOCH).days
