@@ -57,10 +57,10 @@ const api = {
       "Wählen Sie ein schwer zu erratendes Passwort mit mindestens 8 Zeichen, zum Beispiel mehrere Wörter ohne Zusammenhang.",
     used_token: () => "Das Token ist unbekannt, abgelaufen oder wurde schon benutzt. Fordern Sie eine neue E-Mail an.",
     on_link_host: () => "Das Ziel darf nicht auf dem Link-Host liegen.",
-    target_of_fallback: () =>
-      "Der Link-Host leitet Besucher ohne gültigen Link zu diesem Host weiter. Ändern Sie zuerst die Weiterleitung.",
     target_of_link: () =>
       "Ein Link dieses Kontos führt zu diesem Host. Ändern Sie zuerst dessen Ziel, oder löschen Sie den Link.",
+    target_of_fallback: () =>
+      "Der Link-Host leitet Besucher ohne gültigen Link zu diesem Host weiter. Ändern Sie zuerst die Weiterleitung.",
     other: () => "Dieser Wert ist ungültig.",
   },
   findings: Object.fromEntries(

@@ -47,9 +47,9 @@ const issues = {
     "Choose a password of at least 8 characters that is hard to guess, such as several unrelated words.",
   used_token: () => "This link is not valid, has expired, or was already used. Request a new email.",
   on_link_host: () => "The destination cannot be on the link host. Enter another URL.",
+  target_of_link: () => "A link of this account points to this host. Change the link's destination or delete it first.",
   target_of_fallback: () =>
     "The link host redirects visitors without a valid link to this host. Change the redirect first.",
-  target_of_link: () => "A link of this account points to this host. Change the link's destination or delete it first.",
   other: () => "This value is not valid.",
 };
 
