@@ -9,12 +9,11 @@ from urllib.parse import quote
 
 from svc.config import ConfigError
 from svc.identity.logo import LogoError, read_logo
+from svc.identity.marks import DEFAULT_NAME
 
 if TYPE_CHECKING:
     from svc.config import WebConfig
     from svc.identity.logo import Logo
-
-DEFAULT_NAME = "svc"
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,23 @@ the same path, the API serves that path.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import html
 import json
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from svc.api.contract import ENDPOINTS
 from svc.config import ConfigError
 from svc.identity.operator import DEFAULT_IDENTITY
+from svc.identity.pages import application_page, help_page
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from svc.identity.operator import Identity
 
@@ -136,14 +138,15 @@ def load_web(
         page = {**always, "Cache-Control": _REVALIDATE}
         icon = {**always, "Cache-Control": _ONE_DAY}
         asset = {**always, "Cache-Control": _IMMUTABLE}
-        shell = _file(built / "index.html", "/", _HTML, page)
-        if demonstration:
-            shell = _demonstrating(shell, demonstration, page)
+        shell = _page(built / "index.html", "/", page, partial(_shell, identity, demonstration))
+        in_help = partial(help_page, identity=identity)
         help_pages = {
-            path: _file(built / each["file"], LLMS if path == LLMS else HELP, each["type"], page)
+            path: _page(built / each["file"], HELP, page, in_help)
+            if each["type"] == _HTML
+            else _file(built / each["file"], LLMS if path == LLMS else HELP, each["type"], page)
             for path, each in manifest["help"]["pages"].items()
         }
-        no_help = _file(built / manifest["help"]["missing"], HELP, _HTML, page)
+        no_help = _page(built / manifest["help"]["missing"], HELP, page, in_help)
         files = {
             **help_pages,
             **{path: _file(built / path[1:], ASSETS, each["type"], asset) for path, each in manifest["files"].items()},
@@ -167,11 +170,21 @@ def load_web(
     return Web(files, shells, shell, no_help)
 
 
-def _demonstrating(shell: File, values: str, headers: Mapping[str, str]) -> File:
-    """Return the shell with the values that the connect page offers in a demonstration."""
-    mark = f'<meta name="demonstration" content="{html.escape(values)}" />\n    <title>'
-    _, body = shell.forms[""]
-    return _file_from_bodies(shell.route, _HTML, headers, {"": body.replace(b"<title>", mark.encode(), 1)})
+def _shell(identity: Identity, demonstration: str, page: str) -> str:
+    """Return the shell with the operator's identity, and the values that the connect page offers in a demonstration."""
+    if demonstration:
+        mark = f'<meta name="demonstration" content="{html.escape(demonstration)}" />\n    <title>'
+        page = page.replace("<title>", mark, 1)
+    return application_page(page, identity)
+
+
+def _page(path: Path, route: str, headers: Mapping[str, str], edit: Callable[[str], str]) -> File:
+    """Read a page and edit it. The build's compressed forms serve pages that do not change. Raises OSError."""
+    built = path.read_bytes()
+    body = edit(built.decode()).encode()
+    if body == built:
+        return _file(path, route, _HTML, headers)
+    return _file_from_bodies(route, _HTML, headers, {"gzip": gzip.compress(body, mtime=0), "": body})
 
 
 def _file(path: Path, route: str, content_type: str, headers: Mapping[str, str]) -> File:

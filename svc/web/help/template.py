@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from svc.identity.marks import BRAND, HELP_TITLE, ICON
 from svc.web.help.library import FOLDERS
 
 if TYPE_CHECKING:
@@ -56,15 +57,15 @@ class Template:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>{name} · svc help</title>
+<title>{name}{HELP_TITLE}
 {head}
-<link rel="icon" href="/favicon.svg" type="image/svg+xml">
+{ICON}>
 {ASSETS}
 </head>
 <body>
 <a class="skip" href="#help-content">Skip to content</a>
 <header class="top"><div class="bar">
-<a class="brand" href="/"><span class="tally" aria-hidden="true"></span>svc</a>
+<a class="brand" href="/">{BRAND}
 <nav class="places" aria-label="Main">
 {_link("/help", "Help", current, "tab")}
 <a class="tab to-pages" href="#help-pages">All pages</a>

@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { span } from "../format.js";
 import { unreachable } from "../http.js";
+import { product } from "../operator.js";
 import { QUOTES } from "../remedies.js";
 import { arrived } from "../router.js";
 import { t } from "../words.js";
@@ -19,7 +20,7 @@ import { t } from "../words.js";
 export function Page({ title, head, children, narrow = false, focus = false }) {
   const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null));
   useEffect(() => {
-    document.title = `${title} · ${t().common.product}`;
+    document.title = `${title} · ${product}`;
   }, [title]);
   // Run in the task in which the heading appears, so that the next key press goes to the new page.
   useLayoutEffect(() => {

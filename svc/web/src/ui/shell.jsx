@@ -6,6 +6,7 @@ import { span } from "../format.js";
 import { retryNow, unreachable } from "../http.js";
 import { active, asPrinted, listed, searching, useKeys } from "../keys.js";
 import { later } from "../later.jsx";
+import { logo, product } from "../operator.js";
 import { address, leaving, visit } from "../router.js";
 import { giveUp, last, signIn } from "../session.js";
 import { shortcuts, theme } from "../settings.js";
@@ -57,8 +58,8 @@ export function Shell({ signedIn, children }) {
       <header class="top">
         <div class="bar">
           <a class="brand" href="/">
-            <Tally />
-            {words.product}
+            <Logo />
+            {product}
           </a>
           {signedIn ? <Navigation /> : <Visitor />}
         </div>
@@ -77,8 +78,8 @@ export function Shell({ signedIn, children }) {
   );
 }
 
-/** The logo: five tally marks. */
-export const Tally = () => <span class="tally" aria-hidden="true" />;
+/** The operator's logo, or the built-in one: five tally marks. */
+const Logo = () => (logo ? <img class="logo" src={logo} alt="" /> : <span class="tally" aria-hidden="true" />);
 
 /** @param {string} path @returns {"page" | "true" | undefined} "page": the current page; "true": a parent of it */
 function current(path) {

@@ -2,7 +2,6 @@
 
 /** @type {typeof import("../en/common.js").default} */
 const common = {
-  product: "svc",
   skip: "Zum Inhalt springen",
   nav: {
     label: "Hauptmenü",

@@ -1,7 +1,6 @@
 /** Texts shared by all pages. */
 
 const common = {
-  product: "svc",
   skip: "Skip to content",
   nav: {
     label: "Main",

@@ -1,0 +1,9 @@
+"""The places in built pages where the service puts the operator's name and logo. The build needs only this module."""
+
+from __future__ import annotations
+
+DEFAULT_NAME = "svc"
+TALLY = '<span class="tally" aria-hidden="true"></span>'
+BRAND = f"{TALLY}{DEFAULT_NAME}</a>"
+HELP_TITLE = f" · {DEFAULT_NAME} help</title>"
+ICON = '<link rel="icon" href="/favicon.svg" type="image/svg+xml"'
