@@ -359,6 +359,21 @@ class LinkHost:
 
 
 @dataclass(frozen=True)
+class LinkHostUsage:
+    """The clicks by people and the QR code scans on a link host since `first_day`. Scans are also clicks.
+
+    `scans`: None if they cannot be read. `scans_since`: the first day that the scans cover.
+    """
+
+    host: str
+    first_day: int
+    clicks: int
+    scans: int | None
+    scans_since: int | None
+    unavailable: UnavailableReason | None
+
+
+@dataclass(frozen=True)
 class ObsoleteRoute:
     """A route to remove at Cloudflare. `site_id`: the route's site; None if the route belonged to the link host.
 

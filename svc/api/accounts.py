@@ -28,6 +28,7 @@ from svc.model import (
     OperationState,
     RouteState,
     Suggestion,
+    UnavailableReason,
     Unread,
 )
 from svc.remaining_resource import LeftKind, LeftWhy
@@ -361,10 +362,65 @@ class OneFullAccount(ResponseBody):
     account: FullAccount
 
 
+class ReplacedLinkHost(ResponseBody):
+    """The link host that was replaced."""
+
+    host: str
+    clicks_30d: Count = Field(
+        description="The clicks by people in the last 30 days, including today, as far as the worker has sent them."
+        " Such clicks no longer reach a link."
+    )
+
+
 class OneLinkHost(ResponseBody):
     """The link host as it is after the request."""
 
     link_host: LinkHost
+    replaced: ReplacedLinkHost | None = optional_field(
+        "Only if the request replaced another host, and the caller has the scope `reports`. This field is not part of"
+        " the original API specification."
+    )
+
+
+class LinkHostUsage(ResponseBody):
+    """Clicks and scans on the link host in the last 30 UTC days, including today.
+
+    After another host is set, short links and QR codes that contain this host stop working.
+    """
+
+    host: str
+    since: Day = Field(description="The first day.")
+    clicks_30d: Count = Field(
+        description="The clicks by people on the account's existing links, including scans, as far as the worker has"
+        " sent them."
+    )
+    scans_30d: Count | None = Field(
+        description="The scans of QR codes among these clicks. Null if the worker's database cannot be read;"
+        " `unavailable` gives the reason."
+    )
+    scans_since: Day | None = Field(
+        description="The first day that `scans_30d` covers. It is later than `since` if the worker has deleted older"
+        " breakdowns (`days_kept`)."
+    )
+    unavailable: UnavailableReason | None
+
+    @classmethod
+    def from_model(cls, usage: model.LinkHostUsage) -> LinkHostUsage:
+        """Return the response for the usage of a link host."""
+        return cls(
+            host=usage.host,
+            since=usage.first_day,
+            clicks_30d=usage.clicks,
+            scans_30d=usage.scans,
+            scans_since=usage.scans_since,
+            unavailable=usage.unavailable,
+        )
+
+
+class OneLinkHostUsage(ResponseBody):
+    """The usage of an account's link host."""
+
+    usage: LinkHostUsage
 
 
 class RemainingResource(ResponseBody):
@@ -673,6 +729,17 @@ PUT_LINK_HOST = Endpoint(
     ),
     example={"host": "go.example.com"},
 )
+LINK_HOST_USAGE = Endpoint(
+    method="GET",
+    path="/v1/accounts/{account_id}/link-host/usage",
+    tag="accounts",
+    summary="Show how many clicks and QR code scans a new link host would lose",
+    description="Clicks and scans in the last 30 days. The service reads the scans from the worker's database, and"
+    " caches them for five minutes. This operation is not part of the original API specification.",
+    scopes=("reports",),
+    response=OneLinkHostUsage,
+    codes=("link_host_required",),
+)
 CHANGE_LINK_HOST = Endpoint(
     method="PATCH",
     path="/v1/accounts/{account_id}/link-host",
@@ -701,4 +768,5 @@ ENDPOINTS = (
     DISCONNECT,
     PUT_LINK_HOST,
     CHANGE_LINK_HOST,
+    LINK_HOST_USAGE,
 )

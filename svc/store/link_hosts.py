@@ -30,7 +30,7 @@ def put_link_host(account_id: str, host: str, zone_id: str, changes: FallbackCha
     points to `host`, which would cause a redirect loop.
     """
     yield from lock_account(account_id)
-    current = yield from _link_host(account_id)
+    current = yield from get_link_host(account_id)
     if current is not None and current.host == host and current.zone_id == zone_id:
         return (yield from _change_fallbacks(account_id, current, changes or {}))
     yield from _check_host(account_id, host)
@@ -72,7 +72,7 @@ def change_link_host(account_id: str, changes: FallbackChanges) -> Tx[LinkHost]:
     Raises NotFound, Conflict link_host_required. Raises Invalid if a fallback points to the link host.
     """
     yield from lock_account(account_id)
-    current = yield from _link_host(account_id)
+    current = yield from get_link_host(account_id)
     if current is None:
         raise Conflict("link_host_required")
     return (yield from _change_fallbacks(account_id, current, changes))
@@ -96,7 +96,8 @@ def _change_fallbacks(account_id: str, current: LinkHost, changes: FallbackChang
     return changed
 
 
-def _link_host(account_id: str) -> Tx[LinkHost | None]:
+def get_link_host(account_id: str) -> Tx[LinkHost | None]:
+    """Return the account's link host, or None."""
     hosts = yield sql("select * from link_hosts where account_id = $1", account_id)
     return link_host_of(hosts[0]) if hosts else None
 

@@ -113,6 +113,19 @@ def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
     return [found[link_id] for link_id in link_ids if link_id in found]
 
 
+def clicks_of_account(account_id: str, first_day: int, last_day: int) -> Tx[int]:
+    """Return the clicks by people on the account's existing links on these UTC days, as far as the worker sent them."""
+    [row] = yield sql(
+        "select cast(coalesce(sum(d.views), 0) as bigint) as n from links l"
+        " join days d on d.target = l.id and d.day between $2 and $3"
+        " where l.account_id = $1 and l.state = 'active'",
+        account_id,
+        first_day,
+        last_day,
+    )
+    return int(row["n"])
+
+
 def clicks_7d(link_ids: Sequence[str], today: int) -> Tx[dict[str, int]]:
     """Return each link's clicks by people in the last 7 closed UTC days before `today` (rule L4)."""
     clicks = dict.fromkeys(link_ids, 0)

@@ -41,6 +41,7 @@ POST   /v1/accounts/{account_id}/check     accounts       | 200     200 scope   
 DELETE /v1/accounts/{account_id}           accounts       | 200     200 scope   404     404      200
 PUT    /v1/accounts/{account_id}/link-host sites          | 202     202 scope   404     404      202
 PATCH  /v1/accounts/{account_id}/link-host sites          | 200     200 scope   404     404      200
+GET    /v1/accounts/{account_id}/link-host/usage reports  | 200     200 scope   404     404      200
 GET    /v1/sites                           sites          | 200     200 scope   200     200      200
 POST   /v1/sites                           sites          | 202     202 scope   404     404      202
 GET    /v1/sites/{site_id}                 sites          | 200     200 scope   404     404      200

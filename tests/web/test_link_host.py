@@ -23,7 +23,7 @@ def page(browser: Browser, furnished: Place) -> Iterator[Page]:
         yield tab
 
 
-def test_redirects_of_visitors_without_a_link_are_set_and_removed(page, world, customer, zone):
+def test_redirects_are_set_and_removed_and_a_replacement_shows_its_losses(page, world, customer, zone):
     account_id = world.connected(customer)
     page.goto(f"{world.place.url}/accounts/{account_id}")
     expect(page.locator(".page-head .mark")).to_contain_text("Ready")
@@ -31,6 +31,10 @@ def test_redirects_of_visitors_without_a_link_are_set_and_removed(page, world, c
     section.get_by_role("combobox", name="Host").fill(f"go.{zone}")
     section.get_by_role("button", name="Set link host").click()
     expect(section.get_by_text("See a short page: nothing found")).to_have_count(2)
+
+    section.get_by_role("button", name="Change", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("Clicks in the last 30 days: 0, of which scans of QR codes: 0.")
+    page.keyboard.press("Escape")
 
     page.get_by_role("button", name="Change redirects").click()
     root, unknown = page.get_by_label("Visitors of the host itself"), page.get_by_label("Unknown codes and paths")

@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from svc.actors.checks import account_state
+from svc.actors.requests.live_reads import Unavailable, query
 from svc.actors.requests.zones import obstacles, zone_and_records
+from svc.clock import day_of
 from svc.errors import Conflict, ServiceError
+from svc.model import LinkHostUsage
 from svc.store import accounts, link_hosts
+from svc.store.link_lists import clicks_of_account
+from svc.worker.qr_scans import scan_statements, scans_of
 
 if TYPE_CHECKING:
     from svc.actors.context import Commit, Context
+    from svc.actors.requests.live_reads import LiveReads
+    from svc.edge.access import Access
     from svc.edge.zones import HostRecords, Zone
-    from svc.model import LinkHost, LinkHostRequest
+    from svc.model import Account, LinkHost, LinkHostRequest
+    from svc.store.tx import Tx
+    from svc.worker.qr_scans import Scans
 
 R = TypeVar("R")
 
+# The number of days, including today, that the usage of a link host covers.
+USAGE_DAYS = 30
 
-async def put(context: Context, account_id: str, wish: LinkHostRequest, commit: Commit[LinkHost, R]) -> R:
+
+class PutLinkHost(NamedTuple):
+    """A link host that was set. `replaced`: the previous host, if it was another one.
+
+    `clicks`: the clicks on the account's links in the last 30 days; None if they were not requested.
+    """
+
+    link_host: LinkHost
+    replaced: str | None
+    clicks: int | None
+
+
+async def put(
+    context: Context, account_id: str, wish: LinkHostRequest, today: int | None, commit: Commit[PutLinkHost, R]
+) -> R:
     """Set or replace the link host. Links keep their codes. A duty creates the route afterwards.
+
+    `today`: the number of the day up to which clicks are counted if the host is replaced; None counts no clicks.
 
     Raises Conflict account_not_ready, link_host_is_website, link_host_without_certificate; ServiceError zone_not_found,
     zone_not_active, dns_not_proxied; EdgeError. Raises Invalid if the account's links or fallback URLs do not
@@ -32,7 +59,37 @@ async def put(context: Context, account_id: str, wish: LinkHostRequest, commit: 
     if account.link_host is None or account.link_host.host != wish.host:
         _check_certificate(zone, wish)
         _check_no_website(zone, records, wish)
-    return await context.store.run(commit(link_hosts.put_link_host(account_id, wish.host, zone.id, wish.fallbacks)))
+    return await context.store.run(commit(_put(account_id, wish, zone.id, today)))
+
+
+def _put(account_id: str, wish: LinkHostRequest, zone_id: str, today: int | None) -> Tx[PutLinkHost]:
+    before = yield from link_hosts.get_link_host(account_id)
+    host = yield from link_hosts.put_link_host(account_id, wish.host, zone_id, wish.fallbacks)
+    replaced = before.host if before is not None and before.host != host.host else None
+    clicks: int | None = None
+    if replaced is not None and today is not None:
+        clicks = yield from clicks_of_account(account_id, today - USAGE_DAYS + 1, today)
+    return PutLinkHost(host, replaced, clicks)
+
+
+async def usage(context: Context, live_reads: LiveReads, user_id: int, account: Account) -> LinkHostUsage:
+    """Return how often the link host was used in the last 30 days, including today. Raises Conflict link_host_required.
+
+    The scans are read from the worker's database, because the store has no breakdowns.
+    """
+    if account.link_host is None:
+        raise Conflict("link_host_required")
+    today = day_of(context.clock())
+    first_day = today - USAGE_DAYS + 1
+    clicks = await context.store.read(clicks_of_account(account.id, first_day, today))
+
+    async def read(access: Access, database_id: str) -> Scans:
+        return scans_of(await query(scan_statements(first_day, today), access, database_id), first_day)
+
+    found = await live_reads.ask(user_id, account, ("scans", today), read)
+    if isinstance(found, Unavailable):
+        return LinkHostUsage(account.link_host.host, first_day, clicks, None, None, found.reason)
+    return LinkHostUsage(account.link_host.host, first_day, clicks, found.scans, found.since, None)
 
 
 def _check_certificate(zone: Zone, wish: LinkHostRequest) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from svc.actors.checks.health_check import count_repaired
 from svc.actors.requests import link_host, zones
 from svc.api import accounts as api
+from svc.clock import day_of
 from svc.errors import Forbidden, NotFound
 from svc.http.serving.visible import require_visible, visible_account, visible_or_former
 from svc.store import accounts, link_hosts, operations
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from svc.actors.checks.health_check import Checked
+    from svc.actors.requests.link_host import PutLinkHost
     from svc.api.shape import NoBody, NoQuery
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
@@ -41,6 +43,7 @@ class Accounts:
         endpoints.write(api.CHECK, self.check)
         endpoints.write(api.PUT_LINK_HOST, self.put_link_host)
         endpoints.write(api.CHANGE_LINK_HOST, self.change_link_host)
+        endpoints.read(api.LINK_HOST_USAGE, self.link_host_usage)
 
     async def list(self, read: Read[NoQuery]) -> api.AccountList:
         """Return the user's accounts, oldest first."""
@@ -110,12 +113,20 @@ class Accounts:
     async def put_link_host(self, write: Write[api.PutLinkHost]) -> StoredResponse:
         """Set or replace the host of the account's short links."""
         account = await visible_account(self._context.store, write.caller, write.id)
-        commit = write.commit(_one_link_host(account), about=account)
-        response = await link_host.put(self._context, account.id, write.body.wish(), commit)
+        commit = write.commit(_put_link_host(account), about=account)
+        today = day_of(self._context.clock()) if write.caller.has_any_scope("reports") else None
+        response = await link_host.put(self._context, account.id, write.body.wish(), today, commit)
         # Wake the actor even if nothing changed, so that it immediately retries a route that required action by the
         # user.
         self._supervisor.wake(account.edge_account_id)
         return response
+
+    async def link_host_usage(self, read: Read[NoQuery]) -> api.OneLinkHostUsage:
+        """Return the clicks and scans of the link host in the last 30 days."""
+        account = await visible_account(self._context.store, read.caller, read.id)
+        reads = self._supervisor.live_reads
+        usage = await link_host.usage(self._context, reads, read.caller.user.id, account)
+        return api.OneLinkHostUsage(usage=api.LinkHostUsage.from_model(usage))
 
     async def change_link_host(self, write: Write[api.LinkHostChange]) -> StoredResponse:
         """Change the fallback URLs of the link host."""
@@ -126,6 +137,19 @@ class Accounts:
 
     def _one(self, account: Account) -> api.OneAccount:
         return api.OneAccount(account=api.Account.from_model(account, self._context.bundle.sha256))
+
+
+def _put_link_host(account: Account) -> Callable[[PutLinkHost], api.OneLinkHost]:
+    """Return a function that renders the new link host of this account, and the one that it replaced."""
+
+    def render(put: PutLinkHost) -> api.OneLinkHost:
+        replaced = None
+        if put.replaced is not None and put.clicks is not None:
+            replaced = api.ReplacedLinkHost(host=put.replaced, clicks_30d=put.clicks)
+        host = api.LinkHost.from_model(put.link_host, account.synced_version)
+        return api.OneLinkHost(link_host=host, replaced=replaced)
+
+    return render
 
 
 def _one_link_host(account: Account) -> Callable[[LinkHost], api.OneLinkHost]:

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 
 import { ApiError, call } from "../api.js";
+import { number } from "../format.js";
 import { changed, useResource } from "../resource.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { DnsRecord } from "../ui/dns-record.jsx";
@@ -126,8 +127,22 @@ function ChangeHost({ id, host, done, close }) {
       close={close}
     >
       <p>{words.changeWarning}</p>
+      <Usage id={id} />
       {fields}
     </Confirm>
+  );
+}
+
+/** The clicks and scans that a new host would lose. @param {{id: string}} props */
+function Usage({ id }) {
+  const words = t().account.host;
+  const { data } = useResource("GET /v1/accounts/{account_id}/link-host/usage", { account_id: id });
+  if (!data) return null;
+  const { clicks_30d, scans_30d } = data.usage;
+  return (
+    <p>
+      <strong>{words.usage(number(clicks_30d), scans_30d === null ? null : number(scans_30d))}</strong>
+    </p>
   );
 }
 

@@ -166,6 +166,8 @@ const account = {
     changeTitle: (host) => `${host} ersetzen?`,
     changeWarning:
       "Alle Kurzlinks ziehen auf den neuen Host um. Kurzlinks und QR-Codes mit dem alten Host funktionieren dann nicht mehr.",
+    usage: (clicks, scans) =>
+      `Klicks in den letzten 30 Tagen: ${clicks}${scans === null ? "" : `, davon Scans von QR-Codes: ${scans}`}.`,
     configuration: "Konfiguration",
     state: "Status",
     replace: "Website ersetzen. Ihre Seiten sind nicht erreichbar, solange dieser Host Kurzlinks ausliefert.",

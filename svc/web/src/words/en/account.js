@@ -161,6 +161,8 @@ export default {
     changeTitle: (/** @type {string} */ host) => `Replace ${host}?`,
     changeWarning:
       "All short links move to the new host. Short links and QR codes that use the old host will stop working.",
+    usage: (/** @type {string} */ clicks, /** @type {string | null} */ scans) =>
+      `Clicks in the last 30 days: ${clicks}${scans === null ? "" : `, of which scans of QR codes: ${scans}`}.`,
     configuration: "Configuration",
     state: "Status",
     replace: "Replace the website. Its pages are unreachable while this host serves links.",
