@@ -173,7 +173,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_role("heading", level=1, name="Sites").wait_for()
     expect(tab.get_by_role("link", name="shop.example", exact=True)).to_be_visible()
     expect(tab.get_by_role("link", name=HOST)).to_have_count(0)
-    tab.get_by_label("Show", exact=True).select_option("deleted")
+    tab.goto(f"{furnished.url}/sites?state=deleted")  # the filters are hidden if there are few sites
     tab.get_by_role("link", name=HOST).click()
     tab.get_by_text("no longer counted").wait_for()
     assert site_of(furnished, tab)["state"] == "deleted"

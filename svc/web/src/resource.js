@@ -163,6 +163,12 @@ export function useResource(name, params, { pace } = {}) {
 }
 
 /**
+ * @param {{data?: unknown, error?: {code?: string} | undefined}} read
+ * @returns {boolean} true if the object does not exist
+ */
+export const isMissing = ({ data, error }) => data === undefined && error?.code === "not_found";
+
+/**
  * Invalidate resources after a write. Resources on the screen are reloaded; the others are dropped from the cache.
  * @param {...string} paths prefixes such as `/v1/links`
  */

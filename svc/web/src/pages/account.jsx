@@ -4,11 +4,12 @@ import { useSignal } from "@preact/signals";
 
 import { ApiError, call } from "../api.js";
 import { useKeys } from "../keys.js";
-import { changed, useResource, whileWorking } from "../resource.js";
+import { changed, isMissing, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm, Dialog } from "../ui/dialog.jsx";
 import { Field, Form } from "../ui/form.jsx";
 import { leftTexts } from "../ui/left.js";
+import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Page, State } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
 import { useShownOnce } from "../unsent.js";
@@ -75,6 +76,7 @@ export function Account({ id }) {
   };
 
   if (disconnected.value) return <DisconnectResult result={disconnected.value} name={account?.name ?? ""} />;
+  if (isMissing(read)) return <NotFound kind="account" />;
   return (
     <Page title={account?.name ?? words.one} head={account && <State state={account.state} />}>
       <Loaded read={read} rows={8}>

@@ -32,7 +32,7 @@ export function Accounts() {
     { keys: "r", says: t().common.shortcuts.again, does: read.again },
   ]);
   return (
-    <Page title={t().accounts.title} head={read.data?.accounts.length ? <ConnectAccount /> : undefined}>
+    <Page title={t().accounts.title} head={read.data?.accounts.length ? <ConnectAccount hint /> : undefined}>
       <Loaded read={read}>
         {({ accounts }) =>
           accounts.length === 0 ? (

@@ -1,9 +1,11 @@
 /** The activity page, newest events first, loaded page by page. */
 
 import { call } from "../api.js";
+import { grouped, isStateChange, latest } from "../event-groups.js";
 import { moment, number } from "../format.js";
 import { useKeys } from "../keys.js";
 import { useResource } from "../resource.js";
+import { address, setSearch } from "../router.js";
 import { Rows } from "../ui/list.jsx";
 import { PAGE, useMore } from "../ui/more.jsx";
 import { Empty, Loaded, Mark, Page, State, explain } from "../ui/parts.jsx";
@@ -28,9 +30,22 @@ export function Events() {
   });
   useKeys([{ keys: "r", says: t().common.shortcuts.again, does: begin }]);
   const names = useNames();
+  const withStates = address.value.searchParams.get("states") === "on";
+  const groups = grouped(rows);
+  const shown = withStates ? groups : groups.filter((group) => !isStateChange(group));
   return (
     <Page title={words.title}>
       <p>{words.intro}</p>
+      <p>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={withStates}
+            onChange={(event) => setSearch({ states: event.currentTarget.checked ? "on" : null })}
+          />{" "}
+          {words.withStates}
+        </label>
+      </p>
       <Loaded read={read} rows={8}>
         {() =>
           rows.length === 0 && !more ? (
@@ -39,7 +54,7 @@ export function Events() {
             </Empty>
           ) : (
             <>
-              <List events={rows} names={names} />
+              <List groups={shown} names={names} />
               {more}
             </>
           )
@@ -63,33 +78,48 @@ function useNames() {
   ]);
 }
 
-/** @param {{events: Event[], names: Names}} props */
-function List({ events, names }) {
+/** @param {{groups: import("../event-groups.js").Group[], names: Names}} props */
+function List({ groups, names }) {
   const words = t().events;
   return (
     <Rows
       label={words.title}
-      rows={events}
+      rows={groups}
       id={({ id }) => id}
       columns={[
         {
           label: words.what,
-          cell: ({ action, count }) => (
+          cell: ({ event: { action, count }, changes }) => (
             <>
               {words.actions[action] ?? action}
               {count > 1 && ` × ${number(count)}`}
+              {changes.length > 0 && <Changes changes={changes} />}
             </>
           ),
         },
-        { label: words.target, cell: ({ target }) => <Target id={target} names={names} /> },
-        { label: words.when, cell: ({ at }) => <time dateTime={at}>{moment(at)}</time> },
-        { label: words.who, cell: ({ via }) => words.via[via] ?? words.byKey(names[via] ?? via) },
-        { label: words.from, cell: ({ ip }) => (ip ? <code>{ip}</code> : words.nowhere) },
-        { label: words.outcome, cell: (event) => <Outcome event={event} /> },
+        { label: words.target, cell: ({ event: { target } }) => <Target id={target} names={names} /> },
+        { label: words.when, cell: ({ event: { at } }) => <time dateTime={at}>{moment(at)}</time> },
+        { label: words.who, cell: ({ event: { via } }) => words.via[via] ?? words.byKey(names[via] ?? via) },
+        { label: words.from, cell: ({ event: { ip } }) => (ip ? <code>{ip}</code> : words.nowhere) },
+        { label: words.outcome, cell: (group) => <Outcome event={latest(group)} /> },
       ]}
     />
   );
 }
+
+/** @param {{changes: Event[]}} props the status changes of an operation, oldest first */
+const Changes = ({ changes }) => (
+  <details class="small">
+    <summary>{t().events.changes(changes.length)}</summary>
+    <ul>
+      {changes.toReversed().map((event) => (
+        <li key={event.id}>
+          <Outcome event={event} /> <time dateTime={event.at}>{moment(event.at)}</time>
+        </li>
+      ))}
+    </ul>
+  </details>
+);
 
 /** @param {{id: string | null, names: Names}} props */
 function Target({ id, names }) {

@@ -12,7 +12,7 @@ import { Help } from "../ui/help.jsx";
 import { IssuedKey } from "../ui/issued-key.jsx";
 import { Rows } from "../ui/list.jsx";
 import { NewKey } from "../ui/new-key.jsx";
-import { Empty, Loaded, Note, Page } from "../ui/parts.jsx";
+import { Empty, KeyHint, Loaded, Note, Page } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Key} Key */
@@ -33,9 +33,10 @@ export function Keys() {
       title={words.title}
       head={
         !making.value &&
-        !full && (
+        !full &&
+        keys.data?.keys.length !== 0 && (
           <button type="button" onClick={make}>
-            {words.make} <kbd class="hint-key">n</kbd>
+            {words.make} <KeyHint keys="n" />
           </button>
         )
       }
@@ -60,6 +61,13 @@ export function Keys() {
             {own.length === 0 ? (
               <Empty>
                 <p>{words.none}</p>
+                {!making.value && (
+                  <p>
+                    <button type="button" onClick={make}>
+                      {words.make}
+                    </button>
+                  </p>
+                )}
               </Empty>
             ) : (
               <List keys={own} accounts={accounts.data?.accounts ?? []} />

@@ -6,10 +6,11 @@ import { useLayoutEffect } from "preact/hooks";
 import { ApiError, call } from "../api.js";
 import { announce } from "../created.js";
 import { asUrl } from "../pasted.js";
-import { changed, useResource } from "../resource.js";
+import { changed, isMissing, useResource } from "../resource.js";
 import { address, go } from "../router.js";
 import { Field, Form } from "../ui/form.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
+import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Note, Page, issueText } from "../ui/parts.jsx";
 import { bare } from "../ui/qr.jsx";
 import { asDrafts, asRules, Leads, RulesEditor } from "../ui/rules.jsx";
@@ -139,6 +140,7 @@ function Target({ url }) {
 export function EditLink({ id }) {
   const words = t().links;
   const read = useResource("GET /v1/links/{link_id}", { link_id: id });
+  if (isMissing(read)) return <NotFound kind="link" />;
   return (
     <Page title={words.edit}>
       <Loaded read={read}>

@@ -6,7 +6,7 @@ import { call } from "../api.js";
 import { created } from "../created.js";
 import { ago } from "../format.js";
 import { later } from "../later.jsx";
-import { changed, useResource, whileWorking } from "../resource.js";
+import { changed, isMissing, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
@@ -18,6 +18,7 @@ import { t } from "../words.js";
 /** @typedef {import("../wire").Link} Link */
 
 const CreatedLink = later("CreatedLink", { part: true });
+const NotFound = later("NotFound");
 const Leading = later("Leading", { part: true });
 
 /** @type {import("../resource.js").Pace} */
@@ -28,14 +29,15 @@ export function LinkReport({ id }) {
   const words = t().link;
   const read = useResource("GET /v1/links/{link_id}", { link_id: id }, { pace: whileUnderWay });
   const link = read.data?.link;
+  if (isMissing(read)) return <NotFound kind="link" />;
   return (
     <Page title={link ? bare(link) : words.one} head={link?.state === "active" && <Acts link={link} />}>
       {link && created.value?.id === id && <CreatedLink link={link} />}
       <Loaded read={read} rows={2}>
         {({ link: found }) => <Head link={found} />}
       </Loaded>
-      {link && <Report kind="link" id={id} name={link.code} accountId={link.account_id} />}
       {link && <Leading link={link} />}
+      {link && <Report kind="link" id={id} name={link.code} accountId={link.account_id} />}
     </Page>
   );
 }
@@ -84,11 +86,6 @@ function Head({ link }) {
       <p class="lead">
         <LinkState link={link} /> <span class="hint">{words.made(ago(link.created_at))}</span>
         {underWay(link) && <span class="hint">{words.clickFlight}</span>}
-      </p>
-      <p class="lead">
-        <span class="hint">{words.target}</span>
-        <code class="clip">{link.url}</code>
-        {link.rules.length > 0 && <a href="#leads">{words.andRules(link.rules.length)}</a>}
       </p>
     </>
   );

@@ -13,9 +13,9 @@ import { lastWeek } from "../series.js";
 import { Choice } from "../ui/choice.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
 import { Rows } from "../ui/list.jsx";
-import { PAGE, useMore } from "../ui/more.jsx";
+import { FILTERS_FROM, PAGE, useMore } from "../ui/more.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
-import { Empty, Loaded, Page } from "../ui/parts.jsx";
+import { Empty, KeyHint, Loaded, Page } from "../ui/parts.jsx";
 import { t } from "../words.js";
 
 /**
@@ -62,50 +62,21 @@ export function Links() {
             {words.import}
           </a>
           <a class="button" href="/links/new">
-            {t().link.add}
+            {t().link.add} <KeyHint keys="n" />
           </a>
         </span>
       }
     >
-      <Loaded read={accounts} rows={6}>
-        {({ accounts: all }) =>
-          all.length === 0 && state === "active" ? (
-            <>
-              <NoAccount>{words.noAccount}</NoAccount>
-              <p>
-                <a href="?state=deleted">{words.showDeleted}</a>
-              </p>
-            </>
-          ) : (
-            <>
-              <div class="link-search">
-                <Search q={q} />
-                <Choice
-                  label={words.order}
-                  value={order}
-                  options={words.orders}
-                  choose={(chosen) => setSearch({ order: chosen === "newest" ? null : chosen })}
-                />
-                <Choice
-                  label={words.which}
-                  value={state}
-                  options={words.whiches}
-                  choose={(chosen) => setSearch({ state: chosen === "active" ? null : chosen })}
-                />
-                {all.length > 1 && (
-                  <Choice
-                    label={words.account}
-                    value={account_id}
-                    options={{ "": words.allAccounts, ...Object.fromEntries(all.map(({ id, name }) => [id, name])) }}
-                    choose={(chosen) => setSearch({ account_id: chosen })}
-                  />
-                )}
-              </div>
-              <Found q={q} order={order} account_id={account_id} state={state} />
-            </>
-          )
-        }
-      </Loaded>
+      {accounts.data?.accounts.length === 0 && state === "active" ? (
+        <>
+          <NoAccount>{words.noAccount}</NoAccount>
+          <p>
+            <a href="?state=deleted">{words.showDeleted}</a>
+          </p>
+        </>
+      ) : (
+        <Found wanted={{ q, order, account_id, state }} accounts={accounts.data?.accounts ?? []} />
+      )}
     </Page>
   );
 }
@@ -132,7 +103,9 @@ function Search({ q }) {
   const make = ADDRESS.test(text) && `/links/new?url=${encodeURIComponent(text)}`;
   return (
     <p class="field">
-      <label for="link-search">{words.search}</label>
+      <label for="link-search">
+        {words.search} <KeyHint keys="/" />
+      </label>
       <input
         ref={field}
         id="link-search"
@@ -157,10 +130,11 @@ function Search({ q }) {
 }
 
 /**
- * The search results. Previous results stay until new ones have loaded.
- * @param {Wanted} wanted
+ * The search field, the choices and the results. Previous results stay until new ones have loaded.
+ * @param {{wanted: Wanted, accounts: import("../wire").Account[]}} props
  */
-function Found({ q, order, account_id, state }) {
+function Found({ wanted: { q, order, account_id, state }, accounts }) {
+  const words = t().links;
   const params = { q: q.slice(0, LONGEST_Q), order, account_id, state, limit: PAGE };
   const read = useKept(useResource("GET /v1/links", params, { pace: whileAnyIsUnderWay }));
   const { rows, begin, more } = useMore({
@@ -170,15 +144,51 @@ function Found({ q, order, account_id, state }) {
     next: (cursor) => call("GET /v1/links", { ...params, cursor }),
   });
   useKeys([{ keys: "r", says: t().common.shortcuts.again, does: begin }]);
+  const isPlain = q === "" && order === "newest" && account_id === "" && state === "active";
+  const choices = rows.length >= FILTERS_FROM || !isPlain;
   return (
-    <Loaded read={read} rows={8}>
-      {() => (
-        <div aria-busy={read.loading}>
-          {rows.length === 0 ? <Nothing q={q} state={state} /> : <Table links={rows} />}
-          {more}
-        </div>
-      )}
-    </Loaded>
+    <>
+      <div class="link-search">
+        <Search q={q} />
+        {choices && (
+          <>
+            <Choice
+              label={words.order}
+              value={order}
+              options={words.orders}
+              choose={(chosen) => setSearch({ order: chosen === "newest" ? null : chosen })}
+            />
+            <Choice
+              label={words.which}
+              value={state}
+              options={words.whiches}
+              choose={(chosen) => setSearch({ state: chosen === "active" ? null : chosen })}
+            />
+          </>
+        )}
+        {choices && accounts.length > 1 && (
+          <Choice
+            label={words.account}
+            value={account_id}
+            options={{ "": words.allAccounts, ...Object.fromEntries(accounts.map(({ id, name }) => [id, name])) }}
+            choose={(chosen) => setSearch({ account_id: chosen })}
+          />
+        )}
+      </div>
+      <Loaded read={read} rows={8}>
+        {() => (
+          <div aria-busy={read.loading}>
+            {rows.length === 0 ? <Nothing q={q} state={state} /> : <Table links={rows} />}
+            {more}
+            {!choices && (
+              <p class="small after">
+                <a href="?state=deleted">{words.showDeleted}</a>
+              </p>
+            )}
+          </div>
+        )}
+      </Loaded>
+    </>
   );
 }
 
@@ -189,6 +199,13 @@ function Nothing({ q, state }) {
     return (
       <Empty>
         <p>{state === "deleted" ? words.noneDeleted : words.none}</p>
+        {state === "active" && (
+          <p>
+            <a class="button" href="/links/new">
+              {t().link.add}
+            </a>
+          </p>
+        )}
       </Empty>
     );
   }
@@ -203,6 +220,12 @@ function Nothing({ q, state }) {
     </Empty>
   );
 }
+
+/** @param {Link} link @returns {boolean} true if the worker serves the current version */
+const isLive = ({ state, config, error }) => state === "active" && config === "synced" && !error;
+
+/** @param {Link} link the status, unless there is nothing to report */
+const shownState = (link) => !isLive(link) && <LinkState link={link} />;
 
 /** @param {{links: Link[]}} props */
 function Table({ links }) {
@@ -227,8 +250,8 @@ function Table({ links }) {
           ),
         },
         { label: columns.clicks(days(from, to)), number: true, cell: ({ clicks_7d }) => number(clicks_7d ?? 0) },
-        { label: columns.state, cell: (link) => <LinkState link={link} /> },
-        { label: columns.acts, cell: (link) => link.state === "active" && <LinkActs link={link} /> },
+        ...(links.every(isLive) ? [] : [{ label: columns.state, cell: shownState }]),
+        { label: columns.acts, cell: (link) => link.state === "active" && <LinkActs link={link} icons /> },
       ]}
     />
   );

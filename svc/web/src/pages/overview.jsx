@@ -1,5 +1,6 @@
 /** The overview: the setup steps until the first view, then problems, totals, sites and top links. */
 
+import { useFirstView } from "../first-view.js";
 import { ago, days, list, number } from "../format.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
@@ -12,7 +13,6 @@ import { Choice } from "../ui/choice.jsx";
 import { Rows } from "../ui/list.jsx";
 import { Loaded, Mark, Page, State } from "../ui/parts.jsx";
 import { Periods, currentPeriod } from "../ui/periods.jsx";
-import { useFirstView } from "../ui/setup.jsx";
 import { Sparkline } from "../ui/sparkline.jsx";
 import { t } from "../words.js";
 

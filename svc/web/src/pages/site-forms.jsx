@@ -5,12 +5,13 @@ import { useSignal } from "@preact/signals";
 import { call } from "../api.js";
 import { fill } from "../fill.js";
 import { moment } from "../format.js";
-import { changed, useResource, whileWorking } from "../resource.js";
+import { changed, isMissing, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { HostWarnings } from "../ui/dns-record.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
+import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
 import { Help } from "../ui/help.jsx";
 import { Snippet } from "../ui/snippet.jsx";
@@ -157,6 +158,7 @@ export function SiteSettings({ id }) {
     { pace: ({ site }, polls, since_ms) => whileWorking(site, polls, since_ms) },
   );
   const host = read.data?.site.host;
+  if (isMissing(read)) return <NotFound kind="site" />;
   return (
     <Page
       title={host ? `${host}: ${words.settings}` : words.settings}

@@ -1,16 +1,20 @@
 /** The page of a site: setup until its first view, then its report. */
 
 import { call } from "../api.js";
+import { useFirstView } from "../first-view.js";
 import { useKeys } from "../keys.js";
-import { useResource, whileWorking } from "../resource.js";
+import { later } from "../later.jsx";
+import { isMissing, useResource, whileWorking } from "../resource.js";
 import { visit } from "../router.js";
 import { HostWarnings } from "../ui/dns-record.jsx";
 import { ErrorMessage, Loaded, Note, Page, State } from "../ui/parts.jsx";
 import { Report } from "../ui/report.jsx";
-import { Setup, useFirstView } from "../ui/setup.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Site} Site */
+
+const NotFound = later("NotFound");
+const Setup = later("Setup", { part: true });
 
 // The first view arrives with the worker's hourly push.
 const FIRST_VIEW_AGAIN_MS = 60_000;
@@ -42,9 +46,10 @@ export function SiteReport({ id }) {
       does: () => toSite(i),
     })),
   ]);
+  if (isMissing(read)) return <NotFound kind="site" />;
   return (
     <Page title={site?.host ?? t().report.title} head={site && !deleted && <Head site={site} />}>
-      <Loaded read={read}>
+      <Loaded read={read} rows={8}>
         {({ site }) => (
           <>
             {site.error && <ErrorMessage error={site.error} />}

@@ -11,9 +11,9 @@ import { address, setSearch, visit } from "../router.js";
 import { lastWeek } from "../series.js";
 import { Choice } from "../ui/choice.jsx";
 import { Rows } from "../ui/list.jsx";
-import { PAGE, useMore } from "../ui/more.jsx";
+import { FILTERS_FROM, PAGE, useMore } from "../ui/more.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
-import { Empty, Loaded, Mark, Page, State } from "../ui/parts.jsx";
+import { Empty, KeyHint, Loaded, Mark, Page, State } from "../ui/parts.jsx";
 import { Sparkline } from "../ui/sparkline.jsx";
 import { t } from "../words.js";
 
@@ -54,33 +54,65 @@ export function Sites() {
   ]);
   const names = new Map((accounts.data?.accounts ?? []).map(({ id, name }) => [id, name]));
   const plain = q === "" && state === "active";
+  const filters = rows.length >= FILTERS_FROM || !plain || order !== "newest";
+  const showDeleted = !filters && (
+    <p class="small after">
+      <a href="?state=deleted">{words.showDeleted}</a>
+    </p>
+  );
   return (
     <Page
       title={words.title}
       head={
         <a class="button" href="/sites/new">
-          {words.add}
+          {words.add} <KeyHint keys="n" />
         </a>
       }
     >
-      {!(plain && read.data?.sites.length === 0) && <Filters q={q} order={order} state={state} />}
+      {filters && <Filters q={q} order={order} state={state} />}
       <Loaded read={read}>
         {() =>
           rows.length > 0 ? (
             <>
               <List rows={rows} names={names} />
               {more}
+              {showDeleted}
             </>
           ) : plain && names.size === 0 && accounts.data ? (
-            <NoAccount>{words.emptyAccount}</NoAccount>
+            <>
+              <NoAccount>{words.emptyAccount}</NoAccount>
+              {showDeleted}
+            </>
           ) : (
-            <Empty>
-              <p>{q ? words.notFound(q) : state === "deleted" ? words.noneDeleted : words.empty}</p>
-            </Empty>
+            <>
+              <Nothing q={q} state={state} />
+              {showDeleted}
+            </>
           )
         }
       </Loaded>
     </Page>
+  );
+}
+
+/** @param {{q: string, state: Which}} props */
+function Nothing({ q, state }) {
+  const words = t().sites;
+  return (
+    <Empty>
+      <p>{q ? words.notFound(q) : state === "deleted" ? words.noneDeleted : words.empty}</p>
+      <p>
+        {q || state === "deleted" ? (
+          <button type="button" class="quiet" onClick={() => setSearch({ q: null, state: null })}>
+            {words.showAll}
+          </button>
+        ) : (
+          <a class="button" href="/sites/new">
+            {words.add}
+          </a>
+        )}
+      </p>
+    </Empty>
   );
 }
 
@@ -116,7 +148,7 @@ function Filters({ q, order, state }) {
     <div class="filters" role="search">
       <p class="field">
         <label for="search">
-          {words.search} <kbd aria-hidden="true">/</kbd>
+          {words.search} <KeyHint keys="/" />
         </label>
         <input
           id="search"
@@ -160,7 +192,7 @@ function List({ rows, names }) {
         ...(names.size > 1
           ? [{ label: words.account, cell: (/** @type {Site} */ site) => names.get(site.account_id) ?? "" }]
           : []),
-        { label: words.state, cell: (site) => <SiteState site={site} /> },
+        ...(rows.every((site) => stateOf(site) === null) ? [] : [{ label: words.state, cell: stateOf }]),
         { label: week, cell: ({ series_7d }) => series_7d && <Week series={series_7d} /> },
         { label: words.viewsOf(week), number: true, cell: ({ views_7d }) => number(views_7d ?? 0) },
       ]}
@@ -171,12 +203,12 @@ function List({ rows, names }) {
 /** @param {{series: number[]}} props */
 const Week = ({ series }) => <Sparkline values={series} label={t().sites.days7(series.map(number).join(", "))} />;
 
-/** @param {{site: Site}} props */
-function SiteState({ site }) {
+/** @param {Site} site the status, or null if there is nothing to report */
+function stateOf(site) {
   const [warning] = site.state === "route_conflict" ? [] : site.warnings;
   if (warning) return <Mark kind="watch">{t().dns.short[warning.code] ?? warning.code}</Mark>;
   if (site.state !== "active") return <State state={site.state} />;
   if (site.config === "pending") return <State state="config_pending" />;
   if (!site.first_view_at && !site.views_7d) return <Mark kind="watch">{t().sites.noViewYet}</Mark>;
-  return <State state="active" />;
+  return null;
 }

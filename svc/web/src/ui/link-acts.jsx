@@ -4,31 +4,47 @@ import { useSignal } from "@preact/signals";
 
 import { useKeys } from "../keys.js";
 import { t } from "../words.js";
+import { Icon } from "./icons.jsx";
 import { Copy, Mark } from "./parts.jsx";
 import { bare, QrDialog } from "./qr.jsx";
 
 /** @typedef {import("../wire").Link} Link */
 
-/** @param {{link: Link}} props renders buttons with `data-key` for `useLinkKeys` */
-export function LinkActs({ link }) {
+/**
+ * Buttons with `data-key` for `useLinkKeys`.
+ * @param {{link: Link, icons?: boolean}} props `icons`: show icons instead of words
+ */
+export function LinkActs({ link, icons = false }) {
   const words = t().link;
   const shown = useSignal(false);
   const { short_url } = link;
   return (
     <span class="link-acts" role="group" aria-label={bare(link)}>
-      {short_url && <Copy text={short_url} />}
+      {short_url && <Copy text={short_url} icon={icons} />}
       {short_url && (
-        <button type="button" class="quiet" data-key="q" onClick={() => (shown.value = true)}>
-          {words.qr}
+        <button
+          type="button"
+          data-key="q"
+          onClick={() => (shown.value = true)}
+          {...(icons ? iconNamed(words.qr) : { class: "quiet" })}
+        >
+          {icons ? <Icon name="qr" /> : words.qr}
         </button>
       )}
-      <a class="button quiet" data-key="e" href={`/links/${link.id}/edit`}>
-        {words.change}
+      <a
+        data-key="e"
+        href={`/links/${link.id}/edit`}
+        {...(icons ? iconNamed(words.change) : { class: "button quiet" })}
+      >
+        {icons ? <Icon name="edit" /> : words.change}
       </a>
       {shown.value && <QrDialog link={link} close={() => (shown.value = false)} />}
     </span>
   );
 }
+
+/** @param {string} name @returns {{class: string, "aria-label": string, title: string}} */
+const iconNamed = (name) => ({ class: "button quiet icon-button", "aria-label": name, title: name });
 
 /** Register the shortcuts c, q and e for the row that has the focus, or for the link if the page shows only one. */
 export function useLinkKeys() {

@@ -9,6 +9,8 @@ import { useWrite } from "./write.js";
 
 /** Rows per page. */
 export const PAGE = 50;
+/** A list with fewer rows needs no filters. */
+export const FILTERS_FROM = 10;
 
 /**
  * Return the rows of the first page, and of the later pages that the user has loaded.

@@ -1,12 +1,12 @@
 /** Empty state of pages that require an account. */
 
 import { t } from "../words.js";
-import { Empty } from "./parts.jsx";
+import { Empty, KeyHint } from "./parts.jsx";
 
-/** A link to the connect form. */
-export const ConnectAccount = () => (
+/** @param {{hint?: boolean}} props a link to the connect form; `hint`: show its shortcut */
+export const ConnectAccount = ({ hint = false }) => (
   <a class="button" href="/accounts/connect">
-    {t().accounts.connect}
+    {t().accounts.connect} {hint && <KeyHint keys="n" />}
   </a>
 );
 

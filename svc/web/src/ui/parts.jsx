@@ -8,7 +8,9 @@ import { unreachable } from "../http.js";
 import { product } from "../operator.js";
 import { QUOTES } from "../remedies.js";
 import { arrived } from "../router.js";
+import { shortcuts } from "../settings.js";
 import { t } from "../words.js";
+import { Icon } from "./icons.jsx";
 
 /** @typedef {import("preact").ComponentChildren} Children */
 
@@ -187,6 +189,14 @@ export const Note = ({ kind = "plain", children }) => <div class={`note ${kind}`
 /** @param {{children: Children}} props says what will appear here and how to add it */
 export const Empty = ({ children }) => <div class="empty">{children}</div>;
 
+/** @param {{keys: string}} props the shortcut of a button, unless the user has turned shortcuts off */
+export const KeyHint = ({ keys }) =>
+  shortcuts.value === "on" ? (
+    <kbd class="hint-key" aria-hidden="true">
+      {keys}
+    </kbd>
+  ) : null;
+
 /** @param {{rows?: number}} props a placeholder while data is loading; CSS shows it after a short delay */
 export function Skeleton({ rows = 4 }) {
   return (
@@ -218,28 +228,65 @@ export function Loaded({ read, rows, children }) {
 }
 
 /**
- * A button that copies a text. If the browser forbids this, the text is selected for copying by keyboard.
- * @param {{text: string, shownIn?: string, label?: string}} props `shownIn`: the id of the element that shows the text
+ * Copy a text. Without the permission, or on a page without HTTPS, browsers still copy selected text on request.
+ * @param {string} text
+ * @returns {Promise<boolean>} false if the browser refuses
  */
-export function Copy({ text, shownIn, label }) {
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = Object.assign(document.createElement("textarea"), {
+      value: text,
+      readOnly: true,
+      className: "unseen",
+    });
+    const focused = document.activeElement;
+    // Inside a dialog, elements outside of it cannot be selected.
+    (focused?.closest("dialog") ?? document.body).append(field);
+    field.select();
+    const copied = document.execCommand("copy");
+    field.remove();
+    if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
+    return copied;
+  }
+}
+
+/**
+ * A button that copies a text. If the browser refuses, the text is selected for copying by keyboard.
+ * @param {{text: string, shownIn?: string, label?: string, icon?: boolean}} props `shownIn`: the id of the element that
+ *   shows the text; without it, a refused text is shown beside the button; `icon`: show an icon instead of the label
+ */
+export function Copy({ text, shownIn, label = t().common.copy, icon = false }) {
   const said = useSignal("");
+  const refused = useSignal(false);
   const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      said.value = t().common.copied;
-    } catch {
-      const shown = shownIn && document.getElementById(shownIn);
-      if (shown) getSelection()?.selectAllChildren(shown);
-      said.value = t().common.copyByHand;
-    }
+    refused.value = !(await copyText(text));
+    const shown = shownIn && document.getElementById(shownIn);
+    if (refused.value && shown) getSelection()?.selectAllChildren(shown);
+    said.value = refused.value ? (shown ? t().common.copyByHand : "") : t().common.copied;
     setTimeout(() => (said.value = ""), 4_000);
   };
   return (
     <span class="copy">
-      <button type="button" class="quiet" data-key="c" onClick={copy}>
-        {label ?? t().common.copy}
+      <button
+        type="button"
+        class={icon ? "quiet icon-button" : "quiet"}
+        data-key="c"
+        onClick={copy}
+        {...(icon && { "aria-label": label, title: label })}
+      >
+        {icon ? <Icon name="copy" /> : label}
       </button>
-      <span role="status">{said}</span>
+      <span role="status">
+        {said}
+        {refused.value && !shownIn && (
+          <>
+            {t().common.copyRefused} <code>{text}</code>
+          </>
+        )}
+      </span>
     </span>
   );
 }

@@ -12,6 +12,7 @@ import install from "./de/install.js";
 import keys from "./de/keys.js";
 import link from "./de/link.js";
 import links from "./de/links.js";
+import missing from "./de/missing.js";
 import overview from "./de/overview.js";
 import palette from "./de/palette.js";
 import profile from "./de/profile.js";
@@ -35,6 +36,7 @@ const de = {
   keys,
   link,
   links,
+  missing,
   overview,
   palette,
   profile,

@@ -7,6 +7,7 @@ import events from "./en/events.js";
 import install from "./en/install.js";
 import keys from "./en/keys.js";
 import links from "./en/links.js";
+import missing from "./en/missing.js";
 import palette from "./en/palette.js";
 import profile from "./en/profile.js";
 import reference from "./en/reference.js";
@@ -19,6 +20,7 @@ export default {
   install,
   keys,
   links,
+  missing,
   palette,
   profile,
   reference,

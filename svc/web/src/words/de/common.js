@@ -29,6 +29,7 @@ const common = {
   copy: "Kopieren",
   copied: "Kopiert",
   copyByHand: "Markiert. Mit Strg+C oder ⌘C kopieren.",
+  copyRefused: "Der Browser erlaubt das Kopieren nicht. Markieren Sie diesen Text:",
   loading: "Wird geladen…",
   more: (count) => `${count} weitere anzeigen`,
   optional: "optional",

@@ -20,6 +20,8 @@ const sites = {
     "Noch keine Websites. Fügen Sie eine hinzu und setzen Sie ihr Snippet in Ihre Seiten ein. Die Aufrufe erscheinen dann hier.",
   emptyAccount: "Verbinden Sie zuerst ein Konto, um eine Website hinzuzufügen.",
   notFound: (q) => `Keine Websites zu „${q}“ gefunden.`,
+  showDeleted: "Gelöschte Websites anzeigen",
+  showAll: "Alle Websites anzeigen",
   noneDeleted: "Keine gelöschten Websites.",
   host: "Host",
   hostHint:

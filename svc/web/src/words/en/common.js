@@ -28,6 +28,7 @@ const common = {
   copy: "Copy",
   copied: "Copied",
   copyByHand: "Selected. Press Ctrl+C or ⌘C to copy.",
+  copyRefused: "The browser does not allow copying. Select this text:",
   loading: "Loading…",
   more: (/** @type {number} */ count) => `Show ${count} more`,
   optional: "optional",

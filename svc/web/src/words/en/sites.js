@@ -18,6 +18,8 @@ export default {
   empty: "No sites yet. Add a site and put its snippet on your pages. Its views appear here.",
   emptyAccount: "Connect an account before you add a site.",
   notFound: (/** @type {string} */ q) => `No sites match “${q}”.`,
+  showDeleted: "Show deleted sites",
+  showAll: "Show all sites",
   noneDeleted: "No deleted sites.",
   host: "Host",
   hostHint:

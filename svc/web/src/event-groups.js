@@ -1,0 +1,60 @@
+/** Groups of events: an operation on an account, and the status changes that it caused. Pure functions. */
+
+/**
+ * @typedef {import("./wire").Event} Event
+ * @typedef {{id: string, event: Event, changes: Event[]}} Group `changes`: newest first
+ */
+
+const STATE = "account.state";
+const OPERATIONS = ["account.connect", "account.renew", "account.install", "account.update", "account.disconnect"];
+// The first report after an installation can take 25 minutes.
+const LONGEST_MS = 30 * 60_000;
+// The status changes in the transaction that starts the operation.
+const EARLIEST_MS = 5_000;
+
+/**
+ * @param {Event[]} events newest first
+ * @returns {Group[]} newest first; a status change without an operation is a group without `changes`
+ */
+export function grouped(events) {
+  /** @type {Group[]} */
+  const groups = [];
+  /** Status changes that are newer than all operations so far, by account. @type {Map<string, Group[]>} */
+  const open = new Map();
+  for (const event of events) {
+    const group = { id: event.id, event, changes: /** @type {Event[]} */ ([]) };
+    groups.push(group);
+    const target = event.target ?? "";
+    if (event.action === STATE) open.set(target, [...(open.get(target) ?? []), group]);
+    if (!OPERATIONS.includes(event.action)) continue;
+    const at_ms = Date.parse(event.at);
+    const own = (open.get(target) ?? []).filter((one) => Date.parse(one.event.at) - at_ms <= LONGEST_MS);
+    group.changes = own.map((one) => one.event);
+    for (const one of own) groups.splice(groups.indexOf(one), 1);
+    open.set(target, []);
+  }
+  return groups.reduce(joinEarlier, /** @type {Group[]} */ ([]));
+}
+
+/**
+ * Join a status change that is slightly older than its operation.
+ * @param {Group[]} joined @param {Group} group @returns {Group[]}
+ */
+function joinEarlier(joined, group) {
+  const operation = joined.findLast(
+    ({ event }) => OPERATIONS.includes(event.action) && event.target === group.event.target,
+  );
+  const isEarly =
+    group.event.action === STATE &&
+    operation !== undefined &&
+    Date.parse(operation.event.at) - Date.parse(group.event.at) <= EARLIEST_MS;
+  if (!isEarly) return [...joined, group];
+  operation.changes.push(group.event);
+  return joined;
+}
+
+/** @param {Group} group @returns {boolean} true if it is a status change that no operation caused */
+export const isStateChange = ({ event }) => event.action === STATE;
+
+/** @param {Group} group @returns {Event} the event whose outcome is the latest result of the group */
+export const latest = ({ event, changes }) => changes[0] ?? event;

@@ -1,0 +1,11 @@
+/** The page of an object that does not exist. */
+
+export default {
+  titles: {
+    account: "This account does not exist",
+    site: "This site does not exist",
+    link: "This link does not exist",
+  },
+  text: "Check the address of this page. It may also belong to another user.",
+  lists: { account: "Go to accounts", site: "Go to sites", link: "Go to links" },
+};

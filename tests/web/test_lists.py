@@ -1,0 +1,152 @@
+"""Lists of sites and links, their buttons, and the pages of objects that do not exist."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.places import signed_in_tab
+from tests.web.test_every_page import Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page, Route
+
+    from tests.web.places import Place
+
+
+@pytest.fixture
+def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
+    with signed_in_tab(browser, furnished) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "button", "place"),
+    [
+        ("/sites/bad", "This site does not exist", "Go to sites", "/sites"),
+        ("/sites/site_a/settings", "This site does not exist", "Go to sites", "/sites"),
+        ("/links/%3Cscript%3E", "This link does not exist", "Go to links", "/links"),
+        ("/links/lnk_a/edit", "This link does not exist", "Go to links", "/links"),
+        ("/accounts/acc_a", "This account does not exist", "Go to accounts", "/accounts"),
+    ],
+)
+def test_page_of_an_unknown_object_says_so(
+    furnished: Place, tab: Page, path: str, title: str, button: str, place: str
+) -> None:
+    tab.goto(furnished.url + path)
+    tab.get_by_role("heading", level=1, name=title).wait_for()
+    assert tab.get_by_role("alert").count() == 0
+    assert tab.get_by_role("button", name="Try again").count() == 0
+    expect(tab.get_by_role("heading", level=1)).to_be_focused()
+    tab.get_by_role("main").get_by_role("link", name=button).click()
+    tab.wait_for_url(f"**{place}")
+
+
+def many(kind: str, number: int) -> Any:
+    """Return a handler that answers a list with this many copies of its first entry."""
+
+    def answer(route: Route) -> None:
+        response = route.fetch()
+        body = response.json()
+        [first, *_] = body[kind]
+        names = {"sites": "host", "links": "code"}
+        body[kind] = [{**first, "id": f"{first['id']}{i}", names[kind]: f"name{i}.example"} for i in range(number)]
+        body.pop("next_cursor", None)
+        route.fulfill(response=response, json=body)
+
+    return answer
+
+
+@pytest.mark.parametrize("kind", ["sites", "links"])
+def test_filters_appear_from_ten_rows_on(furnished: Place, tab: Page, kind: str) -> None:
+    """Below ten rows, a link still leads to deleted objects. A filter in the URL is always shown."""
+    order = tab.get_by_label("Sort by")
+    for number, shown in ((9, 0), (10, 1)):
+        tab.route(re.compile(rf"/v1/{kind}\?.*limit=50"), many(kind, number))
+        tab.goto(f"{furnished.url}/{kind}")
+        expect(tab.locator(".rows tbody tr")).to_have_count(number)
+        expect(order).to_have_count(shown)
+        expect(tab.get_by_role("link", name=f"Show deleted {kind}")).to_have_count(1 - shown)
+        tab.unroute_all(behavior="wait")
+    tab.goto(f"{furnished.url}/{kind}?state=deleted")
+    expect(order).to_have_count(1)
+
+
+def test_buttons_of_a_link_are_icons_with_names(furnished: Place, tab: Page) -> None:
+    """A status is shown only if there is something to report."""
+    tab.goto(f"{furnished.url}/links")
+    row = tab.get_by_role("row").filter(has_text="hello")
+    for role, name in (("button", "Copy"), ("button", "QR code"), ("link", "Edit")):
+        element = row.get_by_role(role, name=name, exact=True)  # type: ignore[arg-type]  # one of the roles above
+        expect(element).to_have_attribute("title", name)
+        expect(element).to_have_text("")
+
+    def syncing(route: Route) -> None:
+        response = route.fetch()
+        body = response.json()
+        for link in body["links"]:
+            link["config"] = "pending" if link["code"] == "hello" else "synced"
+        route.fulfill(response=response, json=body)
+
+    tab.route(re.compile(r"/v1/links\?.*limit=50"), syncing)
+    tab.reload()
+    expect(row).to_contain_text("Syncing")
+    tab.unroute_all(behavior="wait")
+
+
+def test_refused_copy_shows_the_text(furnished: Place, tab: Page) -> None:
+    """Without a clipboard, the browser copies selected text. If it refuses this as well, the text is shown."""
+    tab.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    tab.goto(f"{furnished.url}/links")
+    row = tab.get_by_role("row").filter(has_text="hello")
+    row.get_by_role("button", name="Copy", exact=True).click()
+    expect(row.get_by_role("status")).to_have_text("Copied")
+    tab.evaluate("document.execCommand = () => false")
+    row.get_by_role("button", name="Copy", exact=True).click()
+    expect(row.get_by_role("status")).to_have_text(re.compile(r"The browser does not allow copying.*https://.*/hello"))
+    expect(row.get_by_role("button", name="Copy", exact=True)).to_be_focused()
+
+
+def test_rules_of_a_link_come_before_its_report(furnished: Place, tab: Page) -> None:
+    tab.goto(furnished.at("/links/:id"))
+    tab.locator(".breakdown").first.wait_for()
+    headings = tab.get_by_role("main").get_by_role("heading", level=2).all_inner_texts()
+    assert headings.index("Destinations") < headings.index("Over time")
+    visit = Visit(tab, furnished.url)
+    visit.open("a link", tab.url)
+    assert visit.found == []
+
+
+def test_key_hints_follow_the_setting(furnished: Place, tab: Page) -> None:
+    """The buttons that create something all show their key, unless shortcuts are off."""
+    for path, name in (("/sites", "Add site"), ("/links", "New link"), ("/accounts", "Connect an account")):
+        tab.goto(furnished.url + path)
+        button = tab.locator(".page-head").get_by_role("link", name=name, exact=True)
+        expect(button.locator("kbd")).to_have_text("n")
+    tab.evaluate("localStorage.setItem('shortcuts', 'off')")
+    tab.goto(f"{furnished.url}/sites")
+    tab.get_by_role("link", name="Add site", exact=True).first.wait_for()
+    expect(tab.locator("kbd.hint-key")).to_have_count(0)
+
+
+def test_activity_shows_a_connect_as_one_entry(furnished: Place, tab: Page) -> None:
+    """Its result is the account's latest status. The status changes that it caused can be expanded."""
+    tab.goto(f"{furnished.url}/events")
+    row = tab.get_by_role("row").filter(has=tab.get_by_role("rowheader", name=re.compile("^Account connected")))
+    expect(row).to_have_count(1)
+    expect(row.get_by_role("cell").last).to_have_text(re.compile("Ready"))
+    expect(tab.get_by_role("rowheader", name=re.compile("^Account status changed"))).to_have_count(0)
+    row.locator("summary").click()
+    expect(row.get_by_role("listitem").first).to_contain_text("Connecting")
+    expect(row.get_by_role("listitem").last).to_contain_text("Ready")
+    box = tab.get_by_role("checkbox", name="Also show status changes")
+    box.check()
+    tab.wait_for_url("**/events?states=on")
+    visit = Visit(tab, furnished.url)
+    visit.open("the activity", tab.url)
+    assert visit.found == []
