@@ -40,7 +40,7 @@ def test_every_documented_request_exists_with_these_fields():
 
 def test_sign_in_table_has_every_endpoint_with_its_status():
     page = (DOCS / "use/sign-in.md").read_text()
-    rows = re.findall(r"^\| `POST (/auth/\S+?)(?: \{[^`]*\})?`[^|]*\| (\d+)", page, re.MULTILINE)
+    rows = re.findall(r"^\| `(?:GET|POST) (/auth/\S+?)(?: \{[^`]*\})?`[^|]*\| (\d+)", page, re.MULTILINE)
     assert {path: int(status) for path, status in rows} == {
         each.path: each.status for each in ENDPOINTS if each.tag == "sign-in"
     }
