@@ -9,14 +9,14 @@ then discarded.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from svc.ids import digest
 from svc.mail import messages
 from svc.mail.messages import Link
 from svc.model import DEFAULT_LANGUAGE
 from svc.remaining_resource import RemainingResource
-from svc.store import accounts, invitations, outbox, users
+from svc.store import accounts, email_changes, invitations, outbox, users
 from svc.store.tx import constant
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class Terms:
     def link(self, purpose: users.MailPurpose, token: str) -> Link:
         """Return the link for a token."""
         return Link(f"{self.service_url}/{purpose}?token={token}", round(self.link_s / 3600, 1))
+
+    def email_link(self, path: Literal["email", "email/revert"], token: str) -> Link:
+        """Return the link for a token that changes an email address, or reverts the change."""
+        return Link(f"{self.service_url}/{path}?token={token}", round(self.link_s / 3600, 1))
 
     def invitation_url(self, token: str) -> str:
         """Return the URL of the link for an invitation's token."""
@@ -181,6 +185,43 @@ def _invitation(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     return Composed(email, None)
 
 
+def _email_change(row: Waiting, draft: Draft) -> Tx[Composed | None]:
+    """Compose the email that asks the new address to confirm, or a notice if the address belongs to another user."""
+    change = yield from email_changes.get_change(row.facts["change"])
+    if change is None or change.confirmed_at is not None:
+        return None
+    # The same statements for every address, so that the timing does not reveal whether the address has a user.
+    yield from email_changes.add_token(change.id, "confirm", digest(draft.token))
+    found = yield from users.find_user(row.address)
+    requester = yield from users.get_user(change.user_id)
+    known = found[0] if found and found[0].email_confirmed and found[0].id != change.user_id else None
+    url = draft.terms.service_url
+    if known is not None:
+        return Composed(messages.address_in_use(_language(row, known), row.address, url, mail_id=row.id), known)
+    link = draft.terms.email_link("email", draft.token)
+    email = messages.confirm_new_address(_language(row, requester), row.address, link, url, mail_id=row.id)
+    return Composed(email, None)
+
+
+def _email_change_notice(row: Waiting, draft: Draft) -> Tx[Composed | None]:
+    """Compose the notice to the old address, with a link that reverts the change."""
+    change = yield from email_changes.get_change(row.facts["change"])
+    user = None if change is None else (yield from users.get_user(change.user_id))
+    if change is None or user is None:
+        return None
+    yield from email_changes.add_token(change.id, "revert", digest(draft.token))
+    email = messages.email_change_requested(
+        _language(row, user),
+        row.address,
+        change.new_email,
+        draft.terms.email_link("email/revert", draft.token).url,
+        change.revert_until,
+        draft.terms.service_url,
+        mail_id=row.id,
+    )
+    return Composed(email, user if user.email == row.address else None)
+
+
 def _language(row: Waiting, user: User | None) -> Language:
     """Return the language that the user has chosen, or else the request's language, or else the default.
 
@@ -208,4 +249,6 @@ _KINDS: Mapping[MailKind, Callable[[Waiting, Draft], Tx[Composed | None]]] = {
     "account": _account,
     "user_deleted": _user_deleted,
     "invitation": _invitation,
+    "email_change": _email_change,
+    "email_change_notice": _email_change_notice,
 }

@@ -56,6 +56,25 @@ ENGLISH = Words(
         "The operator of {service_url} has invited you. To sign up with this email address, open this link:\n\n{link}"
         "\n\nThe link works once and expires on {expiry}. If you don't want to sign up, you can ignore this email.",
     ),
+    confirm_new_address=Text(
+        "Confirm your new email address",
+        "To use this email address for your account at {service_url}, open this link:\n\n{link}\n\n"
+        "The link expires in {expiry}. If you didn't request this change, you can ignore this email.",
+    ),
+    address_in_use=Text(
+        "This email address already has an account",
+        "Someone tried to use this email address for another account at {service_url}. Your account has not changed."
+        "\n\nIf this was you, sign in with this address instead. If this wasn't you, you can ignore this email.",
+    ),
+    email_change_requested=Text(
+        "Your email address is about to change",
+        "A signed-in user requested to change the email address of your account at {service_url} to {new_email}. The"
+        " address changes when the link in our email to the new address is opened.\n\n"
+        "If this was you, no action is needed. If it wasn't, open this link to keep your address and set a new"
+        " password:\n\n{link}\n\n"
+        "The link works until {expiry}, even if the address has changed. It ends all sessions. Then review your API"
+        " keys.",
+    ),
     deleted=Text(
         "Your account was deleted",
         "Your account at {service_url} was deleted, including its sites, links, totals and API keys.",

@@ -61,6 +61,29 @@ GERMAN = Words(
         "Der Link gilt einmal und läuft am {expiry} ab. Wenn Sie sich nicht registrieren möchten, können Sie diese"
         " E-Mail ignorieren.",
     ),
+    confirm_new_address=Text(
+        "Bestätigen Sie Ihre neue E-Mail-Adresse",
+        "Öffnen Sie diesen Link, um diese E-Mail-Adresse für Ihr Benutzerkonto bei {service_url} zu verwenden:\n\n"
+        "{link}\n\n"
+        "Der Link ist {expiry} gültig. Wenn Sie diese Änderung nicht angefordert haben, können Sie diese E-Mail"
+        " ignorieren.",
+    ),
+    address_in_use=Text(
+        "Diese E-Mail-Adresse hat bereits ein Benutzerkonto",
+        "Jemand wollte diese E-Mail-Adresse für ein anderes Benutzerkonto bei {service_url} verwenden. Ihr"
+        " Benutzerkonto wurde nicht geändert.\n\n"
+        "Wenn Sie das waren, melden Sie sich stattdessen mit dieser Adresse an. Andernfalls können Sie diese E-Mail"
+        " ignorieren.",
+    ),
+    email_change_requested=Text(
+        "Ihre E-Mail-Adresse soll geändert werden",
+        "In einer Sitzung Ihres Benutzerkontos bei {service_url} wurde angefordert, die E-Mail-Adresse in {new_email}"
+        " zu ändern. Sie ändert sich, sobald der Link in unserer E-Mail an die neue Adresse geöffnet wird.\n\n"
+        "Wenn Sie das waren, müssen Sie nichts tun. Andernfalls öffnen Sie diesen Link, um Ihre Adresse zu behalten und"
+        " ein neues Passwort festzulegen:\n\n{link}\n\n"
+        "Der Link gilt bis {expiry}, auch wenn die Adresse schon geändert wurde. Er beendet alle Sitzungen. Prüfen Sie"
+        " danach Ihre API-Schlüssel.",
+    ),
     deleted=Text(
         "Ihr Benutzerkonto wurde gelöscht",
         "Ihr Benutzerkonto bei {service_url} wurde gelöscht, einschließlich aller Websites, Links, Summen und"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from svc import finding
+from svc.addresses import LONGEST_EMAIL
 from svc.clock import day_of
 from svc.errors import QUOTES
 from svc.mail.english import ENGLISH
@@ -103,6 +104,30 @@ def invitation(language: Language, to: str, url: str, expires_at: int, service_u
     return Email(
         to, subject, text.format(link=url, expiry=expiry, service_url=service_url), id=mail_id, language=language
     )
+
+
+def confirm_new_address(language: Language, to: str, link: Link, service_url: str, *, mail_id: str = "") -> Email:
+    """Create the email with the link that confirms a user's new address."""
+    words = WORDS[language]
+    return _with_link(words, words.confirm_new_address, to, link, service_url, mail_id, send=True)
+
+
+def address_in_use(language: Language, to: str, service_url: str, *, mail_id: str = "") -> Email:
+    """Create the email that informs a user that another user has tried to switch to the same address."""
+    subject, text = WORDS[language].address_in_use
+    return Email(to, subject, text.format(service_url=service_url), id=mail_id, language=language)
+
+
+def email_change_requested(
+    language: Language, to: str, new_email: str, url: str, revert_until: int, service_url: str, *, mail_id: str = ""
+) -> Email:
+    """Create the notice to the old address, with the link that reverts the change until `revert_until` (epoch ms)."""
+    words = WORDS[language]
+    subject, text = words.email_change_requested
+    text = text.format(
+        new_email=_shown(new_email, LONGEST_EMAIL), link=url, expiry=words.moment(revert_until), service_url=service_url
+    )
+    return Email(to, subject, text, id=mail_id, language=language)
 
 
 def user_deleted(

@@ -80,6 +80,9 @@ class Words:
     reset: Text
     password_changed: Text
     invitation: Text
+    confirm_new_address: Text
+    address_in_use: Text
+    email_change_requested: Text
     deleted: Text
     deleted_tokens: str
     deleted_left: str

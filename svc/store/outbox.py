@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 # that is sent after a confirmation if the user has no password. `account`: an account has a problem, or the problem is
 # resolved.
 MailKind = Literal[
-    "sign_up", "resend", "reset", "choose_password", "password_changed", "account", "user_deleted", "invitation"
+    "sign_up",
+    "resend",
+    "reset",
+    "choose_password",
+    "password_changed",
+    "account",
+    "user_deleted",
+    "invitation",
+    "email_change",
+    "email_change_notice",
 ]
 
 # How long the service tries to send a notification. After that time, the user has probably seen the problem in the

@@ -40,6 +40,11 @@ def delete_invitations(before: int) -> Tx[int]:
     return _delete("invitations", "id", "expires_at <= $1", before)
 
 
+def delete_email_changes(before: int) -> Tx[int]:
+    """Delete changes of email addresses that can no longer be reverted."""
+    return _delete("email_changes", "id", "revert_until <= $1", before)
+
+
 def delete_deletion_results(before: int) -> Tx[int]:
     """Delete the results of users' deletions that no command has read."""
     return _delete("deletion_results", "digest", "ended_at <= $1", before)

@@ -208,6 +208,22 @@ def confirm_user(digest: str, now: int) -> Tx[User | None]:
     return None if user_id is None else (yield from confirm_sign_up(user_id))
 
 
+def switch_address(user_id: int, email: str) -> Tx[bool]:
+    """Give a user another address, which is then confirmed. Returns False if another user has confirmed the address.
+
+    Deletes the sign-ups with the address, and an invitation for it.
+    """
+    # Lock these sign-ups first, so that none of them is confirmed at the same time.
+    yield sql("update users set plan = plan where lower(email) = lower(cast($1 as text))", email)
+    yield from withdraw(email)
+    found = yield from find_user(email)
+    if found is not None and found[0].email_confirmed and found[0].id != user_id:
+        return False
+    yield from _forget([other for other in (yield from _sign_ups(email)) if other != user_id])
+    yield sql("update users set email = $2, email_refused_at = null where id = $1", user_id, email)
+    return True
+
+
 def reset_password(digest: str, password_hash: str, now: int) -> Tx[User | None]:
     """Use the token of a reset email to set a new password, and end all sessions.
 

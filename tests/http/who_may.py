@@ -21,6 +21,7 @@ TABLE = """
 GET    /v1/me                              -              | 200     200 200     200     200      200
 PATCH  /v1/me                              session        | 200     session session session 200      200
 POST   /v1/me/password                     session        | 200     session session session 200      200
+POST   /v1/me/email                        session        | 202     session session session 202      email
 GET    /v1/me/sessions                     session        | 200     session session session 200      200
 DELETE /v1/me/sessions                     session        | 200     session session session 200      200
 DELETE /v1/me/sessions/{session_id}        session        | 200     session session session 404      200
@@ -70,6 +71,8 @@ ALSO: dict[str, tuple[str, Scope]] = {"GET /v1/links": ("order=clicks", "reports
 # Endpoints that ignore the credentials of /v1. They need no credential, or a different kind.
 OPEN = """
 GET    /auth/settings                200
+POST   /auth/email/confirm           400
+POST   /auth/email/revert            400
 POST   /auth/sign-up                 202
 POST   /auth/invitation              closed
 POST   /auth/confirm                 400

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from svc.api import accounts, bulk, explain, keys, links, me, sessions, sites
+from svc.api import accounts, bulk, email_changes, explain, keys, links, me, sessions, sites
 from svc.store.tx import Tx, sql
 from tests.journeys.conftest import ZONE
 
@@ -95,6 +95,7 @@ def _fields(**body: Any) -> Callable[[Place], Any]:
 
 KINDS = (
     Kind(me.CHANGE, {"users without emails": 1}, _fields(notify=False)),
+    Kind(email_changes.REQUEST, {"email changes": 1}, _fields(email="another@example.com", password=PASSWORD)),
     Kind(sessions.END, {"sessions": -1}),
     Kind(keys.ISSUE, {"keys": 1}, _fields(scopes=["links"]), made=("key_id", "id")),
     Kind(keys.RENAME, {"named keys": 1}, _fields(name="another name")),
@@ -178,6 +179,7 @@ def _rows() -> Tx[dict[str, int]]:
         "users": "users",
         "users without emails": "users where notify = 0",
         "sessions": "sessions",
+        "email changes": "email_changes",
         "answers kept": "idempotency",
     }
     found = {}

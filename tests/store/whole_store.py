@@ -14,6 +14,7 @@ from svc.remaining_resource import RemainingResource
 from svc.store import (
     devices,
     disconnects,
+    email_changes,
     notifications,
     operations,
     sessions,
@@ -67,6 +68,12 @@ def user_with_all_rows() -> Tx[int]:
     yield Event(user_id, START_MS, "session", "192.0.2.7", "user.change", None, "done")
     yield from users.put_mail_token(user_id, "reset", new_secret(), until)
     yield from devices.remember_device(user_id, new_secret(), START_MS)
+    change = email_changes.EmailChange(
+        new_id("chg"), user_id, "a@example.com", "b@example.com", "ses", START_MS, until, until, None
+    )
+    yield from email_changes.request_change(change, "hash", None)
+    yield from email_changes.add_token(change.id, "confirm", new_secret())
+    yield sql("delete from outbox where user_id = $1", user_id)
     yield from user_limits.set_limits(user_id, {"sites": 500})
     yield from add_key(
         Key(new_id("key"), user_id, None, "svc_x", ("sites",), None, None, START_MS, None), new_secret(), 9

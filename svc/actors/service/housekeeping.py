@@ -59,6 +59,7 @@ def chores(timing: TimingConfig) -> tuple[Chore, ...]:
         Chore(retention.delete_sessions, every_s=_HOUR_S),
         Chore(retention.delete_mail_tokens, every_s=_HOUR_S),
         Chore(retention.delete_invitations, every_s=_HOUR_S),
+        Chore(retention.delete_email_changes, every_s=_HOUR_S),
         Chore(retention.delete_deletion_results, every_s=_HOUR_S, kept_days=1),
         Chore(retention.delete_worker_keys, every_s=_HOUR_S),
         Chore(retention.delete_devices, every_s=_DAY_S, kept_days=DEVICE_DAYS),

@@ -102,7 +102,7 @@ class Auth:
         self._exchanged_after_ms = min(_EXCHANGED_AFTER_S * 1000, int(self._timing.session_s * 500))
         self._emails = SlidingLimit(_EMAILS_AN_HOUR, window_s=3600)
         common_passwords()  # load the list now, not during a request
-        admit = self._count_try
+        admit = self.count_try
         endpoints.form(api.SIGN_UP, self.sign_up, admit)
         endpoints.form(api.INVITATION, self.invitation, admit)
         endpoints.form(api.CONFIRM, self.confirm, admit)
@@ -311,7 +311,7 @@ class Auth:
 
     # --------------------------------------------------------------------------------------------------- parts
 
-    def _count_try(self, request: RequestInfo) -> None:
+    def count_try(self, request: RequestInfo) -> None:
         """Count an attempt from the client's network. Raises ServiceError rate_limited."""
         self._tries.count(request.client, self._clock())
 

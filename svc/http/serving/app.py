@@ -18,6 +18,7 @@ from svc.http.resources.accounts import Accounts
 from svc.http.resources.auth import Auth
 from svc.http.resources.auth_events import AuthEvents
 from svc.http.resources.bulk import Bulk
+from svc.http.resources.email_changes import EmailChanges
 from svc.http.resources.events import Events
 from svc.http.resources.explain import Explain
 from svc.http.resources.export import Export
@@ -70,7 +71,8 @@ def create_app(deps: Deps) -> QuartTrio:
     idempotency = Idempotency(context.store, context.clock, config.limits.kept_answers_bytes)
     bodies = Bodies(passwords)
     endpoints = Endpoints(app, Gate(credentials, idempotency, bodies, origin_of(deps.base_url)))
-    Auth(deps, endpoints, passwords, auth_events)
+    auth = Auth(deps, endpoints, passwords, auth_events)
+    EmailChanges(deps, endpoints, passwords, auth_events, auth.count_try)
     Me(deps, endpoints, passwords)
     Sessions(deps, endpoints, passwords)
     Push(deps, endpoints, bodies)

@@ -49,6 +49,8 @@ const PAGES = {
   "/confirm": later("Confirm"),
   "/forgot": later("Forgot"),
   "/reset": later("Reset"),
+  "/email": later("ConfirmNewEmail"),
+  "/email/revert": later("RevertEmail"),
   "/accounts": later("Accounts"),
   "/accounts/connect": later("Connect"),
   "/accounts/:id": later("Account"),
@@ -72,7 +74,7 @@ const Missing = later("Missing");
 const REST_AFTER_MS = 1_000;
 
 /** Pages for signed-out users. They do not check for a session. */
-const SIGNED_OUT_PAGES = ["/sign-in", "/sign-up", "/confirm", "/forgot", "/reset"];
+const SIGNED_OUT_PAGES = ["/sign-in", "/sign-up", "/confirm", "/forgot", "/reset", "/email", "/email/revert"];
 
 /** @param {string} path */
 function pageAt(path) {

@@ -23,6 +23,7 @@ from svc.store import (
     accounts,
     devices,
     disconnects,
+    email_changes,
     invitations,
     open_store,
     operations,
@@ -79,6 +80,14 @@ def mail_token() -> Tx[None]:
 def invitation() -> Tx[None]:
     made = yield from invitations.invite("new@example.com", START_MS - 1, START_MS)
     yield from invitations.add_token(made.id, "digest")
+
+
+def email_change() -> Tx[None]:
+    user_id = yield from a_user()
+    change = email_changes.EmailChange(
+        new_id("chg"), user_id, "a@example.com", "b@example.com", "ses", START_MS - 1, START_MS - 1, START_MS, None
+    )
+    yield from email_changes.request_change(change, "hash", None)
 
 
 def deletion_result() -> Tx[None]:
@@ -164,6 +173,7 @@ LIFETIMES = [
     Lifetime(session, retention.delete_sessions, "sessions", START_MS),
     Lifetime(mail_token, retention.delete_mail_tokens, "mail_tokens", START_MS),
     Lifetime(invitation, retention.delete_invitations, "invitations", START_MS),
+    Lifetime(email_change, retention.delete_email_changes, "email_changes", START_MS),
     Lifetime(deletion_result, retention.delete_deletion_results, "deletion_results", START_MS + DAY_MS),
     Lifetime(worker_key, retention.delete_worker_keys, "worker_keys", START_MS),
     Lifetime(device, retention.delete_devices, "devices", START_MS + 400 * DAY_MS),

@@ -170,6 +170,7 @@ def test_list_of_writes_is_complete() -> None:
         ("POST", "/v1/accounts/{account_id}/check"),
         ("DELETE", "/v1/me"),  # this deletes the events; see test_leaving.py
         ("POST", "/v1/me/password"),
+        ("POST", "/v1/me/email"),  # see test_email_changes.py
         ("DELETE", "/v1/me/sessions"),
         ("DELETE", "/v1/me/sessions/{session_id}"),
     }

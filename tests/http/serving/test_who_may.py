@@ -31,6 +31,9 @@ HASH = hash_password(PASSWORD)
 # The request bodies. `ask` replaces placeholders such as `{account_id}` with the ids of a `Place`.
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/me": {"notify": False},
+    "POST /v1/me/email": {"email": "another@example.com", "password": PASSWORD},
+    "POST /auth/email/confirm": {"token": "abc"},
+    "POST /auth/email/revert": {"token": "abc", "password": PASSWORD},
     "POST /v1/me/password": {"old": PASSWORD, "new": "another long one"},
     "DELETE /v1/me": {"password": PASSWORD},
     "POST /v1/keys": {"scopes": ["links"]},

@@ -45,6 +45,7 @@ DIGESTS = {
     "0008-site-exclusions.sql": "4fc1fd6e855b220ec103e5c997d9a4173b03201fae3c836ec9afc3e5c9acbf11",
     "0009-user-limits.sql": "e96594da919975f421647cc30dfa7117e56338029a66044a4c835fa88cf546f8",
     "0010-link-host-fallbacks.sql": "2b3b2d324d609ebb66c8a8532310bf26c90fa4689f958c65673484b48847fc6c",
+    "0011-email-changes.sql": "5d30b92c2e1a0578a22ca1988804ce31b49429df8629d41238dbaa839b79dbca",
 }
 
 # Tables in released schemas whose rows are now in other tables. Separate tests cover them.

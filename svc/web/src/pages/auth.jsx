@@ -58,7 +58,7 @@ function useFirstField(wanted = true) {
 }
 
 /** @param {{label: string}} props */
-const NewPassword = ({ label }) => (
+export const NewPassword = ({ label }) => (
   <Password name="password" label={label} hint={t().auth.passwordHint} autocomplete="new-password" required />
 );
 
@@ -213,7 +213,7 @@ function Sent({ email, other }) {
  * }} props `use`: sends the token; `stale`: shown if the token is no longer valid; `done`: shown after success;
  *   `children`: form fields
  */
-function EmailLinkPage({ words, use, stale, done, children }) {
+export function EmailLinkPage({ words, use, stale, done, children }) {
   const token = useRef(address.peek().searchParams.get("token") ?? "");
   const state = useSignal(/** @type {"open" | "stale" | "done"} */ (token.current ? "open" : "stale"));
   useEffect(() => replaceAddress(location.pathname), []);
@@ -257,7 +257,7 @@ function EmailLinkPage({ words, use, stale, done, children }) {
 const aboutToken = (error) => error instanceof ApiError && error.issues.some(({ path }) => path === "token");
 
 /** @param {{to: string, children: string}} props */
-const NextLink = ({ to, children }) => (
+export const NextLink = ({ to, children }) => (
   <p class="actions">
     <a class="button" href={to}>
       {children}

@@ -43,6 +43,7 @@ export function Profile() {
             )}
           </Loaded>
           <BrowserSettings take={me.put} />
+          {me.data?.user.email_confirmed && <ChangeEmail />}
           <ChangePassword />
           <Sessions />
           <Export />
@@ -203,6 +204,31 @@ async function storeLanguage() {
     // The user may have chosen another language in the meantime.
     if (shown === textLanguage()) return caller;
   }
+}
+
+function ChangeEmail() {
+  const words = t().profile;
+  const sentTo = useSignal("");
+  return (
+    <section aria-labelledby="email">
+      <h2 id="email">{words.changeEmail}</h2>
+      <div class="column">
+        <Form
+          submit={words.sendLink}
+          send={async ({ email = "", password = "" }, key, form) => {
+            sentTo.value = "";
+            await call("POST /v1/me/email", { body: { email: email.trim(), password }, key });
+            form.reset();
+            sentTo.value = email.trim();
+          }}
+        >
+          <Field name="email" label={words.newEmail} type="email" autocomplete="email" inputmode="email" required />
+          <Field name="password" label={words.yourPassword} type="password" autocomplete="current-password" required />
+          <p role="status">{sentTo.value && words.linkSent(sentTo.value)}</p>
+        </Form>
+      </div>
+    </section>
+  );
 }
 
 function ChangePassword() {

@@ -10,6 +10,7 @@ export { Account } from "./account.jsx";
 export { Accounts } from "./accounts.jsx";
 export { Connect } from "./connect.jsx";
 export { Confirm, Forgot, Missing, Reset, SignIn, SignUp } from "./auth.jsx";
+export { ConfirmNewEmail, RevertEmail } from "./email-change.jsx";
 export { Events } from "./events.jsx";
 export { Keys } from "./keys.jsx";
 export { EditLink, NewLink } from "./link-forms.jsx";

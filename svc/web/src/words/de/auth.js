@@ -68,6 +68,28 @@ const auth = {
     stale: "Dieser Link ist abgelaufen oder wurde schon benutzt.",
     fresh: "Neuen Link anfordern",
   },
+  newEmail: {
+    title: "Neue E-Mail-Adresse bestätigen",
+    explain:
+      "Sie melden sich dann mit dieser Adresse an. Ihre anderen Sitzungen werden beendet, API-Schlüssel bleiben gültig.",
+    submit: "E-Mail-Adresse ändern",
+    done: "E-Mail-Adresse geändert",
+    doneText: "Melden Sie sich ab jetzt mit Ihrer neuen E-Mail-Adresse an.",
+    goOn: "Weiter",
+    stale: "Dieser Link ist abgelaufen oder wurde schon verwendet, oder die Adresse kann nicht verwendet werden.",
+    fresh: "Adresse erneut ändern",
+  },
+  revertEmail: {
+    title: "E-Mail-Adresse behalten",
+    explain:
+      "Ihr Benutzerkonto behält diese E-Mail-Adresse oder bekommt sie zurück. Legen Sie ein neues Passwort fest. Alle Sitzungen werden beendet.",
+    submit: "E-Mail-Adresse behalten",
+    done: "E-Mail-Adresse beibehalten",
+    doneText:
+      "Melden Sie sich mit dieser E-Mail-Adresse und Ihrem neuen Passwort an. Prüfen Sie danach Ihre API-Schlüssel.",
+    stale: "Dieser Link ist abgelaufen oder wurde schon verwendet.",
+    fresh: "Passwort zurücksetzen",
+  },
   missing: {
     title: "Seite nicht gefunden",
     text: "Prüfen Sie die Adresse, oder beginnen Sie auf der Übersicht.",

@@ -28,6 +28,12 @@ const profile = {
   shortcutsHint: "Einzelne Tasten wie j, k oder n. Mit ? werden alle angezeigt.",
   on: "An",
   off: "Aus",
+  changeEmail: "E-Mail-Adresse ändern",
+  newEmail: "Neue E-Mail-Adresse",
+  yourPassword: "Ihr Passwort",
+  sendLink: "Link senden",
+  linkSent: (email) =>
+    `Falls ${email} verwendet werden kann, haben wir einen Link dorthin gesendet. Ihre E-Mail-Adresse ändert sich, wenn Sie ihn öffnen.`,
   oldPassword: "Aktuelles Passwort",
   setPassword: "Passwort ändern",
   passwordSet: "Passwort geändert. Alle anderen Sitzungen wurden beendet.",

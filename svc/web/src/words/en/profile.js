@@ -27,6 +27,12 @@ export default {
   shortcutsHint: "Single keys such as j, k or n. Press ? to see all of them.",
   on: "On",
   off: "Off",
+  changeEmail: "Change email address",
+  newEmail: "New email address",
+  yourPassword: "Your password",
+  sendLink: "Send link",
+  linkSent: (/** @type {string} */ email) =>
+    `If ${email} can be used, we sent a link to it. Your email address changes when you open the link.`,
   oldPassword: "Current password",
   setPassword: "Change password",
   passwordSet: "Password changed. All your other sessions were ended.",

@@ -1,0 +1,75 @@
+"""/v1/me/email, /auth/email/confirm and /auth/email/revert: change the email address of a user."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from svc.api.endpoint import Endpoint
+from svc.api.fields import Email, MailToken, NewPassword, Password
+from svc.api.shape import Body, Ok
+
+
+class ChangeEmail(Body):
+    """The new email address, and the password."""
+
+    holds_password: ClassVar[bool] = True
+
+    email: Email
+    password: Password
+
+
+class EmailToken(Body):
+    """The token from the link in the email to the new address."""
+
+    token: MailToken
+
+
+class RevertEmail(Body):
+    """The token from the link in the email to the old address, and a new password."""
+
+    token: MailToken
+    password: NewPassword
+
+
+REQUEST = Endpoint(
+    method="POST",
+    path="/v1/me/email",
+    tag="me",
+    action="email.request",
+    summary="Request a change of the email address",
+    description="The service sends a link to the new address, and notifies the old one. The address changes when the"
+    " link is used. The response is the same whether or not the new address belongs to a user. A new request replaces"
+    " an earlier one that was not confirmed. At most five requests an hour are accepted, per user and per new address.",
+    access="session",
+    body=ChangeEmail,
+    response=Ok,
+    status=202,
+    codes=("invalid_password", "email_unconfirmed"),
+    example={"email": "ann@example.org", "password": "correct horse battery staple"},
+)
+CONFIRM = Endpoint(
+    method="POST",
+    path="/auth/email/confirm",
+    tag="sign-in",
+    summary="Change the email address with the token from the email to the new address",
+    description="All sessions end, except the one that requested the change. API keys keep working.",
+    access="anybody",
+    body=EmailToken,
+    response=Ok,
+    codes=("rate_limited",),
+    example={"token": "…"},
+)
+REVERT = Endpoint(
+    method="POST",
+    path="/auth/email/revert",
+    tag="sign-in",
+    summary="Keep or restore the old email address with the token from the email to this address",
+    description="The service sets the new password and ends all sessions. API keys keep working.",
+    access="anybody",
+    body=RevertEmail,
+    response=Ok,
+    codes=("rate_limited",),
+    example={"token": "…", "password": "correct horse battery staple"},
+)
+
+ENDPOINTS = (REQUEST, CONFIRM, REVERT)

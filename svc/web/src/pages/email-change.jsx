@@ -1,0 +1,68 @@
+/** The target pages of the links in the emails about a change of the email address. */
+
+import { call } from "../api.js";
+import { changed } from "../resource.js";
+import { end, updateUser, user } from "../session.js";
+import { t } from "../words.js";
+import { EmailLinkPage, NewPassword, NextLink } from "./auth.jsx";
+
+/** The link in the email to the new address. */
+export function ConfirmNewEmail() {
+  const words = t().auth.newEmail;
+  return (
+    <EmailLinkPage
+      words={words}
+      use={async (token) => {
+        await call("POST /auth/email/confirm", { body: { token } });
+        if (user.value) showNewAddress();
+      }}
+      stale={
+        <p>
+          <a href="/profile">{words.fresh}</a>
+        </p>
+      }
+      done={
+        <>
+          <p>{words.doneText}</p>
+          <NextLink to="/profile">{words.goOn}</NextLink>
+        </>
+      }
+    />
+  );
+}
+
+/** Read the user again. If the session has ended, the next page asks the user to sign in. */
+function showNewAddress() {
+  changed("/v1/me");
+  call("GET /v1/me", {}).then(
+    (caller) => updateUser(caller.user),
+    () => undefined,
+  );
+}
+
+/** The link in the email to the old address. */
+export function RevertEmail() {
+  const words = t().auth.revertEmail;
+  return (
+    <EmailLinkPage
+      words={words}
+      use={async (token, { password = "" }) => {
+        await call("POST /auth/email/revert", { body: { token, password } });
+        end();
+      }}
+      stale={
+        <p>
+          <a href="/forgot">{words.fresh}</a>
+        </p>
+      }
+      done={
+        <>
+          <p>{words.doneText}</p>
+          <NextLink to="/sign-in">{t().auth.signIn.title}</NextLink>
+        </>
+      }
+    >
+      <NewPassword label={t().auth.newPassword} />
+    </EmailLinkPage>
+  );
+}

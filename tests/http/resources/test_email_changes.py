@@ -1,0 +1,251 @@
+"""Changes of a user's email address: request, confirmation by the new address, reversal by the old one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trio
+
+from svc.store import user_directory, users
+from tests.http.conftest import open_world
+from tests.http.resources.test_auth import (
+    EMAIL,
+    IN_REQUEST,
+    PASSWORD,
+    RecordingStore,
+    a_confirmed_user,
+    bearer_of,
+    confirm,
+    read_email,
+    sign_in,
+    sign_up,
+    token_of,
+)
+
+if TYPE_CHECKING:
+    from tests.http.conftest import Response, World
+
+NEW, OTHER = "ann@new.example.org", "other@example.com"
+NEXT_PASSWORD = "four more words of mine"
+LINK = re.compile(r"https://svc\.example/(email|email/revert)\?token=(\S+)")
+
+
+async def links(world: World, address: str) -> list[tuple[str, str]]:
+    """Return the (purpose, token) pairs of the links in all emails to the address, oldest first."""
+    found = [read_email(text) for text in await world.inbox()]
+    return [link for to, _, text in found if to == address for link in LINK.findall(text)]
+
+
+async def subjects(world: World, address: str) -> list[str]:
+    found = [read_email(text) for text in await world.inbox()]
+    return [subject for to, subject, _ in found if to == address]
+
+
+async def a_session(world: World) -> dict[str, str]:
+    await a_confirmed_user(world)
+    return bearer_of(await sign_in(world))
+
+
+async def request(world: World, session: dict[str, str], email: str = NEW, password: str = PASSWORD) -> Response:
+    return await world.call("POST", "/v1/me/email", {"email": email, "password": password}, headers=session)
+
+
+async def requested(world: World, session: dict[str, str], email: str = NEW) -> tuple[str, str]:
+    """Request a change from the present address. Return the tokens that confirm and revert it."""
+    me = (await world.call("GET", "/v1/me", headers=session)).body["user"]
+    response = await request(world, session, email)
+    assert (response.status, response.body) == (202, {"ok": True})
+    [*_, (_, to_confirm)] = [link for link in await links(world, email) if link[0] == "email"]
+    [*_, (_, to_revert)] = [link for link in await links(world, me["email"]) if link[0] == "email/revert"]
+    return to_confirm, to_revert
+
+
+async def use(world: World, token: str) -> Response:
+    return await world.call("POST", "/auth/email/confirm", {"token": token})
+
+
+async def revert(world: World, token: str, password: str = NEXT_PASSWORD) -> Response:
+    return await world.call("POST", "/auth/email/revert", {"token": token, "password": password})
+
+
+async def address_of(world: World, session: dict[str, str]) -> Any:
+    return (await world.call("GET", "/v1/me", headers=session)).body["user"]["email"]
+
+
+async def test_address_changes_only_when_the_new_address_confirms(world):
+    session = await a_session(world)
+    elsewhere = bearer_of(await sign_in(world))
+    key = (await world.call("POST", "/v1/keys", {"scopes": ["accounts"]}, headers=session)).body["key"]
+    token, _ = await requested(world, session)
+    assert await address_of(world, session) == EMAIL
+    assert await subjects(world, EMAIL) == ["Confirm your email address", "Your email address is about to change"]
+    assert (await use(world, token)).body == {"ok": True}
+    assert await address_of(world, session) == NEW  # the session that requested the change stays
+    assert (await world.call("GET", "/v1/me", headers=elsewhere)).status == 401
+    assert await address_of(world, {"Authorization": f"Bearer {key}"}) == NEW
+    assert (await sign_in(world, address=NEW)).status == 200
+    assert (await sign_in(world)).status == 401
+    assert (await use(world, token)).code == "invalid_request"
+    events = (await world.call("GET", "/v1/events", headers=session)).body["events"]
+    found = [(event["via"], event["action"]) for event in events if event["action"].startswith("email.")]
+    assert found == [("mail", "email.change"), ("session", "email.request")]
+
+
+@pytest.mark.parametrize(
+    ("email", "password", "code"),
+    [
+        (NEW, "not the password", "invalid_password"),
+        ("no address", PASSWORD, "invalid_request"),
+        (EMAIL, PASSWORD, "invalid_request"),
+    ],
+)
+async def test_refused_request_sends_nothing(world, email, password, code):
+    session = await a_session(world)
+    before = len(await world.inbox())
+    assert (await request(world, session, email, password)).code == code
+    assert len(await world.inbox()) == before
+
+
+async def test_unconfirmed_user_cannot_change_the_address(world):
+    await sign_up(world)
+    assert (await request(world, bearer_of(await sign_in(world)))).code == "email_unconfirmed"
+
+
+async def test_link_expires_and_a_new_request_replaces_it(world):
+    session = await a_session(world)
+    first, _ = await requested(world, session, "first@example.org")
+    second, _ = await requested(world, session)
+    assert (await use(world, first)).code == "invalid_request"
+    world.clock.advance_s(86_400)
+    assert (await use(world, second)).code == "invalid_request"
+    assert (await sign_in(world)).status == 200
+
+
+async def test_confirm_token_does_not_revert_and_vice_versa(world):
+    to_confirm, to_revert = await requested(world, await a_session(world))
+    assert (await use(world, to_revert)).code == "invalid_request"
+    assert (await revert(world, to_confirm)).code == "invalid_request"
+
+
+async def test_address_of_another_user_gets_a_notice_without_a_link(world):
+    session = await a_session(world)
+    await world.store.run(users.add_user(OTHER, "hash", world.clock(), confirmed=True))
+    assert (await request(world, session, OTHER)).body == {"ok": True}
+    assert await links(world, OTHER) == []
+    assert await subjects(world, OTHER) == ["This email address already has an account"]
+    assert await address_of(world, session) == EMAIL
+
+
+async def test_address_that_gets_a_user_in_the_meantime_is_refused(world):
+    session = await a_session(world)
+    token, _ = await requested(world, session)
+    await world.store.run(users.add_user(NEW, "hash", world.clock(), confirmed=True))
+    assert (await use(world, token)).code == "invalid_request"
+    assert await address_of(world, session) == EMAIL
+
+
+async def test_sign_ups_with_the_new_address_end(world):
+    session = await a_session(world)
+    token, _ = await requested(world, session)
+    await sign_up(world, NEW, "password of a stranger")
+    stranger = await token_of(world, "confirm")
+    assert (await use(world, token)).status == 200
+    assert (await confirm(world, stranger)).code == "invalid_request"
+    assert (await sign_in(world, "password of a stranger", NEW)).status == 401
+    assert (await sign_in(world, address=NEW)).status == 200
+
+
+@pytest.mark.both_engines
+async def test_one_of_two_users_gets_the_same_new_address(world):
+    tokens = []
+    for address in (EMAIL, OTHER):
+        await sign_up(world, address)
+        await confirm(world, await token_of(world, "confirm"))
+        session = bearer_of(await sign_in(world, address=address))
+        tokens.append((await requested(world, session))[0])
+    statuses: list[int] = []
+
+    async def try_it(token: str) -> None:
+        statuses.append((await use(world, token)).status)
+
+    async with trio.open_nursery() as nursery:
+        for token in tokens:
+            nursery.start_soon(try_it, token)
+    assert sorted(statuses) == [200, 400]
+    assert len(await world.store.read(user_directory.with_address(NEW))) == 1
+
+
+async def test_old_address_reverts_a_requested_change(world):
+    session = await a_session(world)
+    to_confirm, to_revert = await requested(world, session)
+    assert (await revert(world, to_revert, EMAIL)).code == "invalid_request"  # the password is the address
+    assert (await revert(world, to_revert)).body == {"ok": True}
+    assert (await use(world, to_confirm)).code == "invalid_request"
+    assert (await world.call("GET", "/v1/me", headers=session)).status == 401
+    assert (await sign_in(world)).status == 401
+    assert (await sign_in(world, NEXT_PASSWORD)).status == 200
+    assert (await revert(world, to_revert)).code == "invalid_request"
+
+
+async def test_old_address_takes_a_stolen_user_back(world):
+    """A thief with the password changes the address twice. The thief's own link cannot undo the reversal."""
+    thief = await a_session(world)
+    first, to_revert = await requested(world, thief, "thief@example.org")
+    assert (await use(world, first)).status == 200
+    second, of_thief = await requested(world, thief, "thief@example.net")
+    assert (await use(world, second)).status == 200
+    assert (await world.call("POST", "/auth/password-reset", {"email": "thief@example.net"})).status == 202
+    reset = await token_of(world, "reset")
+    assert (await revert(world, to_revert)).status == 200
+    assert (await revert(world, of_thief, "the password of the thief")).code == "invalid_request"
+    body = {"token": reset, "password": "the password of the thief"}
+    assert (await world.call("POST", "/auth/password-reset/confirm", body)).code == "invalid_request"
+    assert (await world.call("GET", "/v1/me", headers=thief)).status == 401
+    signed_in = await sign_in(world, NEXT_PASSWORD)
+    assert signed_in.body["user"]["email"] == EMAIL
+
+
+async def test_change_cannot_be_reverted_after_a_week(world):
+    session = await a_session(world)
+    to_confirm, to_revert = await requested(world, session)
+    assert (await use(world, to_confirm)).status == 200
+    world.clock.advance_s(7 * 86_400)
+    assert (await revert(world, to_revert)).code == "invalid_request"
+    assert (await sign_in(world, address=NEW)).status == 200
+
+
+async def test_disabled_user_cannot_confirm(world):
+    session = await a_session(world)
+    token, _ = await requested(world, session)
+    [entry] = await world.store.read(user_directory.with_address(EMAIL))
+    await world.store.run(user_directory.disable(entry.user.id, world.clock()))
+    assert (await use(world, token)).code == "invalid_request"
+    assert await world.store.read(user_directory.with_address(NEW)) == []
+
+
+async def test_number_of_requests_is_limited(world):
+    session = await a_session(world)
+    statuses = [(await request(world, session, f"ann{number}@example.org")).status for number in range(6)]
+    assert statuses == [202] * 5 + [429]
+
+
+async def test_request_causes_the_same_work_for_known_and_unknown_addresses(store, clock, tmp_path):
+    recording = RecordingStore(store)
+    async with open_world(recording, clock, tmp_path) as world:
+        session = await a_session(world)
+        await store.run(users.add_user(OTHER, "hash", clock(), confirmed=True))
+        await world.outbox.settled()
+        work = []
+        for address in (OTHER, "nobody@example.com", OTHER):
+            recording.by_request.clear()
+            recording.by_email.clear()
+            in_request = IN_REQUEST.set(True)
+            response = await request(world, session, address)
+            IN_REQUEST.reset(in_request)
+            await world.outbox.settled()
+            work.append((response.status, response.body, list(recording.by_request), sorted(recording.by_email)))
+        assert work[0] == work[1] == work[2]
+        assert any(text.startswith("insert into email_changes") for text in work[0][2])
+        assert any(text.startswith("insert into email_change_tokens") for text in work[0][3])
