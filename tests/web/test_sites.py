@@ -253,6 +253,8 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
     assert listed(tab, "browsers") == top("browsers", today - 6, today)
     assert listed(tab, "sources").pop("Direct / none") == top("sources", today - 6, today)[""]
     assert sum(listed(tab, "countries").values()) == sent["views"]
+    assert sum(listed(tab, "channels").values()) == sent["views"]
+    assert listed(tab, "channels")["Search engines"] > 0
     assert sum(listed(tab, "bots").values()) == sent["bots"] > 0
 
     tab.get_by_text("Show as table").click()
@@ -279,6 +281,15 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
     assert exported == read(furnished, path, Accept="text/csv").content
     days = csv.DictReader(io.StringIO(exported.decode()))
     assert sum(int(day["views"]) for day in days) == sent["views"]
+
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="Export this report as CSV").click()
+    assert saved.value.suggested_filename == "shop.example-report.csv"
+    shown = list(csv.DictReader(io.StringIO(saved.value.path().read_bytes().decode())))
+    assert [row["views"] for row in shown if row["list"] == "time"] == [row[0] for row in rows]
+    pages = {row["key"]: int(row["views"]) for row in shown if row["list"] == "pages"}
+    assert pages == top("pages", today - 6, today)
+    assert sum(int(row["bots"]) for row in shown if row["list"] == "bots") == sent["bots"]
 
     # The URL contains the period and the comparison, so that it can be shared.
     tab.keyboard.press("t")

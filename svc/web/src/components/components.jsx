@@ -319,6 +319,8 @@ function Report() {
           from={null}
           expanded={[]}
           toggle={() => {}}
+          name="shop.example"
+          slots={[]}
         />
       </div>
     </Part>

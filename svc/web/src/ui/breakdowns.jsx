@@ -1,6 +1,8 @@
 /** The breakdowns of a report: lists of the most frequent values, with bars. */
 
+import { saveFile } from "../files.js";
 import { country, day, number, percent } from "../format.js";
+import { reportCsv } from "../report-csv.js";
 import { sourceAddress, sourceName } from "../sources.js";
 import { t } from "../words.js";
 
@@ -25,15 +27,18 @@ const FIRST = 10;
  *   from: string | null,
  *   expanded: Name[],
  *   toggle: (name: Name) => void,
- * }} props `host`: the site's host, or ""; `totals`: what the shares refer to; `from`: the first day of the breakdowns,
- *   if later than the report's; `expanded`: the lists of which all entries are shown
+ *   name: string,
+ *   slots: import("../series.js").Slot[],
+ * }} props `host`: the site's host, or ""; `name`: the name of the CSV file; `slots`: what the chart shows; `totals`:
+ *   what the shares refer to; `from`: the first day of the breakdowns, if later than the report's; `expanded`: the
+ *   lists of which all entries are shown
  */
-export const Breakdowns = ({ kind, host, lists, totals, from, expanded, toggle }) => (
+export const Breakdowns = ({ kind, host, lists, totals, from, expanded, toggle, name: file, slots }) => (
   <section aria-labelledby="lists">
     <h2 id="lists">{t().report.lists}</h2>
     {from && <p class="small">{t().report.listsFrom(day(from))}</p>}
     <div class="breakdowns">
-      {NAMES.filter((name) => lists[name] && (kind === "site" || name !== "pages")).map((name) => (
+      {namesOf(kind, lists).map((name) => (
         <List
           key={name}
           kind={kind}
@@ -46,8 +51,36 @@ export const Breakdowns = ({ kind, host, lists, totals, from, expanded, toggle }
         />
       ))}
     </div>
+    <p class="actions">
+      <button
+        type="button"
+        class="quiet"
+        onClick={() => {
+          const shown = namesOf(kind, lists).map((name) => ({
+            name,
+            rows: shownRows(name, lists[name] ?? [], expanded.includes(name)),
+          }));
+          const csv = new Blob([reportCsv(slots, shown)], { type: "text/csv" });
+          saveFile(csv, `${file.replace(/[^\w.-]+/g, "-")}-report.csv`);
+        }}
+      >
+        {t().lists.export}
+      </button>
+    </p>
   </section>
 );
+
+/** @param {"site" | "link"} kind @param {Lists} lists @returns {Name[]} the lists that the page shows, in order */
+const namesOf = (kind, lists) => NAMES.filter((name) => lists[name] && (kind === "site" || name !== "pages"));
+
+/**
+ * @param {Name} name @param {import("../wire").Top[]} rows @param {boolean} isExpanded
+ * @returns {import("../wire").Top[]} the entries that the page shows, in order
+ */
+function shownRows(name, rows, isExpanded) {
+  const sorted = [...rows].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
+  return isExpanded || name === "channels" ? sorted : sorted.slice(0, FIRST);
+}
 
 /**
  * @param {{
@@ -62,9 +95,8 @@ export const Breakdowns = ({ kind, host, lists, totals, from, expanded, toggle }
  */
 function List({ kind, host, name, rows, all, isExpanded, toggle }) {
   const words = t().report;
-  const title = name === "channels" ? t().channels.title : words[name];
-  const sorted = [...rows].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
-  const shown = isExpanded || name === "channels" ? sorted : sorted.slice(0, FIRST);
+  const title = name === "channels" ? t().lists.channels : words[name];
+  const shown = shownRows(name, rows, isExpanded);
   const largest = Math.max(1, ...rows.map(({ n }) => n));
   // A site's breakdowns can be more recent than its totals.
   const whole = Math.max(1, all, largest);
@@ -136,7 +168,7 @@ export function What({ name, value, kind = "link" }) {
   }
   if (name === "sources") return <Source value={value} kind={kind} />;
   /** @type {Record<string, string>} */
-  const known = name === "devices" ? words.deviceNames : name === "channels" ? t().channels.names : {};
+  const known = name === "devices" ? words.deviceNames : name === "channels" ? t().lists.channelNames : {};
   return <>{known[value] ?? (value || t().common.unknown)}</>;
 }
 

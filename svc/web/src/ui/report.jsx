@@ -61,7 +61,13 @@ export function Report({ kind, id, name, accountId }) {
   const { place, shown } = useShown(`${kind} ${id} ${period}`);
   const expanded = useSignal(/** @type {import("./breakdowns.jsx").Name[]} */ ([]));
   const lists = shown
-    ? { ...own, period, breakdowns: "1", ...(expanded.value.length > 0 && { limit: MOST_LISTED }) }
+    ? {
+        ...own,
+        period,
+        by: today ? "hour" : "day",
+        breakdowns: "1",
+        ...(expanded.value.length > 0 && { limit: MOST_LISTED }),
+      }
     : null;
   const live = useKept(useResource(REPORT[kind], lists, { pace: livePace(today) }));
   const numbers = useNumbers(kind, own, period);
@@ -73,6 +79,7 @@ export function Report({ kind, id, name, accountId }) {
   const hoursBefore = useResource(TOTALS[kind], days && hourly ? { ...days, by: "hour" } : null);
   const sums = before.data && (before.data.totals.length > 0 ? sum(before.data.totals) : null);
   const course = (hourly ? hoursBefore : before).data?.totals ?? null;
+  const slots = report ? slotsOf(report, compared ? course : null) : [];
 
   const words = t().report;
   const again = () => [read, live, before].forEach((one) => one.again());
@@ -109,7 +116,7 @@ export function Report({ kind, id, name, accountId }) {
                     <Chart
                       kind={kind}
                       hourly={hourly}
-                      slots={slotsOf(report, compared ? course : null)}
+                      slots={slots}
                       compared={compared}
                       bots={bots}
                       toggle={toggle}
@@ -130,7 +137,9 @@ export function Report({ kind, id, name, accountId }) {
                 <Lists
                   kind={kind}
                   host={kind === "site" ? name : ""}
+                  name={name}
                   report={report}
+                  slots={slots}
                   lists={report.breakdowns}
                   expanded={expanded.value}
                   toggle={(list) =>

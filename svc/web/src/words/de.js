@@ -6,12 +6,12 @@ import api from "./de/api.js";
 import common from "./de/common.js";
 import dns from "./de/dns.js";
 import auth from "./de/auth.js";
-import channels from "./de/channels.js";
 import events from "./de/events.js";
 import install from "./de/install.js";
 import keys from "./de/keys.js";
 import link from "./de/link.js";
 import links from "./de/links.js";
+import lists from "./de/lists.js";
 import missing from "./de/missing.js";
 import overview from "./de/overview.js";
 import palette from "./de/palette.js";
@@ -30,12 +30,12 @@ const de = {
   common,
   dns,
   auth,
-  channels,
   events,
   install,
   keys,
   link,
   links,
+  lists,
   missing,
   overview,
   palette,

@@ -2,11 +2,11 @@
 
 import account from "./en/account.js";
 import auth from "./en/auth.js";
-import channels from "./en/channels.js";
 import events from "./en/events.js";
 import install from "./en/install.js";
 import keys from "./en/keys.js";
 import links from "./en/links.js";
+import lists from "./en/lists.js";
 import missing from "./en/missing.js";
 import palette from "./en/palette.js";
 import profile from "./en/profile.js";
@@ -15,11 +15,11 @@ import reference from "./en/reference.js";
 export default {
   account,
   auth,
-  channels,
   events,
   install,
   keys,
   links,
+  lists,
   missing,
   palette,
   profile,

@@ -1,7 +1,10 @@
-/** @type {typeof import("../en/channels.js").default} */
-const channels = {
-  title: "Kanäle",
-  names: {
+/** Die Listen eines Berichts: Kanäle und der Export. */
+
+/** @type {typeof import("../en/lists.js").default} */
+const lists = {
+  export: "Diesen Bericht als CSV exportieren",
+  channels: "Kanäle",
+  channelNames: {
     search: "Suchmaschinen",
     social: "Soziale Netzwerke",
     ai: "KI-Assistenten",
@@ -14,4 +17,4 @@ const channels = {
   },
 };
 
-export default channels;
+export default lists;

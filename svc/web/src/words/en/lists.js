@@ -1,8 +1,9 @@
-/** Channels of sources. */
+/** The lists of a report: channels of sources, and the export. */
 
 export default {
-  title: "Channels",
-  names: {
+  export: "Export this report as CSV",
+  channels: "Channels",
+  channelNames: {
     search: "Search engines",
     social: "Social networks",
     ai: "AI assistants",
