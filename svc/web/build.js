@@ -86,6 +86,7 @@ async function writeApplication(folder, help) {
     {
       app: "src/main.jsx",
       style: "src/styles/app.css",
+      "rest-style": "src/styles/rest.css",
       help: "src/help/main.js",
       "help-style": "src/help/help.css",
     },
@@ -140,11 +141,14 @@ async function writeApplication(folder, help) {
     ];
     return html.replace("<!-- assets -->", () => head.join("\n    "));
   };
-  const template = readFileSync(join(root, "index.html"), "utf8");
+  const restStyle = entries["src/styles/rest.css"] ?? "";
+  // src/later.jsx loads this stylesheet together with the pages that need it.
+  const template = readFileSync(join(root, "index.html"), "utf8").replace("REST_STYLE", restStyle);
   const shell = withAssets(template, style, scripts);
   writeFileSync(join(folder, "index.html"), shell);
   const page = components.outputFiles.map(({ path }) => path);
-  writeFileSync(join(folder, "components.html"), withAssets(template, style, page));
+  const restLink = `<link rel="stylesheet" href="${restStyle}" />\n  </head>`;
+  writeFileSync(join(folder, "components.html"), withAssets(template, style, page).replace("</head>", restLink));
   writeFileSync(join(folder, "licences.txt"), licencesOf(metafile, root));
 
   const helpStyle = entries["src/help/help.css"] ?? "";

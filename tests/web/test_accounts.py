@@ -40,6 +40,16 @@ def alert(page: Page) -> Locator:
     return page.get_by_role("alert")
 
 
+def choose(page: Page, action: str) -> None:
+    """Choose a rare action of the account in its menu."""
+    page.get_by_role("button", name="More actions").click()
+    page.get_by_role("menuitem", name=action).click()
+
+
+def open_details(page: Page) -> None:
+    page.get_by_role("heading", name="Details", exact=True).click()
+
+
 def test_connect_account_and_resolve_failed_install(page, world, customer):
     """The user first enters a user token. The install then waits for the platform, and finds no free cron trigger."""
     page.goto(f"{world.place.url}/accounts")
@@ -118,13 +128,14 @@ def test_rename_renew_check_and_disconnect_account(page, world, customer, zone):
     page.get_by_role("heading", level=1, name="<b>Daily</b> news", exact=True).wait_for()
 
     before = world.call("GET", f"/v1/accounts/{account_id}")["account"]["token"]["name"]
+    open_details(page)
     page.get_by_text(before).wait_for()
     token = world.platform(
         lambda emulator: emulator.create_token(
             customer.account_id, rights=["Account Settings Read", "Account API Tokens Write"]
         )
     )[1]
-    page.get_by_role("button", name="Renew token").click()
+    choose(page, "Renew token")
     page.get_by_label("Bootstrap token").fill(token)
     page.get_by_role("button", name="Renew", exact=True).click()
     page.get_by_role("dialog").wait_for(state="detached")
@@ -169,14 +180,111 @@ def test_rename_renew_check_and_disconnect_account(page, world, customer, zone):
     finding = page.get_by_role("region", name="Health check").get_by_role("listitem")
     expect(finding.first).to_contain_text("needs attention")
 
-    page.get_by_role("button", name="Disconnect").click()
-    page.get_by_role("dialog").get_by_role("button", name="Disconnect").click()
+    choose(page, "Disconnect")
+    dialog = page.get_by_role("dialog", name="Disconnect <b>Daily</b> news")
+    name = dialog.get_by_label("To confirm, type <b>Daily</b> news")
+    expect(name).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("alert")).to_have_text("Type <b>Daily</b> news exactly as shown.")
+    expect(name).to_be_focused()
+    name.fill("<b>daily</b> news")
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("alert")).to_be_visible()
+    assert world.account(customer) is not None
+    name.fill(" <b>Daily</b> news")
+    page.keyboard.press("Enter")
     page.get_by_role("heading", level=1, name="Disconnected: <b>Daily</b> news").wait_for()
+    page.get_by_text("Only the working token remains").wait_for()
     page.get_by_text(after).wait_for()
+    expect(page.get_by_role("link", name="Show deleted sites")).to_have_attribute("href", "/sites?state=deleted")
+    expect(page.get_by_role("link", name="Show deleted links")).to_have_attribute("href", "/links?state=deleted")
     assert world.account(customer) is None
     page.get_by_role("button", name="Back to accounts").click()
     page.get_by_role("heading", level=1, name="Accounts", exact=True).wait_for()
     expect(page.get_by_role("link", name="<b>Daily</b> news")).to_have_count(0)
+
+
+def test_status_usage_and_link_host_come_before_details_that_urls_open(page: Page, world, furnished):
+    """The menu is operated with the keyboard."""
+    url = furnished.at("/accounts/:id")
+    page.goto(url)
+    state(page, "Ready")
+    head = page.locator(".page-head")
+    expect(head).to_contain_text(re.compile("Last report"))
+    expect(head.get_by_role("link", name=re.compile(r"^\d+ links?$"))).to_be_visible()
+    expect(head.get_by_role("link", name=re.compile(r"^\d+ sites?$"))).to_be_visible()
+    page.get_by_role("heading", name="Plan usage").wait_for()
+    expect(page.locator("main h2:visible")).to_have_text(["Plan usage", "Link host", "Details"])
+
+    for end, section in (
+        ("#check", "Health check"),
+        ("?day=2026-11-01", "Statement of counts"),
+        ("#ledger", "Statement of counts"),
+    ):
+        page.goto("about:blank")
+        page.goto(url + end)
+        expect(page.get_by_role("region", name=section)).to_be_in_viewport()
+    assert page.get_by_role("region", name="Health check").is_visible()
+    page.goto("about:blank")
+    page.goto(url)
+
+    menu = page.get_by_role("button", name="More actions")
+    menu.focus()
+    page.keyboard.press("Enter")
+    expect(menu).to_have_attribute("aria-expanded", "true")
+    items = page.get_by_role("menuitem")
+    expect(items).to_have_text(["Reinstall", "Renew token", "Disconnect"])
+    for key, at in ((None, 0), ("ArrowDown", 1), ("End", 2), ("ArrowDown", 0), ("ArrowUp", 2), ("Home", 0)):
+        if key:
+            page.keyboard.press(key)
+        expect(items.nth(at)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(items.first).to_be_hidden()
+    expect(menu).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog", name=re.compile("^Renew the token of")).wait_for()
+    page.keyboard.press("Escape")
+    expect(menu).to_be_focused()
+
+
+def test_account_without_sites_and_links_is_disconnected_without_its_name(page, world, customer):
+    account_id = world.connected(customer)
+    page.goto(f"{world.place.url}/accounts/{account_id}")
+    state(page, "Ready")
+    page.get_by_role("link", name="0 links").wait_for()
+    page.get_by_role("link", name="0 sites").wait_for()
+    choose(page, "Disconnect")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("textbox")).to_have_count(0)
+    dialog.get_by_role("button", name="Disconnect").click()
+    page.get_by_role("heading", level=1, name="Disconnected: Customer").wait_for()
+
+
+def test_link_host_with_links_is_replaced_only_after_typing_its_name(page, world, customer, zone):
+    account_id = world.connected(customer)
+    page.goto(f"{world.place.url}/accounts/{account_id}")
+    state(page, "Ready")
+    world.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
+    page.reload()
+    section = page.get_by_role("region", name="Link host")
+    page.get_by_role("link", name="0 links").wait_for()
+    section.get_by_role("button", name="Change", exact=True).click()
+    dialog = page.get_by_role("dialog", name=f"Replace go.{zone}?")
+    expect(dialog.get_by_role("textbox")).to_have_count(0)
+    page.keyboard.press("Escape")
+    world.call("POST", "/v1/links", {"account_id": account_id, "url": f"https://{zone}/"})
+    page.reload()
+    page.get_by_role("link", name="1 link", exact=True).wait_for()
+    section.get_by_role("button", name="Change", exact=True).click()
+    dialog.get_by_role("combobox", name="Host").fill(f"to.{zone}")
+    dialog.get_by_role("button", name="Change", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_have_text(f"Type go.{zone} exactly as shown.")
+    dialog.get_by_label(f"To confirm, type go.{zone}").fill(f"go.{zone}")
+    page.keyboard.press("Enter")
+    expect(section).to_contain_text(f"to.{zone}")
+    world.call("DELETE", f"/v1/accounts/{account_id}", {})
 
 
 def test_breakdown_retention_is_changed_and_suggested_until_minimum(page, world, customer):
@@ -187,8 +295,9 @@ def test_breakdown_retention_is_changed_and_suggested_until_minimum(page, world,
     for plan, meters in (("Paid", 1), ("Free", 4)):  # each change of the plan recomputes the advice
         page.get_by_label("Cloudflare plan").select_option(plan)
         expect(page.get_by_role("meter")).to_have_count(meters)
-    section = page.get_by_role("region", name="Plan usage")
-    fewer = section.get_by_role("button", name="Keep fewer days")
+    open_details(page)
+    section = page.get_by_role("region", name="Breakdown retention")
+    fewer = page.get_by_role("region", name="Plan usage").get_by_role("button", name="Keep fewer days")
     expect(section).to_contain_text("35 days")
 
     fewer.focus()

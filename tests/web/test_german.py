@@ -47,7 +47,7 @@ def test_findings_are_german(furnished: Place, tab: Page) -> None:
     world, zone = World(furnished), "deutsch.example"
     customer = world.platform(lambda emulator: emulator.create_account([proxied_zone(zone)]))
     account_id = world.connected(customer)
-    tab.goto(f"{furnished.url}/accounts/{account_id}")
+    tab.goto(f"{furnished.url}/accounts/{account_id}#check")
     expect(tab.locator(".page-head .mark")).to_have_text(re.compile("Bereit"))
     world.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
     tab.reload()
@@ -67,7 +67,10 @@ def test_remaining_resources_are_german(furnished: Place, world: World, tab: Pag
     expect(tab.locator(".page-head .mark")).to_have_text(re.compile("Bereit"))
     script = "*/workers/scripts/svc-edge"
     world.platform(lambda emulator: emulator.fault("drop_before", script, method="DELETE", times=None))
-    tab.get_by_role("button", name="Trennen").click()
+    tab.get_by_role("link", name="0 Links").wait_for()
+    tab.get_by_role("link", name="0 Websites").wait_for()
+    tab.get_by_role("button", name="Weitere Aktionen").click()
+    tab.get_by_role("menuitem", name="Trennen").click()
     tab.get_by_role("dialog").get_by_role("button", name="Trennen").click()
     expect(tab.get_by_role("heading", level=1)).to_have_text(re.compile("^Getrennt"))
     left = tab.locator("main li").all_inner_texts()

@@ -124,7 +124,10 @@ def test_create_test_scan_edit_and_delete_link(visit, furnished, api, tmp_path):
     check_edit_in_two_windows(visit, api, link["id"])
 
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("dialog", name=f"Delete {HOST}/sale?").wait_for()
+    expect(
+        page.get_by_role("dialog", name=f"Delete {HOST}/sale?").get_by_label("To confirm, type sale")
+    ).to_be_focused()
+    page.keyboard.type("sale")
     page.keyboard.press("Enter")
     page.get_by_role("heading", level=1, name="Links", exact=True).wait_for()
     expect(page.get_by_role("link", name="hello", exact=True)).to_be_visible()

@@ -213,6 +213,21 @@ def check_instructions(tab: Page, site: dict[str, Any]) -> None:
     platform.select_option("HTML pages")
 
 
+def test_counted_site_is_deleted_only_after_typing_its_host(furnished: Place, tab: Page) -> None:
+    tab.goto(furnished.at("/sites/:id/settings"))
+    tab.get_by_role("button", name="Delete site").click()
+    dialog = tab.get_by_role("dialog", name="Delete shop.example?")
+    expect(dialog.get_by_label("To confirm, type shop.example")).to_be_focused()
+    tab.keyboard.type("shop.exampl")
+    tab.keyboard.press("Enter")
+    expect(dialog.get_by_role("alert")).to_have_text("Type shop.example exactly as shown.")
+    tab.keyboard.type("e")
+    expect(dialog.get_by_role("alert")).to_have_count(0)
+    tab.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    assert site_of(furnished, tab)["state"] == "active"
+
+
 def check_list_of_sites(place: Place, tab: Page) -> None:
     """Check the pagination, order and search of the list, with one site per page."""
     hosts = [site["host"] for site in read(place, "/v1/sites?order=host").json()["sites"]]

@@ -112,6 +112,14 @@ export function span(seconds) {
   return intl(Intl.NumberFormat, { style: "unit", unit, unitDisplay: "long" }).format(Math.ceil(seconds / length_s));
 }
 
+/**
+ * @param {number} count
+ * @param {{one: string, other: string} & Partial<Record<Intl.LDMLPluralRule, string>>} forms of the words for a count
+ *   in the reader's language
+ * @returns {string} the form for this count
+ */
+export const plural = (count, forms) => forms[intl(Intl.PluralRules, {}).select(count)] ?? forms.other;
+
 /** @param {string[]} items @returns {string} a, b and c */
 export const list = (items) => intl(Intl.ListFormat, { type: "conjunction" }).format(items);
 

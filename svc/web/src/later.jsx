@@ -10,15 +10,30 @@ import { ErrorMessage, Skeleton } from "./ui/parts.jsx";
 
 const rest = signal(/** @type {{pages?: Rest, error?: ApiError}} */ ({}));
 
-/** Load the code of the other pages, once. */
+let loading = /** @type {Promise<[Rest, void]> | null} */ (null);
+
+/** Load the code and the styles of the other pages, once. */
 export async function loadRest() {
   if (rest.peek().pages) return;
+  loading ??= Promise.all([import("./pages/rest.jsx"), loadStyles()]);
   try {
-    rest.value = { pages: await import("./pages/rest.jsx") };
+    rest.value = { pages: (await loading)[0] };
   } catch {
-    // The service is unreachable, or an update has replaced the file.
+    // The service is unreachable, or an update has replaced a file.
+    loading = null;
     rest.value = { error: new ApiError("offline") };
   }
+}
+
+/** Add the stylesheet that the build names in the document. @returns {Promise<void>} */
+function loadStyles() {
+  const href = document.querySelector("meta[name=rest-style]")?.getAttribute("content") ?? "";
+  const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href });
+  document.head.append(link);
+  return new Promise((loaded, failed) => {
+    link.onload = () => loaded();
+    link.onerror = failed;
+  });
 }
 
 /**

@@ -1,4 +1,4 @@
-/** The installation of an account, and its numbers of sites and links. */
+/** The installation of an account, its last report, and its numbers of sites and links. */
 
 import { ago, list, longDay, moment, number } from "../format.js";
 import { useResource } from "../resource.js";
@@ -67,20 +67,27 @@ export function Installed({ account: { edge_account_id, edge, token, push, locat
   );
 }
 
-/** The numbers of sites and links of an account. @param {{id: string}} props */
-export function Holds({ id }) {
-  const words = t().account.installed;
+/**
+ * @param {string} id of an account
+ * @returns {{sites: number | undefined, links: number | undefined, more: {sites: boolean, links: boolean}}} the numbers
+ *   of its sites and links, up to `COUNT_LIMIT`; undefined until they are known
+ */
+export function useHoldings(id) {
   const sites = useResource("GET /v1/sites", { account_id: id, limit: COUNT_LIMIT }).data;
   const links = useResource("GET /v1/links", { account_id: id, limit: COUNT_LIMIT }).data;
-  /** @param {unknown[]} rows @param {string | undefined} next */
-  const count = (rows, next) => (next ? words.over(rows.length) : number(rows.length));
+  const more = { sites: Boolean(sites?.next_cursor), links: Boolean(links?.next_cursor) };
+  return { sites: sites?.sites.length, links: links?.links.length, more };
+}
+
+/** The last report of an account's worker, and the numbers of its sites and links. @param {{account: Account}} props */
+export function Summary({ account: { id, push } }) {
+  const words = t().account.summary;
+  const { sites, links, more } = useHoldings(id);
   return (
-    <section aria-labelledby="holds">
-      <h2 id="holds">{words.holds}</h2>
-      <p class="actions">
-        <a href="/sites">{words.sites(sites ? count(sites.sites, sites.next_cursor) : "…")}</a>
-        <a href="/links">{words.links(links ? count(links.links, links.next_cursor) : "…")}</a>
-      </p>
-    </section>
+    <p class="summary">
+      <span>{push ? words.reported(ago(push.at)) : words.neverReported}</span>
+      {sites !== undefined && <a href="/sites">{words.sites(sites, more.sites)}</a>}
+      {links !== undefined && <a href={`/links?account_id=${id}`}>{words.links(links, more.links)}</a>}
+    </p>
   );
 }

@@ -12,6 +12,7 @@ import { Check, Field, Form } from "../ui/form.jsx";
 import { Help } from "../ui/help.jsx";
 import { ErrorMessage, State } from "../ui/parts.jsx";
 import { t } from "../words.js";
+import { useHoldings } from "./account-facts.jsx";
 import { Redirects } from "./account-redirects.jsx";
 
 /** @typedef {import("../wire").FullAccount} Account */
@@ -21,6 +22,7 @@ import { Redirects } from "./account-redirects.jsx";
 export function Host({ account, changed: again }) {
   const words = t().account.host;
   const changing = useSignal(false);
+  const links = useHoldings(account.id).links;
   const host = account.link_host;
   return (
     <section aria-labelledby="host">
@@ -64,7 +66,13 @@ export function Host({ account, changed: again }) {
         <p class="hint">{words.later}</p>
       )}
       {changing.value && host && (
-        <ChangeHost id={account.id} host={host.host} done={again} close={() => (changing.value = false)} />
+        <ChangeHost
+          id={account.id}
+          host={host.host}
+          hasLinks={links !== 0}
+          done={again}
+          close={() => (changing.value = false)}
+        />
       )}
     </section>
   );
@@ -111,8 +119,8 @@ function SetHost({ id, done }) {
   );
 }
 
-/** @param {{id: string, host: string, done: () => void, close: () => void}} props */
-function ChangeHost({ id, host, done, close }) {
+/** @param {{id: string, host: string, hasLinks: boolean, done: () => void, close: () => void}} props */
+function ChangeHost({ id, host, hasLinks, done, close }) {
   const words = t().account.host;
   const { fields, renderError, send } = useHost(id, () => {
     close();
@@ -124,6 +132,7 @@ function ChangeHost({ id, host, done, close }) {
       submit={words.change}
       send={(key, values) => send(values, key)}
       renderError={renderError}
+      typed={hasLinks ? host : undefined}
       close={close}
     >
       <p>{words.changeWarning}</p>

@@ -24,16 +24,15 @@ const METRICS = { free: ["requests", "writes", "reads", "size"], paid: ["size"] 
  *   changeDays: () => void,
  * }} props `changeDays`: opens the dialog for the retention of breakdowns
  */
-export function Plan({ account: { advice, plan, days_kept }, choose, busy, changeDays }) {
+export function Plan({ account: { advice, plan }, choose, busy, changeDays }) {
   const words = t().account.plan;
   return (
     <section aria-labelledby="plan">
       <h2 id="plan">{words.title}</h2>
-      <p>
-        {words.intro} <Help to="plan" />
-      </p>
       {advice === null ? (
-        <p class="hint">{words.none}</p>
+        <p class="hint">
+          {words.none} <Help to="plan" />
+        </p>
       ) : (
         <>
           <ul class="gauges">
@@ -51,11 +50,12 @@ export function Plan({ account: { advice, plan, days_kept }, choose, busy, chang
               </button>
             </p>
           )}
-          <p class="small">{words.asked(ago(advice.at))}</p>
+          <p class="small">
+            {words.intro} {words.asked(ago(advice.at))} <Help to="plan" />
+          </p>
         </>
       )}
       <Choose plan={plan} choose={choose} busy={busy} />
-      <Days days={days_kept} change={changeDays} />
     </section>
   );
 }
@@ -112,19 +112,18 @@ function Choose({ plan, choose, busy }) {
 }
 
 /** The retention of breakdowns in the worker's database. @param {{days: number, change: () => void}} props */
-function Days({ days, change }) {
+export function Retention({ days, change }) {
   const words = t().account.days;
-  const id = useId();
   return (
-    <div class="field column">
-      <strong id={id}>{words.label}</strong>
-      <span class="actions">
+    <section aria-labelledby="retention">
+      <h2 id="retention">{words.label}</h2>
+      <p class="actions">
         {words.kept(days)}
-        <button type="button" class="quiet" aria-describedby={id} onClick={change}>
+        <button type="button" class="quiet" onClick={change}>
           {words.change}
         </button>
-      </span>
-      <span class="hint">{words.hint}</span>
-    </div>
+      </p>
+      <p class="small">{words.hint}</p>
+    </section>
   );
 }

@@ -1,23 +1,25 @@
-/** The page of an account: operation, errors, plan usage, link host, installation, health check and ledger. */
+/** The page of an account: status, errors, plan usage and link host first, all else under "Details". */
 
 import { useSignal } from "@preact/signals";
+import { useLayoutEffect } from "preact/hooks";
 
 import { ApiError, call } from "../api.js";
 import { useKeys } from "../keys.js";
 import { changed, isMissing, useResource, whileWorking } from "../resource.js";
-import { go } from "../router.js";
+import { address, go } from "../router.js";
 import { Confirm, Dialog } from "../ui/dialog.jsx";
 import { Field, Form } from "../ui/form.jsx";
 import { leftTexts } from "../ui/left.js";
+import { Menu } from "../ui/menu.jsx";
 import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Page, State } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
 import { useShownOnce } from "../unsent.js";
 import { t } from "../words.js";
 import { Check, Ledger } from "./account-checks.jsx";
-import { Holds, Installed } from "./account-facts.jsx";
+import { Installed, Summary, useHoldings } from "./account-facts.jsx";
 import { Host } from "./account-host.jsx";
-import { Plan } from "./account-plan.jsx";
+import { Plan, Retention } from "./account-plan.jsx";
 import { AccountErrors, Progress } from "./account-state.jsx";
 import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-token.jsx";
 
@@ -67,7 +69,8 @@ export function Account({ id }) {
       write.run(async (key) => {
         show((await call("POST /v1/accounts/{account_id}/install", { account_id: id, body: {}, key })).account);
       }, "install"),
-    renew: () => (asking.value = "renew"),
+    renew: () => void (asking.value = "renew"),
+    disconnect: () => void (asking.value = "disconnect"),
     plan: (/** @type {Account["plan"]} */ plan) =>
       write.run(async (key) => {
         replanned.value = true;
@@ -78,28 +81,27 @@ export function Account({ id }) {
   if (disconnected.value) return <DisconnectResult result={disconnected.value} name={account?.name ?? ""} />;
   if (isMissing(read)) return <NotFound kind="account" />;
   return (
-    <Page title={account?.name ?? words.one} head={account && <State state={account.state} />}>
-      <Loaded read={read} rows={8}>
-        {({ account }) => (
+    <Page
+      title={account?.name ?? words.one}
+      head={
+        account && (
           <>
             <p class="actions">
-              {account.token && (
-                <button type="button" class="quiet" aria-disabled={write.busy} onClick={does.install}>
-                  {write.doing === "install" ? t().common.busy : words.menu.install}
-                </button>
-              )}
-              {account.state !== "pending" && account.state !== "bootstrap_lost" && (
-                <button type="button" class="quiet" onClick={does.renew}>
-                  {words.menu.renew}
-                </button>
-              )}
+              <State state={account.state} />
               <button type="button" class="quiet" data-key="e" onClick={() => (asking.value = "rename")}>
                 {words.menu.rename}
               </button>
-              <button type="button" class="quiet" onClick={() => (asking.value = "disconnect")}>
-                {words.menu.disconnect}
-              </button>
+              <Menu label={words.menu.label} items={rareActions(account, does, write.busy)} />
             </p>
+            {account.token && <Summary account={account} />}
+          </>
+        )
+      }
+    >
+      <Loaded read={read} rows={8}>
+        {({ account }) => (
+          <>
+            {write.doing === "install" && <p role="status">{t().common.busy}</p>}
             {write.error && <ErrorMessage error={write.error} />}
             <Progress account={account} />
             <AccountErrors account={account} does={does} busy={write.busy} />
@@ -112,10 +114,12 @@ export function Account({ id }) {
                   changeDays={() => (asking.value = "days")}
                 />
                 <Host account={account} changed={read.again} />
-                <Installed account={account} />
-                <Holds id={id} />
-                <Check id={id} checked={read.again} />
-                <Ledger id={id} />
+                <Details>
+                  <Installed account={account} />
+                  <Retention days={account.days_kept} change={() => (asking.value = "days")} />
+                  <Check id={id} checked={read.again} />
+                  <Ledger id={id} />
+                </Details>
               </>
             )}
             {asking.value === "rename" && <Rename account={account} show={show} close={() => (asking.value = null)} />}
@@ -133,6 +137,54 @@ export function Account({ id }) {
       </Loaded>
     </Page>
   );
+}
+
+/**
+ * @param {Account} account
+ * @param {{install: () => void, renew: () => void, disconnect: () => void}} does
+ * @param {boolean} busy
+ * @returns {import("../ui/menu.jsx").Item[]} the rare actions that the account's state allows
+ */
+function rareActions({ token, state }, does, busy) {
+  const words = t().account.menu;
+  const renewable = state !== "pending" && state !== "bootstrap_lost";
+  return [
+    ...(token ? [{ text: words.install, does: does.install, disabled: busy }] : []),
+    ...(renewable ? [{ text: words.renew, does: does.renew }] : []),
+    { text: words.disconnect, does: does.disconnect, danger: true },
+  ];
+}
+
+/** The sections below "Details", each of which a URL can name: `#check`. */
+const DETAILS = ["details", "installed", "retention", "check", "ledger"];
+
+/**
+ * The sections that few visits need. They are open if the URL names one of them, or a day of the ledger.
+ * @param {{children: import("preact").ComponentChildren}} props
+ */
+function Details({ children }) {
+  const { hash, searchParams } = address.value;
+  const named = hash.slice(1) || (searchParams.has("day") ? "ledger" : "");
+  const isOpen = useSignal(DETAILS.includes(named));
+  // The browser scrolls to a section only if it exists when the document loads.
+  useLayoutEffect(() => {
+    if (!DETAILS.includes(named)) return;
+    isOpen.value = true;
+    document.getElementById(named)?.scrollIntoView();
+  }, [named]);
+  return (
+    <details id="details" class="more-sections" open={isOpen.value} onToggle={toggled}>
+      <summary>
+        <h2>{t().account.details}</h2>
+      </summary>
+      {children}
+    </details>
+  );
+
+  /** @param {{currentTarget: HTMLDetailsElement}} event */
+  function toggled({ currentTarget }) {
+    isOpen.value = currentTarget.open;
+  }
 }
 
 /**
@@ -231,11 +283,14 @@ function Renew({ account, show, close }) {
 /** @param {Omit<Shown, "show"> & {disconnected: (result: import("../wire").Disconnected) => void}} props */
 function Disconnect({ account, disconnected, close }) {
   const words = t().account.disconnect;
+  const { sites, links } = useHoldings(account.id);
+  const isEmpty = sites === 0 && links === 0;
   return (
     <Confirm
       title={words.title(account.name)}
       submit={words.submit}
       busyLabel={words.asking}
+      typed={isEmpty ? undefined : account.name}
       close={close}
       send={async (key) => {
         disconnected(await call("DELETE /v1/accounts/{account_id}", { account_id: account.id, body: {}, key }));
@@ -262,7 +317,7 @@ function DisconnectResult({ result: { left, leftovers, revoke_token }, name }) {
   return (
     <Page title={`${words.disconnect.done}: ${name}`} focus>
       {left.length === 0 ? (
-        <p>{words.disconnect.clean}</p>
+        <p>{revoke_token ? words.disconnect.cleanButToken : words.disconnect.clean}</p>
       ) : (
         <>
           <p>{words.disconnect.left}</p>
@@ -274,6 +329,15 @@ function DisconnectResult({ result: { left, leftovers, revoke_token }, name }) {
         </>
       )}
       <Revoke names={revoke_token ? [revoke_token] : []} />
+      <p>{words.disconnect.kept}</p>
+      <ul>
+        <li>
+          <a href="/sites?state=deleted">{t().sites.showDeleted}</a>
+        </li>
+        <li>
+          <a href="/links?state=deleted">{t().links.showDeleted}</a>
+        </li>
+      </ul>
       <p>
         <button type="button" onClick={() => go("/accounts")}>
           {words.disconnect.back}

@@ -12,9 +12,9 @@ import { Field, Form } from "../ui/form.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
 import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Note, Page, issueText } from "../ui/parts.jsx";
-import { bare } from "../ui/qr.jsx";
 import { asDrafts, asRules, Leads, RulesEditor } from "../ui/rules.jsx";
 import { UTM, utmOf, withUtm } from "../utm.js";
+import { bare } from "../ui/link-acts.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Link} Link */

@@ -9,9 +9,8 @@ import { later } from "../later.jsx";
 import { changed, isMissing, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
-import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
+import { LinkActs, LinkState, bare, underWay, useLinkKeys } from "../ui/link-acts.jsx";
 import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
-import { bare } from "../ui/qr.jsx";
 import { Report } from "../ui/report.jsx";
 import { t } from "../words.js";
 
@@ -62,6 +61,7 @@ function Acts({ link }) {
         <Confirm
           title={words.confirm.title(bare(link))}
           submit={words.remove}
+          typed={link.short_url === null ? undefined : link.code}
           close={() => (asking.value = false)}
           send={async (key) => {
             await call("DELETE /v1/links/{link_id}", { link_id: link.id, body: {}, key });

@@ -253,6 +253,7 @@ function Settings({ site, put }) {
         <Confirm
           title={words.removeTitle(site.host)}
           submit={words.remove}
+          typed={site.first_view_at === null ? undefined : site.host}
           close={close}
           send={async (key) => {
             await call("DELETE /v1/sites/{site_id}", { site_id: site.id, body: {}, key });

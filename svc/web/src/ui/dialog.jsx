@@ -2,8 +2,9 @@
 
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
+import { ApiError } from "../http.js";
 import { t } from "../words.js";
-import { Form } from "./form.jsx";
+import { Field, Form } from "./form.jsx";
 
 /** @typedef {import("preact").ComponentChildren} Children */
 
@@ -46,6 +47,9 @@ export function Dialog({ title, close, children }) {
   );
 }
 
+/** The name of the field in which the user types the name of the object. It is not part of a request. */
+const TYPED = "typed_name";
+
 /**
  * Ask for confirmation of an action that cannot be undone. Enter confirms, Esc cancels.
  * @param {{
@@ -54,19 +58,25 @@ export function Dialog({ title, close, children }) {
  *   send: (key: string, values: Record<string, string>) => Promise<unknown>,
  *   close: () => void,
  *   children: Children,
+ *   typed?: string | undefined,
  *   busyLabel?: string,
- *   renderError?: (error: import("../http.js").ApiError) => Children | undefined,
+ *   renderError?: (error: ApiError) => Children | undefined,
  * }} props `title` names the object; `children` explain the effect and may contain fields; `send` must close the
- *   dialog; `busyLabel` and `renderError`: see `Form`
+ *   dialog; `typed`: the name that the user must type, if visitors will notice the effect; `busyLabel` and
+ *   `renderError`: see `Form`
  */
-export function Confirm({ title, submit, send, close, children, ...form }) {
+export function Confirm({ title, submit, send, close, children, typed, ...form }) {
+  const words = t().common.confirm;
   return (
     <Dialog title={title} close={close}>
       <Form
         {...form}
         danger
         submit={submit}
-        send={(values, key) => send(key, values)}
+        send={({ [TYPED]: name = "", ...values }, key) => {
+          if (typed !== undefined && asShown(name) !== asShown(typed)) throw wrongName();
+          return send(key, values);
+        }}
         more={
           <button type="button" class="quiet" onClick={close}>
             {t().common.cancel}
@@ -74,7 +84,19 @@ export function Confirm({ title, submit, send, close, children, ...form }) {
         }
       >
         {children}
+        {typed !== undefined && (
+          <Field name={TYPED} label={words.type(typed)} invalid={words.wrong(typed)} autocomplete="off" required />
+        )}
       </Form>
     </Dialog>
   );
 }
+
+/** @param {string} name @returns {string} the name without differences that a reader cannot see */
+const asShown = (name) => name.normalize("NFC").trim().replace(/\s+/g, " ");
+
+/** @returns {ApiError} an error at the field for the name */
+const wrongName = () =>
+  new ApiError("invalid_request", "", {
+    details: { issues: [{ path: TYPED, code: "wrong_form", message: "" }] },
+  });

@@ -7,9 +7,9 @@ import { useKept } from "../kept.js";
 import { chosenBy, fitting } from "../palette.js";
 import { useResource } from "../resource.js";
 import { visit } from "../router.js";
+import { bare } from "./link-acts.jsx";
 import { t } from "../words.js";
 import { ErrorMessage } from "./parts.jsx";
-import { bare } from "./qr.jsx";
 
 /** @typedef {import("../palette.js").Offer} Offer */
 

@@ -9,6 +9,7 @@ import { number } from "../format.js";
 import { t } from "../words.js";
 import { Choice } from "./choice.jsx";
 import { Dialog } from "./dialog.jsx";
+import { bare } from "./link-acts.jsx";
 import { ErrorMessage, Skeleton } from "./parts.jsx";
 import { useWrite } from "./write.js";
 
@@ -114,6 +115,3 @@ export function QrDialog({ link, close }) {
     </Dialog>
   );
 }
-
-/** @param {Link} link @returns {string} `go.example.com/abc`, or only the code if there is no link host */
-export const bare = ({ code, short_url }) => short_url?.replace(/^https:\/\//, "") ?? code;

@@ -1,6 +1,6 @@
 /** Liste der Konten, Formular zum Verbinden und Seite eines Kontos. */
 
-import { list, longDay, number } from "../../format.js";
+import { list, longDay, number, plural } from "../../format.js";
 
 /** @type {typeof import("../en/account.js").default} */
 const account = {
@@ -58,7 +58,17 @@ const account = {
     fedramp: "FedRAMP",
   },
 
+  details: "Details",
+  summary: {
+    reported: (ago) => `Letzter Bericht ${ago}`,
+    neverReported: "Noch kein Bericht",
+    sites: (count, more) =>
+      more ? `über ${number(count)} Websites` : plural(count, { one: "1 Website", other: `${number(count)} Websites` }),
+    links: (count, more) =>
+      more ? `über ${number(count)} Links` : plural(count, { one: "1 Link", other: `${number(count)} Links` }),
+  },
   menu: {
+    label: "Weitere Aktionen",
     rename: "Umbenennen",
     renew: "Token erneuern",
     install: "Neu installieren",
@@ -199,10 +209,6 @@ const account = {
     report: "Letzter Bericht",
     queue: (count) => (count === 0 ? "Warteschlange leer" : `Teile in der Warteschlange: ${number(count)}`),
     dropped: "Nicht gezählt",
-    holds: "Websites und Links",
-    sites: (count) => `Websites: ${count}`,
-    links: (count) => `Links: ${count}`,
-    over: (count) => `über ${number(count)}`,
   },
   reasons: {
     budget: "die kostenlosen Zeilen des Tages waren verbraucht",
@@ -284,6 +290,9 @@ const account = {
     asking: "Wird getrennt…",
     done: "Getrennt",
     clean: "Aus dem Cloudflare-Konto wurde alles entfernt.",
+    cleanButToken:
+      "Worker, Datenbank und Routen wurden aus dem Cloudflare-Konto entfernt. Nur das Arbeits-Token bleibt, weil es sich nicht selbst löschen kann.",
+    kept: "Die Summen und Berichte der Websites und Links bleiben erhalten:",
     left: "Folgendes ließ sich nicht entfernen:",
     back: "Zurück zu den Konten",
   },

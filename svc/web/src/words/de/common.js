@@ -54,6 +54,10 @@ const common = {
     keys: "Mehr über API-Schlüssel (englisch)",
     import: "Mehr über Dateiformate (englisch)",
   },
+  confirm: {
+    type: (name) => `Geben Sie zur Bestätigung ${name} ein`,
+    wrong: (name) => `Geben Sie genau ${name} ein.`,
+  },
   leaving: {
     title: "Diese Seite verlassen?",
     text: "Ihre Änderungen wurden nicht gesendet und gehen verloren.",

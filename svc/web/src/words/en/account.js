@@ -1,6 +1,6 @@
 /** The list of accounts, the connect form and the page of an account. */
 
-import { list, longDay, number } from "../../format.js";
+import { list, longDay, number, plural } from "../../format.js";
 
 export default {
   one: "Account",
@@ -56,7 +56,17 @@ export default {
     fedramp: "FedRAMP",
   },
 
+  details: "Details",
+  summary: {
+    reported: (/** @type {string} */ ago) => `Last report ${ago}`,
+    neverReported: "No report yet",
+    sites: (/** @type {number} */ count, /** @type {boolean} */ more) =>
+      more ? `${number(count)}+ sites` : plural(count, { one: "1 site", other: `${number(count)} sites` }),
+    links: (/** @type {number} */ count, /** @type {boolean} */ more) =>
+      more ? `${number(count)}+ links` : plural(count, { one: "1 link", other: `${number(count)} links` }),
+  },
   menu: {
+    label: "More actions",
     rename: "Rename",
     renew: "Renew token",
     install: "Reinstall",
@@ -193,10 +203,6 @@ export default {
     report: "Last report",
     queue: (/** @type {number} */ count) => (count === 0 ? "nothing queued" : `parts queued: ${number(count)}`),
     dropped: "Not counted",
-    holds: "Sites and links",
-    sites: (/** @type {string} */ count) => `Sites: ${count}`,
-    links: (/** @type {string} */ count) => `Links: ${count}`,
-    over: (/** @type {number} */ count) => `${number(count)}+`,
   },
   reasons: {
     budget: "the free daily rows were used up",
@@ -277,6 +283,9 @@ export default {
     asking: "Disconnecting…",
     done: "Disconnected",
     clean: "Everything was removed from the Cloudflare account.",
+    cleanButToken:
+      "The worker, the database and the routes were removed from the Cloudflare account. Only the working token remains, because it cannot delete itself.",
+    kept: "The totals and reports of its sites and links are kept:",
     left: "The following could not be removed:",
     back: "Back to accounts",
   },

@@ -53,6 +53,10 @@ const common = {
     keys: "About API keys",
     import: "About file formats",
   },
+  confirm: {
+    type: (/** @type {string} */ name) => `To confirm, type ${name}`,
+    wrong: (/** @type {string} */ name) => `Type ${name} exactly as shown.`,
+  },
   leaving: {
     title: "Leave this page?",
     text: "Your changes have not been sent and will be lost.",
