@@ -10,7 +10,7 @@ const SHAPES = {
 
 /** @param {{name: IconName}} props */
 export const Icon = ({ name }) => (
-  <svg class="icon" width="16" height="16" aria-hidden="true">
+  <svg width="16" height="16" fill="none" stroke="currentColor" stroke-width="1.4" aria-hidden="true">
     <path d={SHAPES[name]} />
   </svg>
 );
