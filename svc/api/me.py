@@ -11,9 +11,11 @@ from svc.api.endpoint import Endpoint
 from svc.api.fields import Count, Moment, Password, Wrong
 from svc.api.shape import Body, ResponseBody, optional_field
 from svc.model import Language, Plan
+from svc.security.ip_networks import customer_network
 
 if TYPE_CHECKING:
     from svc import model
+    from svc.security.ip_networks import IpAddress
 
 
 class User(ResponseBody):
@@ -133,6 +135,24 @@ class Left(ResponseBody):
         )
 
 
+class OwnAddress(ResponseBody):
+    """The address from which the request came, as seen by the service or its trusted proxies. It is not stored."""
+
+    address: str | None = Field(description="The IP address. Null if it is unknown.")
+    network: str | None = Field(
+        description="The network to add to a site's `excluded_networks`: an IPv4 address, or the /64 of an IPv6"
+        " address, within which devices change their address. Null if the address is not public, because Cloudflare"
+        " then sees a different one."
+    )
+
+    @classmethod
+    def from_client(cls, client: IpAddress | None) -> OwnAddress:
+        """Return the response for a client's address; None if it is unknown."""
+        if client is None:
+            return cls(address=None, network=None)
+        return cls(address=str(client), network=customer_network(client) if client.is_global else None)
+
+
 SHOW = Endpoint(
     method="GET", path="/v1/me", tag="me", summary="Show the user, the plan, the limits and the usage", response=Caller
 )
@@ -171,4 +191,13 @@ LEAVE = Endpoint(
     example={"password": "correct horse battery staple"},
 )
 
-ENDPOINTS = (SHOW, CHANGE, LEAVE)
+ADDRESS = Endpoint(
+    method="GET",
+    path="/v1/me/address",
+    tag="me",
+    summary="Show the IP address of the request",
+    description="Use `network` to exclude your own visits from a site's counts.",
+    response=OwnAddress,
+)
+
+ENDPOINTS = (SHOW, CHANGE, LEAVE, ADDRESS)

@@ -20,6 +20,7 @@ TABLE = """
                                            needs          | session key without limited stranger unconfirmed
 GET    /v1/me                              -              | 200     200 200     200     200      200
 PATCH  /v1/me                              session        | 200     session session session 200      200
+GET    /v1/me/address                      -              | 200     200 200     200     200      200
 POST   /v1/me/password                     session        | 200     session session session 200      200
 POST   /v1/me/email                        session        | 202     session session session 202      email
 GET    /v1/me/sessions                     session        | 200     session session session 200      200

@@ -91,6 +91,32 @@ def whole(number: Locator) -> int:
     return int(number.inner_text().replace(",", ""))
 
 
+def exclude_visitors(tab: Page) -> None:
+    """Fill in the settings' lists of excluded visitors, but do not save them."""
+    networks = tab.get_by_label("Excluded addresses and networks")
+    mine = tab.get_by_role("button", name="Exclude my address")
+    networks.fill("192.0.2.9/24")
+    tab.set_extra_http_headers({"X-Forwarded-For": "2606:4700::1:2:3:4"})
+    mine.click()
+    expect(networks).to_have_value("192.0.2.9/24\n2606:4700::/64")
+    tab.get_by_role("status").filter(has_text="the whole network of your connection").wait_for()
+    mine.click()  # adds nothing, because the network is in the list
+    tab.set_extra_http_headers({})
+    mine.click()
+    tab.get_by_role("status").filter(has_text="The service sees 127.0.0.1").wait_for()
+    expect(networks).to_have_value("192.0.2.9/24\n2606:4700::/64")
+    tab.get_by_role("button", name="Excluded countries: no country").click()
+    tab.get_by_label("Find a country").fill("Andorra")
+    tab.get_by_role("checkbox", name="Andorra").check()
+    tab.keyboard.press("Escape")
+    tab.get_by_role("button", name="Excluded countries: Andorra").wait_for()
+    asns = tab.get_by_label("Excluded networks of providers and companies")
+    asns.fill("AS64496 and more")
+    tab.get_by_role("button", name="Save").click()
+    tab.get_by_role("alert").get_by_text("Enter a whole number.").wait_for()
+    asns.fill("AS64496, 64497")
+
+
 def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab: Page) -> None:
     tab.goto(f"{furnished.url}/sites")
     tab.get_by_role("link", name="shop.example").wait_for()
@@ -151,10 +177,13 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_role("heading", level=1, name=f"{HOST}: Settings").wait_for()
     tab.get_by_label("Excluded paths").fill("/private")
     tab.get_by_label("Respect Global Privacy Control").check()
+    exclude_visitors(tab)
     tab.get_by_role("button", name="Save").click()
     tab.get_by_text("Saved").wait_for()
     changed = site_of(furnished, tab)
     assert (changed["excluded_paths"], changed["respect_gpc"]) == (["/private"], True)
+    assert changed["excluded_networks"] == ["192.0.2.0/24", "2606:4700::/64"]
+    assert (changed["excluded_countries"], changed["excluded_asns"]) == (["AD"], [64496, 64497])
     tab.get_by_role("button", name="Change tracking path").click()
     tab.get_by_role("dialog").get_by_role("button", name="Change tracking path").press("Enter")
     tab.get_by_text("Old paths that are still counted").wait_for()

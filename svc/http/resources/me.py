@@ -41,11 +41,16 @@ class Me:
         endpoints.read(api.SHOW, self.show)
         endpoints.write(api.CHANGE, self.change)
         endpoints.write(api.LEAVE, self.leave)
+        endpoints.read(api.ADDRESS, self.address)
 
     async def show(self, read: Read[NoQuery]) -> api.Caller:
         """Return the caller's user, plan, limits, usage and kind of credential."""
         user = read.caller.user
         return self._shown(read.caller, user, await self._store.read(_counts(user, self._limits)))
+
+    async def address(self, read: Read[NoQuery]) -> api.OwnAddress:
+        """Return the address of the request's client."""
+        return api.OwnAddress.from_client(read.request.client)
 
     async def change(self, write: Write[api.ChangeMe]) -> StoredResponse:
         """Change the user's settings.

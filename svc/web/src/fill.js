@@ -4,7 +4,7 @@
  */
 export function fill(name, value) {
   const field = document.querySelector(`form [name="${name}"]`);
-  if (!(field instanceof HTMLInputElement)) return;
+  if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) return;
   field.value = value;
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from svc.store import user_limits
+from tests.cases import cases
 
 
 @pytest.mark.rule("X13", "C11")
@@ -55,3 +56,24 @@ async def test_limits_of_the_operator_are_shown_and_applied(world):
     assert changed.body["limits"] == expected
     issued = [(await world.call("POST", "/v1/keys", {"scopes": ["sites"]}, headers=session)).status for _ in range(3)]
     assert issued == [201, 201, 403]
+
+
+@cases(
+    ("sent", "address", "network"),
+    [
+        ("8.8.8.8", "8.8.8.8", "8.8.8.8"),
+        ("::ffff:8.8.4.4", "8.8.4.4", "8.8.4.4"),
+        ("2606:4700::1:2:3:4", "2606:4700::1:2:3:4", "2606:4700::/64"),
+        ("8.8.8.8, 2606:4700:1:2:3::", "2606:4700:1:2:3::", "2606:4700:1:2::/64"),
+        ("192.168.1.5", "192.168.1.5", None),
+        ("100.64.0.1", "100.64.0.1", None),
+        ("fd00::7", "fd00::7", None),
+        ("::1", "::1", None),
+        ("unknown", None, None),
+    ],
+)
+async def test_own_address_is_the_one_that_trusted_proxies_see(world, ready, sent, address, network):
+    _, session, _ = ready
+    headers = {**session, "X-Forwarded-For": sent}
+    response = await world.call("GET", "/v1/me/address", headers=headers, scope_base={"client": ("10.0.0.1", 1)})
+    assert (response.status, response.body) == (200, {"address": address, "network": network})

@@ -9,6 +9,7 @@ import { changed, isMissing, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { HostWarnings } from "../ui/dns-record.jsx";
+import { ExcludedVisitors, excludedVisitors } from "../ui/excluded-visitors.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
 import { NotFound } from "../ui/not-found.jsx";
@@ -124,7 +125,7 @@ function ZoneChoices({ accountId, choose }) {
   );
 }
 
-/** The fields for exclusions. @param {{site?: Site}} props */
+/** The fields for paths and visitors that are not counted. @param {{site?: Site}} props */
 function Uncounted({ site }) {
   const words = t().sites;
   return (
@@ -138,15 +139,20 @@ function Uncounted({ site }) {
         rows={4}
         defaultValue={site?.excluded_paths.join("\n") ?? ""}
       />
+      <ExcludedVisitors site={site} />
       <Check name="respect_gpc" label={words.gpc} defaultChecked={site?.respect_gpc ?? false} />
     </>
   );
 }
 
-/** @param {Record<string, string>} values @returns {{excluded_paths: string[], respect_gpc: boolean}} */
-function uncounted({ excluded_paths = "", respect_gpc }) {
+/** @param {Record<string, string>} values of the fields in `Uncounted` @returns the fields of the body */
+function uncounted({ excluded_paths = "", respect_gpc, ...visitors }) {
   const lines = excluded_paths.split("\n").map((line) => line.trim());
-  return { excluded_paths: lines.filter(Boolean), respect_gpc: respect_gpc !== undefined };
+  return {
+    excluded_paths: lines.filter(Boolean),
+    respect_gpc: respect_gpc !== undefined,
+    ...excludedVisitors(visitors),
+  };
 }
 
 /** @param {{id: string}} props */

@@ -20,17 +20,16 @@ export function inWords(codes) {
 
 /**
  * @param {{
- *   place: number,
+ *   text: string,
+ *   label: string,
  *   chosen: string[],
  *   choose: (codes: string[]) => void,
- * }} props `place`: the position of the rule, from 1
+ * }} props `text`: the chosen countries in words; `label`: the accessible name of the button, which contains `text`
  */
-export function CountryPicker({ place, chosen, choose }) {
-  const words = t().links.rules;
+export function CountryPicker({ text, label, chosen, choose }) {
   const open = useSignal(false);
   const id = useId();
   const button = useRef(/** @type {HTMLButtonElement | null} */ (null));
-  const text = inWords(chosen);
   const close = () => {
     open.value = false;
     button.current?.focus();
@@ -43,7 +42,7 @@ export function CountryPicker({ place, chosen, choose }) {
         class="quiet picked"
         aria-expanded={open.value}
         aria-controls={open.value ? id : undefined}
-        aria-label={words.countriesOf(place, text)}
+        aria-label={label}
         onClick={() => (open.value = !open.value)}
       >
         {text}

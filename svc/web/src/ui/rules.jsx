@@ -120,7 +120,12 @@ export function RulesEditor({ rules }) {
               <legend>{words.rule(i + 1)}</legend>
               <div class="sentence">
                 <span>{words.from}</span>
-                <CountryPicker place={i + 1} chosen={rule.countries} choose={(countries) => change(i, { countries })} />
+                <CountryPicker
+                  text={inWords(rule.countries)}
+                  label={words.countriesOf(i + 1, inWords(rule.countries))}
+                  chosen={rule.countries}
+                  choose={(countries) => change(i, { countries })}
+                />
                 <span>{words.on}</span>
                 <select
                   aria-label={words.devicesOf(i + 1)}

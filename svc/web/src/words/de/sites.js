@@ -32,6 +32,23 @@ const sites = {
   excluded: "Ausgenommene Pfade",
   excludedHint:
     "Einer pro Zeile, höchstens 50. Seiten, deren Pfad so beginnt, werden nicht gezählt, zum Beispiel /admin.",
+  networks: "Ausgenommene Adressen und Netze",
+  networksHint:
+    "Eine pro Zeile, höchstens 20. Aufrufe von dort werden nicht gezählt, zum Beispiel 192.0.2.7 oder 2001:db8::/64.",
+  excludeMine: "Meine Adresse ausnehmen",
+  addressAdded: (address) =>
+    `${address} wurde hinzugefügt. Das ist die Adresse, die der Dienst sieht. Ihr Internetanbieter kann Ihnen später eine ` +
+    "andere zuweisen.",
+  networkAdded: (network) =>
+    `${network} wurde hinzugefügt. Geräte wechseln ihre IPv6-Adresse häufig, deshalb ist das gesamte Netz Ihres ` +
+    "Anschlusses ausgenommen. Wenn Ihr Anschluss auch IPv4 verwendet, fügen Sie diese Adresse ebenfalls hinzu.",
+  addressUnknown: (address) =>
+    `Der Dienst sieht ${address || "keine Adresse"}, Ihre Website aber eine öffentliche Adresse. Geben Sie Ihre ` +
+    "öffentliche Adresse ein.",
+  countries: "Ausgenommene Länder",
+  noCountries: "kein Land",
+  asns: "Ausgenommene Netze von Anbietern und Unternehmen",
+  asnsHint: "Nummern autonomer Systeme, durch Kommas getrennt, höchstens 20. Beispiel: AS64496.",
   gpc: "Global Privacy Control und Do Not Track beachten",
   save: "Speichern",
   saved: "Gespeichert.",

@@ -29,6 +29,20 @@ export default {
   more: "Exclusions",
   excluded: "Excluded paths",
   excludedHint: "One per line, up to 50. Pages whose path starts with one of them are not counted, for example /admin.",
+  networks: "Excluded addresses and networks",
+  networksHint: "One per line, up to 20. Views from them are not counted, for example 192.0.2.7 or 2001:db8::/64.",
+  excludeMine: "Exclude my address",
+  addressAdded: (/** @type {string} */ address) =>
+    `Added ${address}, the address that the service sees. Your internet provider may give you a new address later.`,
+  networkAdded: (/** @type {string} */ network) =>
+    `Added ${network}. Devices change their IPv6 address often, so this is the whole network of your connection. ` +
+    "If your connection also uses IPv4, add that address as well.",
+  addressUnknown: (/** @type {string} */ address) =>
+    `The service sees ${address || "no address"}, but your site sees a public address. Enter your public address.`,
+  countries: "Excluded countries",
+  noCountries: "no country",
+  asns: "Excluded networks of providers and companies",
+  asnsHint: "Autonomous system numbers, separated by commas, up to 20. Example: AS64496.",
   gpc: "Respect Global Privacy Control and Do Not Track",
   save: "Save",
   saved: "Saved.",
