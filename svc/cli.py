@@ -70,9 +70,23 @@ def _config_path(given: str | None) -> Path | None:
 
 def parser_of_all() -> argparse.ArgumentParser:
     """Return the argument parser with all commands."""
-    from svc.commands import backup, imports, licences, platform, rollouts, serving, setup, store, users, vault
+    from svc.commands import (
+        backup,
+        imports,
+        licences,
+        moderation,
+        platform,
+        rollouts,
+        serving,
+        setup,
+        store,
+        users,
+        vault,
+    )
 
-    return _parser(setup, serving, health, backup, store, platform, rollouts, imports, users, vault, licences)
+    return _parser(
+        setup, serving, health, backup, store, platform, rollouts, imports, users, moderation, vault, licences
+    )
 
 
 def _parser(*groups: ModuleType) -> argparse.ArgumentParser:

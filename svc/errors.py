@@ -34,6 +34,8 @@ Code = Literal[
     "session_required",
     "user_disabled",
     "sign_up_closed",
+    "link_disabled",
+    "site_disabled",
     "email_unconfirmed",
     "invalid_password",
     "cross_origin",
@@ -181,6 +183,16 @@ CATALOGUE: dict[Code, Meaning] = {
         403,
         "The operator has restricted sign-up, or the invitation is not valid for this email address.",
         "Ask the operator for an invitation. An invitation works once, for one email address, until it expires.",
+    ),
+    "link_disabled": Meaning(
+        403,
+        "The operator has disabled the link with this code; details.disabled.reason gives the reason.",
+        "Contact the operator.",
+    ),
+    "site_disabled": Meaning(
+        403,
+        "The operator has disabled the site with this host; details.disabled.reason gives the reason.",
+        "Contact the operator.",
     ),
     "email_unconfirmed": Meaning(
         403,

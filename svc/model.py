@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import urlsplit
 
+from svc.clock import iso
+
 if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.remaining_resource import RemainingResource
@@ -62,9 +64,13 @@ AccountAction = Literal[
     "site.change",
     "site.delete",
     "site.rotate",
+    "site.disable",
+    "site.enable",
     "link.create",
     "link.change",
     "link.delete",
+    "link.disable",
+    "link.enable",
     "totals.import",
 ]
 Action = Literal[OwnAction, AccountAction]
@@ -506,6 +512,23 @@ class DeletionResult:
         return tuple(account.revoke_token for account in self.accounts if account.revoke_token is not None)
 
 
+# The maximum length of the reason that the operator gives to the owner of a disabled object.
+MAX_REASON_CHARS = 500
+
+
+@dataclass(frozen=True)
+class Disabled:
+    """When and why the operator disabled a site or a link. The owner sees the reason."""
+
+    at: int
+    reason: str
+
+    @property
+    def details(self) -> JsonObject:
+        """The details of the error that refuses changes to the object."""
+        return {"disabled": {"at": iso(self.at), "reason": self.reason}}
+
+
 @dataclass(frozen=True)
 class Retiring:
     """A former path of a site, whose views are counted until the time in `until`. `route_id`: None without a route."""
@@ -547,6 +570,7 @@ class Site:
     live_at: int | None = None  # when all isolates serve the last synced version
     warnings: tuple[ErrorNote, ...] = ()  # each has a code from SiteWarning, and stays until its cause is fixed
     ended_paths: tuple[EndedPath, ...] = ()
+    disabled: Disabled | None = None  # a disabled site is not in the worker's configuration
     first_view_at: int | None = None  # first hour with views, at least created_at; None if no views were pushed
     excluded_networks: tuple[str, ...] = ()  # canonical; see security/ip_networks
     excluded_countries: tuple[str, ...] = ()
@@ -652,6 +676,7 @@ class Link:
     created_at: int
     config_error: ErrorNote | None = None  # the reason why the sync could not apply the link
     live_at: int | None = None  # when all isolates serve the last synced version
+    disabled: Disabled | None = None  # a disabled link is not in the worker's configuration
 
     def targets_on(self, host: str) -> list[str]:
         """Return the names of the fields (`url`, `rules.0.url`, …) that contain a URL on `host`."""

@@ -724,6 +724,7 @@ PUT_LINK_HOST = Endpoint(
         "zone_not_found",
         "zone_not_active",
         "dns_not_proxied",
+        "link_disabled",
         "link_host_is_website",
         "link_host_without_certificate",
     ),
@@ -752,7 +753,7 @@ CHANGE_LINK_HOST = Endpoint(
     scopes=("sites",),
     body=LinkHostChange,
     response=OneLinkHost,
-    codes=("link_host_required",),
+    codes=("link_host_required", "link_disabled"),
     example={"root_url": "https://www.example.com/", "not_found_url": None},
 )
 

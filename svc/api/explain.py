@@ -79,7 +79,7 @@ EXPLAIN = Endpoint(
     scopes=("links",),
     body=AskedClick,
     response=ExplainedClick,
-    codes=("link_host_required",),
+    codes=("link_host_required", "link_disabled"),
     example={
         "country": "DE",
         "user_agent": "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile/15E1 Safari/604.1",

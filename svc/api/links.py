@@ -9,6 +9,7 @@ from pydantic import Field
 from svc import model
 from svc.api.accounts import config_state
 from svc.api.ascii_forms import search_forms
+from svc.api.disabled import Disabled
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import DIGITS, Count, Country, Cursor, HttpsUrl, Id, LinkCode, Moment, ShortSearch
@@ -131,6 +132,9 @@ class Link(ResponseBody):
         description="The reason why the service could not send the link to the worker. Null if there is no error."
     )
     created_at: Moment
+    disabled: Disabled | None = optional_field(
+        "Present if the operator has disabled the link. Visitors then get the same response as for an unknown code."
+    )
     clicks_7d: Count | None = optional_field(
         "Clicks by people in the last seven complete UTC days. Present only in lists, and only with the scope"
         " `reports`."
@@ -154,6 +158,7 @@ class Link(ResponseBody):
             live_at=link.live_at if config == "synced" else None,
             error=ErrorObject.from_model(link.config_error),
             created_at=link.created_at,
+            disabled=Disabled.from_model(link.disabled),
             clicks_7d=clicks_7d,
         )
 
@@ -202,7 +207,7 @@ ADD = Endpoint(
     body=NewLink,
     response=OneLink,
     status=201,
-    codes=("limit_reached", "not_found", "link_host_required", "link_exists"),
+    codes=("limit_reached", "not_found", "link_host_required", "link_exists", "link_disabled"),
     example={
         "account_id": "acc_k3v5d2m7q4x6a5c3e7zp",
         "url": "https://example.com/",
@@ -240,6 +245,7 @@ CHANGE = Endpoint(
     scopes=("links",),
     body=LinkChange,
     response=OneLink,
+    codes=("link_disabled",),
     example={"url": "https://example.com/autumn", "rules": []},
 )
 DELETE = Endpoint(
@@ -248,8 +254,8 @@ DELETE = Endpoint(
     tag="links",
     action="link.delete",
     summary="Delete a link",
-    description="You can immediately reuse the code for another link, and you can still read the deleted link and its"
-    " report. If you delete the link again, the response is `not_found`.",
+    description="You can immediately reuse the code for another link, unless the operator has disabled the link. You"
+    " can still read the deleted link and its report. If you delete the link again, the response is `not_found`.",
     scopes=("links",),
     body=NoBody,
     response=OneLink,

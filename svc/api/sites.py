@@ -10,6 +10,7 @@ from pydantic import Field
 from svc import model
 from svc.api.accounts import config_state
 from svc.api.ascii_forms import search_forms
+from svc.api.disabled import Disabled
 from svc.api.endpoint import Endpoint
 from svc.api.errors import ErrorObject
 from svc.api.fields import (
@@ -163,6 +164,9 @@ class Site(ResponseBody):
         " `POST /v1/accounts/{id}/check`."
     )
     created_at: Moment
+    disabled: Disabled | None = optional_field(
+        "Present if the operator has disabled the site. The worker then counts no views of the site."
+    )
     first_view_at: Moment | None = Field(
         description="The start of the hour in which the worker counted the first view, or `created_at` if that is"
         " later. Null until the worker has sent this view."
@@ -203,6 +207,7 @@ class Site(ResponseBody):
             error=ErrorObject.from_model(site.error or site.config_error),
             warnings=tuple(ErrorObject(**with_remedy(warning)) for warning in site.warnings),
             created_at=site.created_at,
+            disabled=Disabled.from_model(site.disabled),
             first_view_at=site.first_view_at,
             views_7d=None if series_7d is None else sum(series_7d),
             series_7d=series_7d,
@@ -248,6 +253,7 @@ ADD = Endpoint(
         "not_found",
         "account_not_ready",
         "site_exists",
+        "site_disabled",
         "site_on_link_host",
         "zone_not_found",
         "cloudflare_unavailable",
@@ -272,7 +278,7 @@ CHANGE = Endpoint(
     scopes=("sites",),
     body=SiteChange,
     response=OneSite,
-    codes=("site_not_active",),
+    codes=("site_not_active", "site_disabled"),
     example={"excluded_paths": ["/admin/", "/preview/"]},
 )
 DELETE = Endpoint(
@@ -300,7 +306,7 @@ ROTATE = Endpoint(
     scopes=("sites",),
     body=NoBody,
     response=OneSite,
-    codes=("site_not_active", "limit_reached"),
+    codes=("site_not_active", "site_disabled", "limit_reached"),
 )
 
 ENDPOINTS = (LIST, ADD, SHOW, CHANGE, DELETE, ROTATE)

@@ -39,6 +39,12 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Der Betreiber hat die Registrierung eingeschränkt, oder die Einladung gilt nicht für diese E-Mail-Adresse.",
         "Bitten Sie den Betreiber um eine Einladung. Sie gilt einmal, für eine Adresse und bis zu ihrem Ablauf.",
     ),
+    "link_disabled": GermanMeaning(
+        "Der Betreiber hat den Link mit diesem Code gesperrt.", "Wenden Sie sich an den Betreiber."
+    ),
+    "site_disabled": GermanMeaning(
+        "Der Betreiber hat die Website mit diesem Host gesperrt.", "Wenden Sie sich an den Betreiber."
+    ),
     "email_unconfirmed": GermanMeaning(
         "Ihre E-Mail-Adresse ist noch nicht bestätigt.",
         "Öffnen Sie den Link in der E-Mail, oder fordern Sie eine neue an.",

@@ -156,6 +156,16 @@ def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     return Composed(email, user)
 
 
+def _target(row: Waiting, draft: Draft) -> Tx[Composed | None]:
+    """Compose the email about a site or link that the operator has disabled or enabled."""
+    user = yield from _get_user(row)
+    if user is None:
+        return None
+    link = f"{draft.terms.service_url}/{row.facts['kind']}s/{row.facts['id']}"
+    email = messages.about_target(_language(row, user), row.address, row.facts, link, mail_id=row.id)
+    return Composed(email, user)
+
+
 def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """Compose the last email to a deleted user, which lists the remaining resources.
 
@@ -247,6 +257,8 @@ _KINDS: Mapping[MailKind, Callable[[Waiting, Draft], Tx[Composed | None]]] = {
     "choose_password": _choose_password,
     "password_changed": _password_changed,
     "account": _account,
+    "target_disabled": _target,
+    "target_enabled": _target,
     "user_deleted": _user_deleted,
     "invitation": _invitation,
     "email_change": _email_change,

@@ -75,6 +75,30 @@ ENGLISH = Words(
         "The link works until {expiry}, even if the address has changed. It ends all sessions. Then review your API"
         " keys.",
     ),
+    disabled={
+        "link": Text(
+            "Your link {name} was disabled",
+            "The operator of this service disabled your link {name}.\n\nReason: {reason}\n\n"
+            "Visitors now get the response for an unknown link. Its totals are kept. Only the operator can enable the"
+            " link again. View the link:\n\n{link}",
+        ),
+        "site": Text(
+            "Your site {name} was disabled",
+            "The operator of this service disabled your site {name}.\n\nReason: {reason}\n\n"
+            "Views of the site are no longer counted. Its totals are kept. Only the operator can enable the site again."
+            " View the site:\n\n{link}",
+        ),
+    },
+    enabled={
+        "link": Text(
+            "Your link {name} was enabled again",
+            "The operator of this service enabled your link {name} again. View the link:\n\n{link}",
+        ),
+        "site": Text(
+            "Your site {name} was enabled again",
+            "The operator of this service enabled your site {name} again. View the site:\n\n{link}",
+        ),
+    },
     deleted=Text(
         "Your account was deleted",
         "Your account at {service_url} was deleted, including its sites, links, totals and API keys.",

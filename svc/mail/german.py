@@ -84,6 +84,30 @@ GERMAN = Words(
         "Der Link gilt bis {expiry}, auch wenn die Adresse schon geändert wurde. Er beendet alle Sitzungen. Prüfen Sie"
         " danach Ihre API-Schlüssel.",
     ),
+    disabled={
+        "link": Text(
+            "Ihr Link {name} wurde gesperrt",
+            "Der Betreiber dieses Dienstes hat Ihren Link {name} gesperrt.\n\nGrund: {reason}\n\n"
+            "Wer den Link aufruft, erhält jetzt die Antwort für einen unbekannten Link. Die Summen bleiben erhalten."
+            " Nur der Betreiber kann den Link wieder freigeben. Link ansehen:\n\n{link}",
+        ),
+        "site": Text(
+            "Ihre Website {name} wurde gesperrt",
+            "Der Betreiber dieses Dienstes hat Ihre Website {name} gesperrt.\n\nGrund: {reason}\n\n"
+            "Aufrufe der Website werden nicht mehr gezählt. Die Summen bleiben erhalten. Nur der Betreiber kann die"
+            " Website wieder freigeben. Website ansehen:\n\n{link}",
+        ),
+    },
+    enabled={
+        "link": Text(
+            "Ihr Link {name} ist wieder freigegeben",
+            "Der Betreiber dieses Dienstes hat Ihren Link {name} wieder freigegeben. Link ansehen:\n\n{link}",
+        ),
+        "site": Text(
+            "Ihre Website {name} ist wieder freigegeben",
+            "Der Betreiber dieses Dienstes hat Ihre Website {name} wieder freigegeben. Website ansehen:\n\n{link}",
+        ),
+    },
     deleted=Text(
         "Ihr Benutzerkonto wurde gelöscht",
         "Ihr Benutzerkonto bei {service_url} wurde gelöscht, einschließlich aller Websites, Links, Summen und"

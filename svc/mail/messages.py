@@ -11,7 +11,7 @@ from svc.clock import day_of
 from svc.errors import QUOTES
 from svc.mail.english import ENGLISH
 from svc.mail.german import GERMAN
-from svc.model import DEFAULT_LANGUAGE
+from svc.model import DEFAULT_LANGUAGE, MAX_REASON_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -178,6 +178,17 @@ def about_account(
     text = text.format(name=shown, details="\n".join(details), link=link)
     subject = subject.format(name=shown, problem=problem)
     return Email(to, subject, f"{text}\n\n{words.about_notices}", id=mail_id, language=language)
+
+
+def about_target(language: Language, to: str, facts: Mapping[str, Any], link: str, *, mail_id: str = "") -> Email:
+    """Create the email about a site or link that the operator has disabled, with the reason, or enabled again.
+
+    `facts`: the stored facts `kind` and `name`, and the `reason` if the operator disabled the object.
+    """
+    words, name, reason = WORDS[language], _shown(facts["name"], _MAX_NAME), facts.get("reason")
+    subject, text = (words.enabled if reason is None else words.disabled)[facts["kind"]]
+    text = text.format(name=name, reason=_shown(reason or "", MAX_REASON_CHARS), link=link)
+    return Email(to, subject.format(name=name), text, id=mail_id, language=language)
 
 
 def _with_link(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # The account problems that are reported by email. All except the last two are states of an account.
 Problem = Literal["revoked", "permission_error", "resource_drift", "no_connection", "token_expires_soon", "over"]
 
+TargetKind = Literal["site", "link"]
+
 _MOMENTS = (*finding.MOMENTS, *remaining_resource.MOMENTS)
 
 
@@ -63,7 +65,8 @@ class Formats:
 class Words:
     """The texts of all emails in one language.
 
-    `hour`, `hours`: templates for the lifetime of a link. `problems`: account problems; `other_problem`: the text for
+    `hour`, `hours`: templates for the lifetime of a link. `disabled`, `enabled`: the emails about an object that the
+    operator disabled or enabled again. `problems`: account problems; `other_problem`: the text for
     any other problem. `limits`: sentences about plan limits that an account has reached. `suggestions`: what to do
     about a limit, by the suggestion in the account's advice; `upgrade`: what to do if there is no suggestion.
     `remaining`: sentences about resources that a disconnect could not remove. The web application also uses the texts
@@ -83,6 +86,8 @@ class Words:
     confirm_new_address: Text
     address_in_use: Text
     email_change_requested: Text
+    disabled: Mapping[TargetKind, Text]
+    enabled: Mapping[TargetKind, Text]
     deleted: Text
     deleted_tokens: str
     deleted_left: str

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from svc.errors import Conflict, Invalid, Issue
 from svc.model import LinkHost, RouteState, link_pattern, url_host
 from svc.store import unwanted_routes
+from svc.store.disabled_objects import check_fallback
 from svc.store.links import links_to
 from svc.store.locks import lock_account
 from svc.store.tx import UNCHANGED, Row, Tx, note_from_json, sql, to_json
@@ -27,9 +28,12 @@ def put_link_host(account_id: str, host: str, zone_id: str, changes: FallbackCha
     Fallbacks that are not in `changes` keep their URLs, even if the host changes.
 
     Raises NotFound. Raises Conflict link_host_is_website if `host` is a site. Raises Invalid if a link or a fallback
-    points to `host`, which would cause a redirect loop.
+    points to `host`, which would cause a redirect loop. Raises Forbidden link_disabled if `not_found_url` is set while
+    the operator has disabled a link.
     """
     yield from lock_account(account_id)
+    if (changes or {}).get("not_found_url") is not None:
+        yield from check_fallback(account_id)
     current = yield from get_link_host(account_id)
     if current is not None and current.host == host and current.zone_id == zone_id:
         return (yield from _change_fallbacks(account_id, current, changes or {}))
@@ -69,9 +73,12 @@ def put_link_host(account_id: str, host: str, zone_id: str, changes: FallbackCha
 def change_link_host(account_id: str, changes: FallbackChanges) -> Tx[LinkHost]:
     """Change the link host's fallback URLs. The host and its route stay the same.
 
-    Raises NotFound, Conflict link_host_required. Raises Invalid if a fallback points to the link host.
+    Raises NotFound, Conflict link_host_required. Raises Invalid if a fallback points to the link host. Raises
+    Forbidden link_disabled if `not_found_url` is set while the operator has disabled a link.
     """
     yield from lock_account(account_id)
+    if changes.get("not_found_url") is not None:
+        yield from check_fallback(account_id)
     current = yield from get_link_host(account_id)
     if current is None:
         raise Conflict("link_host_required")

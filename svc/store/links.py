@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, Forbidden, Invalid, Issue, NotFound, ServiceError
 from svc.model import Link, Rule
+from svc.store.disabled_objects import check_enabled, disabled_codes, disabled_of
 from svc.store.locks import lock_account, lock_user
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, many, note_from_json, placeholders, sql, to_json
 from svc.store.user_limits import limit_of
 from svc.store.versions import bump_version
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from svc.model import Disabled
     from svc.store.tx import Parameter
 
 # The maximum number of codes per statement. Imports have thousands of codes, and both engines prepare a new statement
@@ -35,8 +37,9 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
     """Add one or more links of one account and user under one new version of the account's configuration.
 
     Returns, in order, each link as stored or the error that rejects it. The error is Invalid if a target is on the link
-    host, which would cause a redirect loop. It is Conflict link_exists if the code is taken in the account or earlier
-    in the batch.
+    host, which would cause a redirect loop. It is Forbidden link_disabled if the operator has disabled a link with this
+    code, even if that link was deleted. It is Conflict link_exists if the code is taken in the account or earlier in
+    the batch.
 
     Raises NotFound if there is no such account, Conflict link_host_required, or Forbidden limit_reached if the user
     would have more than the maximum number of links. In these cases, no link is added.
@@ -51,10 +54,12 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
     if not hosts:
         raise Conflict("link_host_required")
     link_host = hosts[0]["host"]
-    taken = set((yield from used_codes(account_id, [link.code for link in batch])))
+    codes = [link.code for link in batch]
+    taken = set((yield from used_codes(account_id, codes)))
+    disabled = yield from disabled_codes(account_id, codes)
     results: list[Link | ServiceError] = []
     for link in batch:
-        refusal = _refusal(link, link_host, taken)
+        refusal = _refusal(link, link_host, taken, disabled)
         results.append(refusal or replace(link, version=version))
         if refusal is None:
             taken.add(link.code)
@@ -69,9 +74,13 @@ def add_links(batch: Sequence[Link], default_limit: int, *, unstored: int = 0) -
     return results
 
 
-def _refusal(link: Link, link_host: str, taken: Collection[str]) -> ServiceError | None:
+def _refusal(
+    link: Link, link_host: str, taken: Collection[str], disabled: Mapping[str, Disabled]
+) -> ServiceError | None:
     if loop := _redirect_loop(link, link_host):
         return loop
+    if link.code in disabled:
+        return Forbidden("link_disabled", details=disabled[link.code].details)
     return Conflict("link_exists") if link.code in taken else None
 
 
@@ -85,10 +94,11 @@ def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[
     """Change a link's target URL, its rules, or both. None leaves a value unchanged.
 
     If nothing changes, the configuration version stays the same, because the worker needs no sync.
-    Raises NotFound if the account has no such link or if the link was deleted. Raises Invalid if a target is on the
-    link host.
+    Raises NotFound if the account has no such link or if the link was deleted. Raises Forbidden link_disabled if the
+    operator has disabled the link. Raises Invalid if a target is on the link host.
     """
     link = yield from _live_link(account_id, link_id)
+    check_enabled(link)
     changed = replace(link, url=link.url if url is None else url, rules=link.rules if rules is None else tuple(rules))
     if changed == link:
         yield UNCHANGED
@@ -109,7 +119,10 @@ def change_link(account_id: str, link_id: str, url: str | None, rules: Sequence[
 
 
 def delete_link(account_id: str, link_id: str) -> Tx[Link]:
-    """Delete a link. Its code can be used again immediately; its row and totals stay. Raises NotFound."""
+    """Delete a link. Its row and totals stay. Raises NotFound.
+
+    Its code can be used again immediately, unless the operator has disabled the link.
+    """
     link = yield from _live_link(account_id, link_id)
     deleted = replace(link, state="deleted", version=(yield from bump_version(account_id)), config_error=None)
     yield sql(
@@ -208,6 +221,7 @@ def link_of(row: Row) -> Link:
         created_at=row["created_at"],
         config_error=note_from_json(row["config_error"]),
         live_at=row["live_at"],
+        disabled=disabled_of(row),
     )
 
 

@@ -12,6 +12,7 @@ from svc.clock import iso
 from svc.errors import Forbidden
 from svc.model import Retiring
 from svc.store import unwanted_routes
+from svc.store.disabled_objects import check_enabled
 from svc.store.locks import lock_account
 from svc.store.sites import lock_site, unused_path
 from svc.store.tx import Tx, sql
@@ -29,9 +30,10 @@ def rotate_site(account_id: str, site_id: str, path: str, script_name: str, snip
 
     If `path` has already been used on this host, the site gets another path. The route for the new path is pending. The
     route for the old path stays. Raises NotFound, Conflict site_not_active. Raises Forbidden limit_reached if the site
-    has `MAX_RETIRING` old paths.
+    has `MAX_RETIRING` old paths, and Forbidden site_disabled if the operator has disabled the site.
     """
     site = yield from lock_site(account_id, site_id)
+    check_enabled(site)
     if len(site.retiring) >= MAX_RETIRING:
         raise Forbidden(
             "limit_reached",

@@ -10,6 +10,7 @@ from svc.errors import Conflict, Forbidden, NotFound
 from svc.ids import new_site_path
 from svc.model import EndedPath, Retiring, RouteState, Site
 from svc.store import unwanted_routes
+from svc.store.disabled_objects import check_enabled, disabled_host, disabled_of
 from svc.store.locks import lock_account, lock_user
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, note_from_json, placeholders, sql, to_json
 from svc.store.user_limits import limit_of
@@ -27,14 +28,18 @@ def add_site(site: Site, default_limit: int) -> Tx[Site]:
 
     If the site's path has already been used on this host, the site gets another path.
     Raises NotFound if there is no such account, Conflict site_on_link_host, Conflict site_exists if the account already
-    has a site with this host, and Forbidden limit_reached if the user already has the maximum number of sites.
-    `default_limit`: the maximum number, unless the operator has set another one for the user.
+    has a site with this host, Forbidden site_disabled if the operator has disabled a site with this host, and Forbidden
+    limit_reached if the user already has the maximum number of sites. `default_limit`: the maximum number, unless the
+    operator has set another one for the user.
     """
     yield from lock_user(site.user_id)
     version = yield from bump_version(site.account_id)
     added = replace(site, version=version, path=(yield from unused_path(site.account_id, site.host, site.path)))
     if (yield sql("select 1 from link_hosts where account_id = $1 and host = $2", site.account_id, site.host)):
         raise Conflict("site_on_link_host", details={"host": site.host})
+    disabled = yield from disabled_host(site.account_id, site.host)
+    if disabled is not None:
+        raise Forbidden("site_disabled", details=disabled.details)
     rows = yield sql(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
         " respect_gpc, route_id, error, version, created_at, snippet, warnings,"
@@ -75,9 +80,10 @@ def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
     """Change the site's settings, and return the site. A change creates a new version of the configuration.
 
     Clears the error about a remaining route, because the user has seen it.
-    Raises NotFound, Conflict site_not_active.
+    Raises NotFound, Conflict site_not_active. Raises Forbidden site_disabled if the operator has disabled the site.
     """
     site = yield from lock_site(account_id, site_id)
+    check_enabled(site)
     error = None if _is_about_remaining_route(site.error) else site.error
     changed = replace(change.apply_to(site), error=error)
     if changed == site:
@@ -102,8 +108,9 @@ def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
 
 
 def delete_site(account_id: str, site_id: str) -> Tx[Site]:
-    """Delete the site. Its record stays, its routes become unwanted, and its host can be used again.
+    """Delete the site. Its record stays, and its routes become unwanted.
 
+    Its host can be used again, unless the operator has disabled the site.
     Raises NotFound, or Conflict site_not_active if the site has already been deleted.
     """
     site = yield from lock_site(account_id, site_id)
@@ -342,6 +349,7 @@ def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath
         live_at=row["live_at"],
         warnings=_warnings(row),
         ended_paths=ended_paths,
+        disabled=disabled_of(row),
         first_view_at=row["first_view_at"],
         excluded_networks=tuple(from_json(row["excluded_networks"])),
         excluded_countries=tuple(from_json(row["excluded_countries"])),

@@ -64,11 +64,18 @@ def synced_rows(account_id: str) -> Tx[Synced | None]:
 
 _HOST_ROWS = "select version from link_hosts where account_id = $1 and config_error is null"
 _DAYS_KEPT_ROWS = "select days_kept_version as version from accounts where id = $1 and days_kept_version > 0"
-_LINK_ROWS = "select version from links where account_id = $1 and state = 'active' and config_error is null"
-_SITE_ROWS = "select version from sites where account_id = $1 and state <> 'deleted' and config_error is null"
+_LINK_ROWS = (
+    "select version from links"
+    " where account_id = $1 and state = 'active' and config_error is null and disabled_at is null"
+)
+_SITE_ROWS = (
+    "select version from sites"
+    " where account_id = $1 and state <> 'deleted' and config_error is null and disabled_at is null"
+)
 _RETIRING_ROWS = (
     "select s.version from retiring_paths r join sites s on s.id = r.site_id"
     " where s.account_id = $1 and r.ended_version is null and s.state <> 'deleted' and s.config_error is null"
+    " and s.disabled_at is null"
 )
 
 

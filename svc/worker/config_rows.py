@@ -102,11 +102,11 @@ def _rows(
     if kept.version > after_version:  # never true for version 0 (never changed)
         rows.append(ConfigRow("days_kept", kept.version, _body({"days": kept.days})))
     rows += [
-        ConfigRow(f"link:{link.code}", link.version, _body(_link_fields(link) if link.state == "active" else None))
+        ConfigRow(f"link:{link.code}", link.version, _body(_link_fields(link) if _is_served(link) else None))
         for link in links
     ]
     for site in sites:
-        fields = None if site.state == "deleted" else _site_fields(site)
+        fields = _site_fields(site) if _is_served(site) else None
         rows.append(ConfigRow(f"path:{site.host}{site.path}", site.version, _body(fields)))
         rows += [
             ConfigRow(f"path:{site.host}{old.path}", site.version, _body(fields, until=old.until))
@@ -118,6 +118,11 @@ def _rows(
             if ended.version > after_version
         ]
     return rows
+
+
+def _is_served(target: Site | Link) -> bool:
+    """Return True if the worker counts the target. It treats other targets like hosts and codes that never existed."""
+    return target.state != "deleted" and target.disabled is None
 
 
 def _site_fields(site: Site) -> dict[str, object]:

@@ -18,7 +18,7 @@ from svc.german.errors import GERMAN_ERRORS
 from svc.mail import messages
 from svc.mail.messages import WORDS, Link
 from svc.mail.transport import _READABLE, _WIRE, message_of
-from svc.mail.words import Formats, Problem
+from svc.mail.words import Formats, Problem, TargetKind
 from svc.model import LANGUAGES, Metric
 from svc.remaining_resource import LeftKind, LeftWhy, RemainingResource
 
@@ -55,6 +55,11 @@ def every_email(language: Language) -> Iterator[tuple[str, Email]]:
     for kind in get_args(LeftKind):
         left = [RemainingResource(kind, why, FACTS) for why in get_args(LeftWhy)]
         yield f"deleted, {kind} remains", messages.user_deleted(language, ANN, left, ["Shop (03): svc-op"], URL)
+    for kind in get_args(TargetKind):
+        facts = {"kind": kind, "name": "go.shop.example/sale"}
+        yield f"enabled {kind}", messages.about_target(language, ANN, facts, PAGE)
+        for reason in ("Phishing", "x" * 5_000, "a\nb\N{RIGHT-TO-LEFT OVERRIDE}c"):
+            yield f"disabled {kind}", messages.about_target(language, ANN, {**facts, "reason": reason}, PAGE)
     for name, notice in every_notice():
         yield name, messages.about_account(language, ANN, NAME, notice, PAGE)
 

@@ -9,7 +9,18 @@ import pytest
 from svc.clock import DAY_MS, day_of
 from svc.http.resources.reports import _stored
 from svc.http.resources.spans import span_of
-from svc.store import accounts, events, exports, links, open_store, retention, sites, worker_keys
+from svc.store import (
+    accounts,
+    disabled_objects,
+    events,
+    exports,
+    links,
+    moderation,
+    open_store,
+    retention,
+    sites,
+    worker_keys,
+)
 from svc.store.link_lists import LinkFilter, clicks_7d, list_links, listed, ranked_by_clicks
 from svc.store.site_lists import list_sites, series_7d
 from svc.store.tx import Statement, sql
@@ -58,6 +69,10 @@ def explained(tx: Tx[Any], plans: list[str]) -> Tx[Any]:
 READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
     "a site": lambda user, account, site, link: sites.get_site(user, site),
     "a link": lambda user, account, site, link: links.get_link(user, link),
+    "disabled codes": lambda user, account, site, link: disabled_objects.disabled_codes(account, ["a", "b"]),
+    "a disabled host": lambda user, account, site, link: disabled_objects.disabled_host(account, "a.example"),
+    "sites by host": lambda user, account, site, link: moderation.sites_at("a.example"),
+    "links by short URL": lambda user, account, site, link: moderation.links_at("go.example.com", "a"),
     "an account": lambda user, account, site, link: accounts.get_account(user, account),
     "the key of a push": lambda user, account, site, link: worker_keys.account_of_worker_key("digest", START_MS),
     "sites": lambda user, account, site, link: list_sites(user),

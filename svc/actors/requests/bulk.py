@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from svc.actors.requests.links import new_code, new_link
 from svc.errors import ServiceError
+from svc.store.disabled_objects import disabled_codes
 from svc.store.links import add_links, used_codes
 from svc.store.locks import lock_user
 from svc.store.tx import UNCHANGED
@@ -57,7 +58,7 @@ def add_wanted(
     # use a code.
     yield from lock_user(account.user_id)
     drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
-    while taken := set((yield from used_codes(account.id, drawn))):
+    while taken := {*(yield from used_codes(account.id, drawn)), *(yield from disabled_codes(account.id, drawn))}:
         for place, link in enumerate(batch):
             if link.code in taken:
                 batch[place] = replace(link, code=_new_unused(codes, draw))

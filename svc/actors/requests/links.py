@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, TypeVar
 
-from svc.errors import Conflict
+from svc.errors import Conflict, Forbidden
 from svc.ids import new_id
 from svc.model import Link
 from svc.store import links
@@ -32,13 +32,14 @@ async def add(
 ) -> R:
     """Add a link. If `code` is None, the link gets a random code.
 
-    Raises Conflict link_host_required, link_exists; Invalid if a target is on the link host; Forbidden limit_reached.
+    Raises Conflict link_host_required, link_exists; Invalid if a target is on the link host; Forbidden limit_reached,
+    link_disabled.
     """
     for _ in range(_TRIES - 1 if code is None else 0):
         try:
             return await _add(context, new_link(account, url, new_code(), rules, context.clock()), commit)
-        except Conflict as error:
-            if error.code != "link_exists":
+        except (Conflict, Forbidden) as error:
+            if error.code not in ("link_exists", "link_disabled"):
                 raise
     return await _add(context, new_link(account, url, code or new_code(), rules, context.clock()), commit)
 

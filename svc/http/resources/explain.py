@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from svc.api import explain as api
 from svc.errors import Conflict, NotFound
 from svc.http.serving.visible import visible_link
+from svc.store.disabled_objects import check_enabled
 from svc.store.links import LINK_DELETED
 from svc.store.tx import constant
 from svc.worker.explain import Click
@@ -31,6 +32,7 @@ class Explain:
         link, account = await visible_link(self._store, write.caller, write.id)
         if link.state == "deleted":
             raise NotFound(LINK_DELETED)
+        check_enabled(link)
         if account.link_host is None:
             raise Conflict("link_host_required")
         asked = write.body

@@ -24,7 +24,7 @@ const SLOWLY_MS = 60_000;
  * }} `bots`: only bots have visited; `view`: the view if it is the only one; `unavailable`: why the result is not known
  */
 export function useFirstView(site) {
-  const waits = site?.state === "active" && site.config === "synced" && !site.first_view_at;
+  const waits = site?.state === "active" && site.config === "synced" && !site.first_view_at && !site.disabled;
   const read = useResource("GET /v1/sites/{site_id}/first-view", waits ? { site_id: site.id } : null, {
     pace: ({ first_view }, _, since_ms) => (first_view.seen ? null : since_ms < SLOWLY_AFTER_MS ? POLL_MS : SLOWLY_MS),
   });

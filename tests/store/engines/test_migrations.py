@@ -46,6 +46,7 @@ DIGESTS = {
     "0009-user-limits.sql": "e96594da919975f421647cc30dfa7117e56338029a66044a4c835fa88cf546f8",
     "0010-link-host-fallbacks.sql": "2b3b2d324d609ebb66c8a8532310bf26c90fa4689f958c65673484b48847fc6c",
     "0011-email-changes.sql": "5d30b92c2e1a0578a22ca1988804ce31b49429df8629d41238dbaa839b79dbca",
+    "0012-disabled-objects.sql": "fcc017da8257796e3c32a7f54aaa48aebdbcac099151c8b268b3af517bbb20f2",
 }
 
 # Tables in released schemas whose rows are now in other tables. Separate tests cover them.

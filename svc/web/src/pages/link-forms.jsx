@@ -8,6 +8,7 @@ import { announce } from "../created.js";
 import { asUrl } from "../pasted.js";
 import { changed, isMissing, useResource } from "../resource.js";
 import { address, go } from "../router.js";
+import { DisabledNote } from "../ui/disabled.jsx";
 import { Field, Form } from "../ui/form.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
 import { NotFound } from "../ui/not-found.jsx";
@@ -144,7 +145,15 @@ export function EditLink({ id }) {
   return (
     <Page title={words.edit}>
       <Loaded read={read}>
-        {({ link }) => (link.state === "deleted" ? <Note>{t().link.wasDeleted}</Note> : <Change link={link} />)}
+        {({ link }) =>
+          link.state === "deleted" ? (
+            <Note>{t().link.wasDeleted}</Note>
+          ) : link.disabled ? (
+            <DisabledNote kind="link" disabled={link.disabled} />
+          ) : (
+            <Change link={link} />
+          )
+        }
       </Loaded>
     </Page>
   );

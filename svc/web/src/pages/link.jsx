@@ -9,6 +9,7 @@ import { later } from "../later.jsx";
 import { changed, isMissing, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
+import { DisabledNote } from "../ui/disabled.jsx";
 import { LinkActs, LinkState, bare, underWay, useLinkKeys } from "../ui/link-acts.jsx";
 import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
 import { Report } from "../ui/report.jsx";
@@ -49,7 +50,7 @@ function Acts({ link }) {
   return (
     <span class="actions">
       <LinkActs link={link} />
-      {link.short_url && (
+      {link.short_url && !link.disabled && (
         <a class="button quiet" href={link.short_url} target="_blank" rel="noopener noreferrer">
           {t().common.open}
         </a>
@@ -81,7 +82,8 @@ function Head({ link }) {
   const words = t().link;
   return (
     <>
-      {link.state === "deleted" && <Note>{words.wasDeleted}</Note>}
+      {link.state === "deleted" && <Note>{link.disabled ? words.wasDeletedDisabled : words.wasDeleted}</Note>}
+      <DisabledNote kind="link" disabled={link.disabled} />
       {link.error && <ErrorMessage error={link.error} />}
       <p class="lead">
         <LinkState link={link} /> <span class="hint">{words.made(ago(link.created_at))}</span>

@@ -8,6 +8,7 @@ import { moment } from "../format.js";
 import { changed, isMissing, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
+import { DisabledNote } from "../ui/disabled.jsx";
 import { HostWarnings } from "../ui/dns-record.jsx";
 import { ExcludedVisitors, excludedVisitors } from "../ui/excluded-visitors.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
@@ -177,6 +178,7 @@ export function SiteSettings({ id }) {
       <Loaded read={read}>
         {({ site }) => (
           <>
+            <DisabledNote kind="site" disabled={site.disabled} />
             {site.error && <ErrorMessage error={site.error} />}
             <HostWarnings warnings={site.warnings} />
             {site.state === "deleted" ? (
@@ -200,10 +202,12 @@ function Settings({ site, put }) {
   const close = () => (asks.value = "");
   return (
     <>
-      <section aria-labelledby="uncounted">
-        <h2 id="uncounted">{words.more}</h2>
-        <Change site={site} put={put} />
-      </section>
+      {!site.disabled && (
+        <section aria-labelledby="uncounted">
+          <h2 id="uncounted">{words.more}</h2>
+          <Change site={site} put={put} />
+        </section>
+      )}
       <section aria-labelledby="snippet">
         <h2 id="snippet">{words.snippet}</h2>
         <p>
@@ -211,27 +215,29 @@ function Settings({ site, put }) {
         </p>
         {site.snippet && <Snippet site={site} snippet={site.snippet} />}
       </section>
-      <section aria-labelledby="rotate">
-        <h2 id="rotate">{words.rotate}</h2>
-        <p>{words.rotateWhy}</p>
-        {site.retiring.length > 0 && (
-          <>
-            <h3>{words.retiring}</h3>
-            <ul>
-              {site.retiring.map(({ path, until }) => (
-                <li key={path}>
-                  <code>{path}</code> <span class="small">{words.until(moment(until))}</span>
-                </li>
-              ))}
-            </ul>
-          </>
-        )}
-        <p class="actions">
-          <button type="button" class="quiet" onClick={() => (asks.value = "rotate")}>
-            {words.rotate}
-          </button>
-        </p>
-      </section>
+      {!site.disabled && (
+        <section aria-labelledby="rotate">
+          <h2 id="rotate">{words.rotate}</h2>
+          <p>{words.rotateWhy}</p>
+          {site.retiring.length > 0 && (
+            <>
+              <h3>{words.retiring}</h3>
+              <ul>
+                {site.retiring.map(({ path, until }) => (
+                  <li key={path}>
+                    <code>{path}</code> <span class="small">{words.until(moment(until))}</span>
+                  </li>
+                ))}
+              </ul>
+            </>
+          )}
+          <p class="actions">
+            <button type="button" class="quiet" onClick={() => (asks.value = "rotate")}>
+              {words.rotate}
+            </button>
+          </p>
+        </section>
+      )}
       <section aria-labelledby="delete">
         <h2 id="delete">{words.remove}</h2>
         <p>{words.removeWhy}</p>

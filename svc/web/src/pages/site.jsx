@@ -6,6 +6,7 @@ import { useKeys } from "../keys.js";
 import { later } from "../later.jsx";
 import { isMissing, useResource, whileWorking } from "../resource.js";
 import { visit } from "../router.js";
+import { DisabledNote } from "../ui/disabled.jsx";
 import { HostWarnings } from "../ui/dns-record.jsx";
 import { ErrorMessage, Loaded, Note, Page, State } from "../ui/parts.jsx";
 import { Report } from "../ui/report.jsx";
@@ -35,7 +36,7 @@ export function SiteReport({ id }) {
     site && !site.first_view_at ? { site_id: id, period: "30d" } : null,
   );
   const deleted = site?.state === "deleted";
-  const setUp = site && !site.first_view_at && !deleted;
+  const setUp = site && !site.first_view_at && !deleted && !site.disabled;
   const counted = first.seen || deleted || Boolean(before.data?.report.totals.views);
 
   useKeys([
@@ -52,6 +53,7 @@ export function SiteReport({ id }) {
       <Loaded read={read} rows={8}>
         {({ site }) => (
           <>
+            <DisabledNote kind="site" disabled={site.disabled} />
             {site.error && <ErrorMessage error={site.error} />}
             <HostWarnings warnings={site.warnings} />
             {deleted && (
@@ -80,7 +82,9 @@ function Head({ site }) {
   const words = t().sites;
   return (
     <p class="actions">
-      {site.state !== "active" ? (
+      {site.disabled ? (
+        <State state="disabled" />
+      ) : site.state !== "active" ? (
         <State state={site.state} />
       ) : (
         site.config === "pending" && <State state="config_pending" />

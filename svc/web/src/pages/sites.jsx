@@ -205,6 +205,7 @@ const Week = ({ series }) => <Sparkline values={series} label={t().sites.days7(s
 
 /** @param {Site} site the status, or null if there is nothing to report */
 function stateOf(site) {
+  if (site.disabled) return <State state="disabled" />;
   const [warning] = site.state === "route_conflict" ? [] : site.warnings;
   if (warning) return <Mark kind="watch">{t().dns.short[warning.code] ?? warning.code}</Mark>;
   if (site.state !== "active") return <State state={site.state} />;

@@ -33,13 +33,15 @@ export function LinkActs({ link, icons = false }) {
           {icons ? <Icon name="qr" /> : words.qr}
         </button>
       )}
-      <a
-        data-key="e"
-        href={`/links/${link.id}/edit`}
-        {...(icons ? iconNamed(words.change) : { class: "button quiet" })}
-      >
-        {icons ? <Icon name="edit" /> : words.change}
-      </a>
+      {!link.disabled && (
+        <a
+          data-key="e"
+          href={`/links/${link.id}/edit`}
+          {...(icons ? iconNamed(words.change) : { class: "button quiet" })}
+        >
+          {icons ? <Icon name="edit" /> : words.change}
+        </a>
+      )}
       {shown.value && <QrDialog link={link} close={() => (shown.value = false)} />}
     </span>
   );
@@ -69,6 +71,7 @@ export function useLinkKeys() {
 export function LinkState({ link }) {
   const words = t().link;
   if (link.state === "deleted") return <Mark kind="none">{t().common.states.deleted}</Mark>;
+  if (link.disabled) return <Mark kind="bad">{t().common.states.disabled}</Mark>;
   if (link.error) return <Mark kind="watch">{words.held}</Mark>;
   return (
     <Mark kind={link.config === "synced" ? "good" : "busy"}>

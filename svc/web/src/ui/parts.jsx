@@ -66,6 +66,7 @@ const KINDS = {
   permission_error: "bad",
   revoked: "bad",
   resource_drift: "bad",
+  disabled: "bad",
   deleted: "none",
 };
 

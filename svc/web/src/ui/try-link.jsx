@@ -39,7 +39,7 @@ export function Leading({ link }) {
     <section aria-labelledby="leads">
       <h2 id="leads">{words.leads}</h2>
       <Leads rules={link.rules} url={link.url} />
-      {link.state === "active" && (
+      {link.state === "active" && !link.disabled && (
         <details class="try">
           <summary>{words.try.title}</summary>
           <TryLink link={link} />

@@ -79,10 +79,20 @@ const common = {
     then: "dann",
     goTo: (page) => `zu: ${page}`,
   },
+  disabled: {
+    link: (when) => `Der Betreiber dieses Dienstes hat diesen Link am ${when} gesperrt.`,
+    site: (when) => `Der Betreiber dieses Dienstes hat diese Website am ${when} gesperrt.`,
+    effect: {
+      link: "Besucher erhalten die Antwort für unbekannte Links. Nur der Betreiber kann den Link freigeben.",
+      site: "Aufrufe werden nicht mehr gezählt. Nur der Betreiber kann die Website freigeben.",
+    },
+    reason: (reason) => `Grund: ${reason}`,
+  },
   states: {
     ready: "Bereit",
     active: "Aktiv",
     deleted: "Gelöscht",
+    disabled: "Gesperrt",
     pending: "Wird verbunden",
     installing: "Wird installiert",
     connected: "Nicht installiert",

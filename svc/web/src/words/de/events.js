@@ -54,9 +54,13 @@ const events = {
     "site.change": "Website geändert",
     "site.delete": "Website gelöscht",
     "site.rotate": "Snippet ersetzt",
+    "site.disable": "Website gesperrt",
+    "site.enable": "Website freigegeben",
     "link.create": "Link erstellt",
     "link.change": "Link geändert",
     "link.delete": "Link gelöscht",
+    "link.disable": "Link gesperrt",
+    "link.enable": "Link freigegeben",
     "totals.import": "Summen importiert",
   },
   via: {

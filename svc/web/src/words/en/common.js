@@ -78,10 +78,20 @@ const common = {
     then: "then",
     goTo: (/** @type {string} */ page) => `go to ${page}`,
   },
+  disabled: {
+    link: (/** @type {string} */ when) => `The operator of this service disabled this link on ${when}.`,
+    site: (/** @type {string} */ when) => `The operator of this service disabled this site on ${when}.`,
+    effect: {
+      link: "Visitors get the response for an unknown link. Only the operator can enable the link.",
+      site: "Views are no longer counted. Only the operator can enable the site.",
+    },
+    reason: (/** @type {string} */ reason) => `Reason: ${reason}`,
+  },
   states: {
     ready: "Ready",
     active: "Active",
     deleted: "Deleted",
+    disabled: "Disabled",
     pending: "Connecting",
     installing: "Installing",
     connected: "Not installed",

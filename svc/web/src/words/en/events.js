@@ -36,9 +36,13 @@ const actions = {
   "site.change": "Site changed",
   "site.delete": "Site deleted",
   "site.rotate": "Snippet replaced",
+  "site.disable": "Site disabled",
+  "site.enable": "Site enabled",
   "link.create": "Link created",
   "link.change": "Link changed",
   "link.delete": "Link deleted",
+  "link.disable": "Link disabled",
+  "link.enable": "Link enabled",
   "totals.import": "Totals imported",
 };
 
