@@ -21,6 +21,7 @@ ELSEWHERE = {
     "unauthorized": _NOT_ACCOUNT_SPECIFIC,
     "scope_required": _NOT_ACCOUNT_SPECIFIC,
     "user_disabled": _NOT_ACCOUNT_SPECIFIC,
+    "sign_up_closed": _NOT_ACCOUNT_SPECIFIC,
     "link_disabled": "the operator's decision: tests/http/resources/test_disabled_targets.py",
     "site_disabled": "the operator's decision: tests/http/resources/test_disabled_targets.py",
     "session_required": _NOT_ACCOUNT_SPECIFIC,

@@ -21,7 +21,7 @@
  * Shortcuts:        useKeys([{ keys: "n", says: …, does: () => go("/links/new") }])                   keys.js
  * Rows with j, k:   <Rows label columns rows id />                                                    ui/list.jsx
  *
- * A test limits the scripts of the first report to 40 KB, gzipped.
+ * A test limits the scripts of the first report to 42 KB, gzipped.
  */
 
 import { effect, signal } from "@preact/signals";
