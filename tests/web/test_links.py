@@ -183,7 +183,7 @@ def test_breakdowns_are_read_only_when_visible(browser: Browser, furnished: Plac
     assert read == []
     with page.expect_response(lambda response: "breakdowns=1" in response.url):
         page.locator(".report .lists").scroll_into_view_if_needed()
-    assert [url.partition("?")[2] for url in read] == ["period=30d&breakdowns=1"]
+    assert [url.partition("?")[2] for url in read] == ["period=30d&by=day&breakdowns=1"]
     context.close()
 
 
