@@ -404,7 +404,7 @@ def site_pattern(host: str, path: str) -> str:
 
 
 def link_pattern(host: str) -> str:
-    """Return the route pattern of a link host, which covers all paths."""
+    """Return the route pattern that covers all paths of a link host."""
     return f"{host}/*"
 
 

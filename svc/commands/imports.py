@@ -51,7 +51,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         metavar="KINDS",
         type=_restrictions,
         default=(),
-        help="also import restricted links of these kinds, such as `expired,archived`; kinds: "
+        help="also import links with these restrictions, such as `expired,archived`; one or more of: "
         + ", ".join(RESTRICTIONS),
     )
     import_links.add_argument("--https", action="store_true", help="change http:// destinations to https://")

@@ -80,7 +80,7 @@ def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
     """Change the site's settings, and return the site. A change creates a new version of the configuration.
 
     Clears the error about a remaining route, because the user has seen it.
-    Raises NotFound, Conflict site_not_active. Raises Forbidden site_disabled if the operator has disabled the site.
+    Raises NotFound or Conflict site_not_active. Raises Forbidden site_disabled if the operator has disabled the site.
     """
     site = yield from lock_site(account_id, site_id)
     check_enabled(site)
@@ -140,7 +140,7 @@ def delete_site(account_id: str, site_id: str) -> Tx[Site]:
 
 
 def lock_site(account_id: str, site_id: str) -> Tx[Site]:
-    """Lock the account and return its site, so that it can be changed. Raises NotFound, Conflict site_not_active."""
+    """Lock the account and return its site, so that it can be changed. Raises NotFound or Conflict site_not_active."""
     yield from lock_account(account_id)
     rows = yield sql("select * from sites where id = $1 and account_id = $2", site_id, account_id)
     found = yield from sites_of_rows(rows)

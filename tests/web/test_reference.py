@@ -73,7 +73,7 @@ def test_page_shows_every_schema_keyword(contract, known):
 
 
 def test_examples_match_schemas_and_every_field_has_row(contract, known):
-    """Generated examples need not match constraints on texts, such as patterns."""
+    """Generated examples need not satisfy constraints on strings, such as patterns."""
     schemas = json.loads(json.dumps(contract["components"]["schemas"]))
     for schema in schemas.values():
         for each in schemas_in(schema):

@@ -46,7 +46,7 @@ async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
 
     The old path counts views for another `retiring_days`.
 
-    Raises NotFound, Conflict site_not_active. Raises Forbidden limit_reached if the site has too many old paths.
+    Raises NotFound or Conflict site_not_active. Raises Forbidden limit_reached if the site has too many old paths.
     """
     until = context.clock() + round(context.config.timing.retiring_days * DAY_MS)
     path, script_name = new_site_path(), new_script_name(other_than=site.script_name)

@@ -62,7 +62,7 @@ class Source:
 
     @contextmanager
     def lines(self, name: str) -> Iterator[Lines]:
-        """Open one of the files in `names` as lines. While they are read, raises NotReadable if a row is too long."""
+        """Open one of the files in `names` as lines. Reading a line that is too long raises NotReadable."""
         with self._text(name) as text:
             try:
                 yield Lines(text)

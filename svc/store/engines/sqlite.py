@@ -94,7 +94,8 @@ class _FileReplacedError(Exception):
 class _Job:
     """A transaction in a thread's queue. Either the thread or a cancellation claims it, but never both.
 
-    The queues have no limit, but a task is waiting for each job, so the number of tasks bounds their length.
+    The queues have no limit of their own. Each job has a task that waits for it, so the number of tasks limits the
+    length of the queues.
     """
 
     __slots__ = ("_claimed", "asked_at", "changes", "result", "task", "token", "tx")

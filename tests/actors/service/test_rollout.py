@@ -201,7 +201,7 @@ def set_account(account_id, state):
 
 @pytest.fixture
 async def fleet(store):
-    """A fleet that has two of the operator's accounts. They are the canaries."""
+    """A fleet in which two accounts belong to the operator. They are the canaries."""
     made = Fleet(store)
     made.own = await made.add(2)
     return made

@@ -12,7 +12,7 @@ const actions = {
   "limits.change": "Limits changed",
   "email.request": "Change of the email address requested",
   "email.change": "Email address changed",
-  "email.revert": "Change of the email address reverted",
+  "email.revert": "Email address change reverted",
   "password.reset": "Password reset by email",
   "password.link": "Link to reset the password created",
   "password.change": "Password changed",
@@ -46,7 +46,7 @@ const actions = {
   "totals.import": "Totals imported",
 };
 
-/** @type {Record<string, string | undefined>} by an event's `via`, unless that is the id of an API key */
+/** @type {Record<string, string | undefined>} labels by an event's `via`, except if it is the id of an API key */
 const via = {
   session: "Signed-in user",
   mail: "Email link",
