@@ -94,7 +94,7 @@ class _FileReplacedError(Exception):
 class _Job:
     """A transaction in a thread's queue. Either the thread or a cancellation claims it, but never both.
 
-    The queues have no limit of their own. Each job has a task that waits for it, so the number of tasks limits the
+    The queues have no limit. Each job has a task that waits for it, so the number of tasks limits the
     length of the queues.
     """
 

@@ -15,7 +15,7 @@ import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Note, Page, issueText } from "../ui/parts.jsx";
 import { asDrafts, asRules, Leads, RulesEditor } from "../ui/rules.jsx";
 import { UTM, utmOf, withUtm } from "../utm.js";
-import { bare } from "../ui/link-acts.jsx";
+import { bare } from "../short-url.js";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Link} Link */

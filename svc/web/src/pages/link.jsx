@@ -10,9 +10,10 @@ import { changed, isMissing, useResource, whileWorking } from "../resource.js";
 import { go } from "../router.js";
 import { Confirm } from "../ui/dialog.jsx";
 import { DisabledNote } from "../ui/disabled.jsx";
-import { LinkActs, LinkState, bare, underWay, useLinkKeys } from "../ui/link-acts.jsx";
+import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
 import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
 import { Report } from "../ui/report.jsx";
+import { bare } from "../short-url.js";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Link} Link */

@@ -24,7 +24,6 @@ export { Breakdowns } from "../ui/breakdowns.jsx";
 export { CreatedLink } from "../ui/created-link.jsx";
 export { NotFound } from "../ui/not-found.jsx";
 export { Palette } from "../ui/palette.jsx";
-export { QrDialog } from "../ui/qr.jsx";
 export { Setup } from "../ui/setup.jsx";
 export { Steps } from "../ui/steps.jsx";
 export { Leading } from "../ui/try-link.jsx";

@@ -3,14 +3,13 @@
 import { useSignal } from "@preact/signals";
 
 import { useKeys } from "../keys.js";
-import { later } from "../later.jsx";
+import { bare } from "../short-url.js";
 import { t } from "../words.js";
 import { Icon } from "./icons.jsx";
 import { Copy, Mark } from "./parts.jsx";
+import { QrDialog } from "./qr.jsx";
 
 /** @typedef {import("../wire").Link} Link */
-
-const QrDialog = later("QrDialog", { part: true });
 
 /**
  * Buttons with `data-key` for `useLinkKeys`.
@@ -82,6 +81,3 @@ export function LinkState({ link }) {
 
 /** @param {Link} link @returns {boolean} true while the link is being synced */
 export const underWay = ({ config, error }) => config === "pending" && !error;
-
-/** @param {Link} link @returns {string} `go.example.com/abc`, or only the code if there is no link host */
-export const bare = ({ code, short_url }) => short_url?.replace(/^https:\/\//, "") ?? code;

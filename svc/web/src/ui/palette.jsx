@@ -7,7 +7,7 @@ import { useKept } from "../kept.js";
 import { chosenBy, fitting } from "../palette.js";
 import { useResource } from "../resource.js";
 import { visit } from "../router.js";
-import { bare } from "./link-acts.jsx";
+import { bare } from "../short-url.js";
 import { t } from "../words.js";
 import { ErrorMessage } from "./parts.jsx";
 

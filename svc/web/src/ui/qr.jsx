@@ -6,10 +6,10 @@ import { useEffect } from "preact/hooks";
 import { ask, fill } from "../api.js";
 import { saveFile } from "../files.js";
 import { number } from "../format.js";
+import { bare } from "../short-url.js";
 import { t } from "../words.js";
 import { Choice } from "./choice.jsx";
 import { Dialog } from "./dialog.jsx";
-import { bare } from "./link-acts.jsx";
 import { ErrorMessage, Skeleton } from "./parts.jsx";
 import { useWrite } from "./write.js";
 

@@ -250,7 +250,8 @@ export default {
       not_installed: "The worker is not installed, so only stored numbers are available.",
       cloudflare: "Cloudflare did not respond, so only stored numbers are available.",
       rate_limited: "Too many requests this minute, so only stored numbers are available.",
-      not_kept: "The worker keeps its records for 35 days. For this day, only the totals that the service has saved are available.",
+      not_kept:
+        "The worker keeps its records for 35 days. For this day, only the totals that the service has saved are available.",
       not_counted: "The worker's database was created after this day.",
     },
     faults: {
