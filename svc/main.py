@@ -110,7 +110,7 @@ async def run(
         )
         async with (
             _metrics_page(config, store, clock, metrics, bundle),
-            open_outbox(store, config, clock, base_url, metrics=metrics),
+            open_outbox(store, config, clock, base_url, metrics=metrics, identity=identity),
             open_supervisor(context) as supervisor,
             trio.open_nursery() as beside,
         ):

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _WIDTH = 76
 _LINK = re.compile(r"https?://[^\s<>\"]+")
 # Images and other external content are not used. The mail client determines the colours, so that dark mode works.
+# The contrast of the button is sufficient on light and on dark backgrounds.
+_BUTTON = (
+    "display: inline-block; padding: 12px 20px; border-radius: 4px; background-color: #0b6e5b; color: #ffffff;"
+    " font-weight: bold; text-decoration: none"
+)
 _PAGE = (
     '<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
     '<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n'
@@ -32,10 +37,17 @@ def as_plain(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_html(title: str, text: str, language: Language) -> str:
-    """Return the text as an HTML page. Special characters are escaped."""
+def as_html(title: str, text: str, language: Language, button: str = "", foot: str = "") -> str:
+    """Return the text as an HTML page. Special characters are escaped.
+
+    `button`: the label of the button above the link, which stays for readers who want to see or copy the URL.
+    `foot`: the last paragraph. Each of its lines may end with a URL, which becomes a link.
+    """
     paragraphs = [part for part in re.split(r"\n{2,}", text.strip()) if part]
-    shown = "\n".join(_paragraph(part) for part in paragraphs)
+    shown = "\n".join(_paragraph(part, button) for part in paragraphs)
+    if foot:
+        lines = (_LINK.sub(r'<a href="\g<0>">\g<0></a>', html.escape(line)) for line in foot.split("\n"))
+        shown += '\n<p style="font-size: small">' + "<br>\n".join(lines) + "</p>"
     return _PAGE.format(language=language, title=html.escape(title), paragraphs=shown)
 
 
@@ -43,9 +55,12 @@ def _wrap(line: str) -> str:
     return "\n".join(textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False))
 
 
-def _paragraph(part: str) -> str:
+def _paragraph(part: str, button: str) -> str:
     if _LINK.fullmatch(part):
         shown = html.escape(part)
-        return f'<p style="overflow-wrap: anywhere"><a href="{shown}">{shown}</a></p>'
+        linked = f'<p style="overflow-wrap: anywhere"><a href="{shown}">{shown}</a></p>'
+        if not button:
+            return linked
+        return f'<p><a href="{shown}" style="{_BUTTON}">{html.escape(button)}</a></p>\n{linked}'
     # Wrap the lines of the HTML as well, because mail servers may reject long lines.
     return "<p>" + "<br>\n".join(_wrap(html.escape(line)) for line in part.split("\n")) + "</p>"

@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from svc.identity.marks import DEFAULT_NAME
 from svc.ids import digest
 from svc.mail import messages
-from svc.mail.messages import Link
+from svc.mail.messages import Link, Service
 from svc.model import DEFAULT_LANGUAGE
 from svc.remaining_resource import RemainingResource
 from svc.store import accounts, email_changes, invitations, outbox, users
@@ -34,10 +35,16 @@ _WITH_LINK: tuple[MailKind, ...] = ("sign_up", "resend", "reset", "choose_passwo
 
 @dataclass(frozen=True)
 class Terms:
-    """The service's public URL without a trailing slash, and the lifetime of links in seconds."""
+    """The service's public URL without a trailing slash, the lifetime of links in seconds, and the service's name."""
 
     service_url: str
     link_s: float
+    service_name: str = DEFAULT_NAME
+
+    @property
+    def service(self) -> Service:
+        """The URL and the name."""
+        return Service(self.service_url, self.service_name)
 
     def link(self, purpose: users.MailPurpose, token: str) -> Link:
         """Return the link for a token."""
@@ -102,30 +109,32 @@ def _sign_up(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     yield from _token(row, "confirm", user.id if unconfirmed and user else users.UNKNOWN_USER, draft)
     # Run this search even if its result is not needed, so that the timing does not reveal whether the address is known.
     found = yield from users.find_user(row.address)
-    url = draft.terms.service_url
+    service = draft.terms.service
     if row.user_id is None:
         known = found[0] if found else None
-        return Composed(messages.account_exists(_language(row, known), row.address, url, mail_id=row.id), known)
+        return Composed(messages.account_exists(_language(row, known), row.address, service, mail_id=row.id), known)
     link = draft.link("confirm")
-    email = messages.confirm_address(_language(row, user), row.address, link, url, mail_id=row.id, send=unconfirmed)
+    email = messages.confirm_address(_language(row, user), row.address, link, service, mail_id=row.id, send=unconfirmed)
     return Composed(email, user)
 
 
 def _resend(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     user, waiting = yield from users.put_confirm_token(row.address, digest(draft.token), draft.expires_at, row.id)
-    language, url = _language(row, user), draft.terms.service_url
+    language, service = _language(row, user), draft.terms.service
     if waiting > 1:
-        email = messages.choose_password(language, row.address, draft.link("reset"), url, mail_id=row.id)
+        email = messages.choose_password(language, row.address, draft.link("reset"), service, mail_id=row.id)
     else:
         link = draft.link("confirm")
-        email = messages.confirm_address(language, row.address, link, url, mail_id=row.id, send=user is not None)
+        email = messages.confirm_address(language, row.address, link, service, mail_id=row.id, send=user is not None)
     return Composed(email, user)
 
 
 def _reset(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     user = yield from users.put_reset_token(row.address, digest(draft.token), draft.expires_at, row.id)
-    link, url = draft.link("reset"), draft.terms.service_url
-    email = messages.reset_password(_language(row, user), row.address, link, url, mail_id=row.id, send=user is not None)
+    link, service = draft.link("reset"), draft.terms.service
+    email = messages.reset_password(
+        _language(row, user), row.address, link, service, mail_id=row.id, send=user is not None
+    )
     return Composed(email, user)
 
 
@@ -134,14 +143,14 @@ def _choose_password(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     if user is None:
         return None
     yield from _token(row, "reset", user.id, draft)
-    link, url = draft.link("reset"), draft.terms.service_url
-    return Composed(messages.choose_password(_language(row, user), user.email, link, url, mail_id=row.id), user)
+    link, service = draft.link("reset"), draft.terms.service
+    return Composed(messages.choose_password(_language(row, user), user.email, link, service, mail_id=row.id), user)
 
 
 def _password_changed(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     user = yield from _get_user(row)
-    url = draft.terms.service_url
-    return Composed(messages.password_changed(_language(row, user), row.address, url, mail_id=row.id), user)
+    service = draft.terms.service
+    return Composed(messages.password_changed(_language(row, user), row.address, service, mail_id=row.id), user)
 
 
 def _account(row: Waiting, draft: Draft) -> Tx[Composed | None]:
@@ -173,8 +182,8 @@ def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """
     # Earlier versions of the service stored sentences in `left`.
     left = row.facts.get("left") or [RemainingResource(**one) for one in row.facts.get("leftovers", ())]
-    tokens, url = row.facts["revoke_tokens"], draft.terms.service_url
-    email = messages.user_deleted(_language(row, None), row.address, left, tokens, url, mail_id=row.id)
+    tokens, service = row.facts["revoke_tokens"], draft.terms.service
+    email = messages.user_deleted(_language(row, None), row.address, left, tokens, service, mail_id=row.id)
     return (yield from constant(Composed(email, None)))
 
 
@@ -189,7 +198,7 @@ def _invitation(row: Waiting, draft: Draft) -> Tx[Composed | None]:
         row.address,
         draft.terms.invitation_url(draft.token),
         invitation.expires_at,
-        draft.terms.service_url,
+        draft.terms.service,
         mail_id=row.id,
     )
     return Composed(email, None)
@@ -205,11 +214,11 @@ def _email_change(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     found = yield from users.find_user(row.address)
     requester = yield from users.get_user(change.user_id)
     known = found[0] if found and found[0].email_confirmed and found[0].id != change.user_id else None
-    url = draft.terms.service_url
+    service = draft.terms.service
     if known is not None:
-        return Composed(messages.address_in_use(_language(row, known), row.address, url, mail_id=row.id), known)
+        return Composed(messages.address_in_use(_language(row, known), row.address, service, mail_id=row.id), known)
     link = draft.terms.email_link("email", draft.token)
-    email = messages.confirm_new_address(_language(row, requester), row.address, link, url, mail_id=row.id)
+    email = messages.confirm_new_address(_language(row, requester), row.address, link, service, mail_id=row.id)
     return Composed(email, None)
 
 
@@ -226,7 +235,7 @@ def _email_change_notice(row: Waiting, draft: Draft) -> Tx[Composed | None]:
         change.new_email,
         draft.terms.email_link("email/revert", draft.token).url,
         change.revert_until,
-        draft.terms.service_url,
+        draft.terms.service,
         mail_id=row.id,
     )
     return Composed(email, user if user.email == row.address else None)

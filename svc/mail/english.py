@@ -23,57 +23,63 @@ ENGLISH = Words(
     hour="{hours} hour",
     hours="{hours} hours",
     confirm=Text(
-        "Confirm your email address",
+        "Confirm your email address for {service}",
         "To confirm your email address, open this link:\n\n{link}\n\n"
         "The link expires in {expiry}. If you didn't sign up at {service_url}, you can ignore this email.",
+        "Confirm email address",
     ),
     choose_password=Text(
-        "Confirm your email address",
+        "Confirm your email address for {service}",
         "Someone signed up at {service_url} with this email address more than once. If this was you, open this link to"
         " choose a password and confirm your address:\n\n{link}\n\n"
         "The link expires in {expiry}. If this wasn't you, you can ignore this email.",
+        "Choose a password",
     ),
     account_exists=Text(
-        "You already have an account",
+        "You already have an account at {service}",
         "Someone tried to sign up at {service_url} with this email address, but you already have an account.\n\n"
         "If this was you, sign in instead. If you forgot your password, reset it on the sign-in page. If this wasn't"
         " you, you can ignore this email.",
     ),
     reset=Text(
-        "Reset your password",
+        "Reset your password for {service}",
         "To set a new password, open this link:\n\n{link}\n\n"
         "The link expires in {expiry}. If you didn't request a new password, you can ignore this email. Your password"
         " stays the same.",
+        "Set a new password",
     ),
     password_changed=Text(
-        "Your password was changed",
+        "Your password for {service} was changed",
         "The password of your account at {service_url} was changed, and all other browsers were signed out.\n\n"
         "If you changed it, no action is needed. If you didn't, reset your password on the sign-in page immediately:"
         " this ends all sessions. Then review your API keys.",
     ),
     invitation=Text(
-        "Invitation to sign up",
+        "Invitation to {service}",
         "The operator of {service_url} has invited you. To sign up with this email address, open this link:\n\n{link}"
         "\n\nThe link works once and expires on {expiry}. If you don't want to sign up, you can ignore this email.",
+        "Sign up",
     ),
     confirm_new_address=Text(
-        "Confirm your new email address",
+        "Confirm your new email address for {service}",
         "To use this email address for your account at {service_url}, open this link:\n\n{link}\n\n"
         "The link expires in {expiry}. If you didn't request this change, you can ignore this email.",
+        "Confirm new email address",
     ),
     address_in_use=Text(
-        "This email address already has an account",
+        "This email address already has an account at {service}",
         "Someone tried to use this email address for another account at {service_url}. Your account has not changed."
         "\n\nIf this was you, sign in with this address instead. If this wasn't you, you can ignore this email.",
     ),
     email_change_requested=Text(
-        "Your email address is about to change",
+        "Your email address for {service} is about to change",
         "A signed-in user requested to change the email address of your account at {service_url} to {new_email}. The"
         " address changes when the link in our email to the new address is opened.\n\n"
         "If this was you, no action is needed. If it wasn't, open this link to keep your address and set a new"
         " password:\n\n{link}\n\n"
         "The link works until {expiry}, even if the address has changed. It ends all sessions. Then review your API"
         " keys.",
+        "Keep the current address",
     ),
     disabled={
         "link": Text(
@@ -81,26 +87,30 @@ ENGLISH = Words(
             "The operator of this service disabled your link {name}.\n\nReason: {reason}\n\n"
             "Visitors now get the response for an unknown link. Its totals are kept. Only the operator can enable the"
             " link again. View the link:\n\n{link}",
+            "View link",
         ),
         "site": Text(
             "Your site {name} was disabled",
             "The operator of this service disabled your site {name}.\n\nReason: {reason}\n\n"
             "Views of the site are no longer counted. Its totals are kept. Only the operator can enable the site again."
             " View the site:\n\n{link}",
+            "View site",
         ),
     },
     enabled={
         "link": Text(
             "Your link {name} was enabled again",
             "The operator of this service enabled your link {name} again. View the link:\n\n{link}",
+            "View link",
         ),
         "site": Text(
             "Your site {name} was enabled again",
             "The operator of this service enabled your site {name} again. View the site:\n\n{link}",
+            "View site",
         ),
     },
     deleted=Text(
-        "Your account was deleted",
+        "Your account at {service} was deleted",
         "Your account at {service_url} was deleted, including its sites, links, totals and API keys.",
     ),
     deleted_tokens="These tokens could not be deleted automatically. Delete them in the Cloudflare dashboard:",
@@ -109,10 +119,12 @@ ENGLISH = Words(
     well=Text(
         "{name} is healthy again",
         "The account {name} is healthy again. No action is needed.\n\nView the account:\n\n{link}",
+        "View the account",
     ),
     needs_attention=Text(
         "{name} needs attention: {problem}",
         "The account {name} needs attention.\n\n{details}\n\nView the account:\n\n{link}",
+        "View the account",
     ),
     cause="What happened: {cause}",
     remedy="What to do: {remedy}",

@@ -23,66 +23,72 @@ GERMAN = Words(
     hour="{hours} Stunde",
     hours="{hours} Stunden",
     confirm=Text(
-        "Bestätigen Sie Ihre E-Mail-Adresse",
+        "Bestätigen Sie Ihre E-Mail-Adresse für {service}",
         "Öffnen Sie diesen Link, um Ihre E-Mail-Adresse zu bestätigen:\n\n{link}\n\n"
         "Der Link ist {expiry} gültig. Wenn Sie sich nicht bei {service_url} registriert haben, können Sie diese E-Mail"
         " ignorieren.",
+        "E-Mail-Adresse bestätigen",
     ),
     choose_password=Text(
-        "Bestätigen Sie Ihre E-Mail-Adresse",
+        "Bestätigen Sie Ihre E-Mail-Adresse für {service}",
         "Mit dieser E-Mail-Adresse hat sich jemand mehrmals bei {service_url} registriert. Wenn Sie das waren, öffnen"
         " Sie diesen Link, um ein Passwort zu wählen und Ihre Adresse zu bestätigen:\n\n{link}\n\n"
         "Der Link ist {expiry} gültig. Wenn Sie das nicht waren, können Sie diese E-Mail ignorieren.",
+        "Passwort wählen",
     ),
     account_exists=Text(
-        "Sie haben bereits ein Benutzerkonto",
+        "Sie haben bereits ein Benutzerkonto bei {service}",
         "Jemand wollte sich mit dieser E-Mail-Adresse bei {service_url} registrieren. Sie haben dort aber bereits ein"
         " Benutzerkonto.\n\n"
         "Wenn Sie das waren, melden Sie sich stattdessen an. Falls Sie Ihr Passwort vergessen haben, können Sie es auf"
         " der Anmeldeseite zurücksetzen. Wenn Sie das nicht waren, können Sie diese E-Mail ignorieren.",
     ),
     reset=Text(
-        "Setzen Sie Ihr Passwort zurück",
+        "Setzen Sie Ihr Passwort für {service} zurück",
         "Öffnen Sie diesen Link, um ein neues Passwort festzulegen:\n\n{link}\n\n"
         "Der Link ist {expiry} gültig. Wenn Sie kein neues Passwort angefordert haben, können Sie diese E-Mail"
         " ignorieren. Ihr Passwort bleibt unverändert.",
+        "Neues Passwort festlegen",
     ),
     password_changed=Text(
-        "Ihr Passwort wurde geändert",
+        "Ihr Passwort für {service} wurde geändert",
         "Das Passwort Ihres Benutzerkontos bei {service_url} wurde geändert, und alle anderen Browser wurden"
         " abgemeldet.\n\n"
         "Wenn Sie es selbst geändert haben, müssen Sie nichts tun. Andernfalls setzen Sie Ihr Passwort sofort auf der"
         " Anmeldeseite zurück. Damit werden alle Sitzungen beendet. Prüfen Sie danach Ihre API-Schlüssel.",
     ),
     invitation=Text(
-        "Einladung zur Registrierung",
+        "Einladung zu {service}",
         "Der Betreiber von {service_url} hat Sie eingeladen. Öffnen Sie diesen Link, um sich mit dieser E-Mail-Adresse"
         " zu registrieren:\n\n{link}\n\n"
         "Der Link gilt einmal und läuft am {expiry} ab. Wenn Sie sich nicht registrieren möchten, können Sie diese"
         " E-Mail ignorieren.",
+        "Registrieren",
     ),
     confirm_new_address=Text(
-        "Bestätigen Sie Ihre neue E-Mail-Adresse",
+        "Bestätigen Sie Ihre neue E-Mail-Adresse für {service}",
         "Öffnen Sie diesen Link, um diese E-Mail-Adresse für Ihr Benutzerkonto bei {service_url} zu verwenden:\n\n"
         "{link}\n\n"
         "Der Link ist {expiry} gültig. Wenn Sie diese Änderung nicht angefordert haben, können Sie diese E-Mail"
         " ignorieren.",
+        "Neue Adresse bestätigen",
     ),
     address_in_use=Text(
-        "Diese E-Mail-Adresse hat bereits ein Benutzerkonto",
+        "Diese E-Mail-Adresse hat bereits ein Benutzerkonto bei {service}",
         "Jemand wollte diese E-Mail-Adresse für ein anderes Benutzerkonto bei {service_url} verwenden. Ihr"
         " Benutzerkonto wurde nicht geändert.\n\n"
         "Wenn Sie das waren, melden Sie sich stattdessen mit dieser Adresse an. Andernfalls können Sie diese E-Mail"
         " ignorieren.",
     ),
     email_change_requested=Text(
-        "Ihre E-Mail-Adresse soll geändert werden",
+        "Ihre E-Mail-Adresse bei {service} soll geändert werden",
         "In einer Sitzung Ihres Benutzerkontos bei {service_url} wurde angefordert, die E-Mail-Adresse in {new_email}"
         " zu ändern. Sie ändert sich, sobald der Link in unserer E-Mail an die neue Adresse geöffnet wird.\n\n"
         "Wenn Sie das waren, müssen Sie nichts tun. Andernfalls öffnen Sie diesen Link, um Ihre Adresse zu behalten und"
         " ein neues Passwort festzulegen:\n\n{link}\n\n"
         "Der Link gilt bis {expiry}, auch wenn die Adresse schon geändert wurde. Er beendet alle Sitzungen. Prüfen Sie"
         " danach Ihre API-Schlüssel.",
+        "Bisherige Adresse behalten",
     ),
     disabled={
         "link": Text(
@@ -90,26 +96,30 @@ GERMAN = Words(
             "Der Betreiber dieses Dienstes hat Ihren Link {name} gesperrt.\n\nGrund: {reason}\n\n"
             "Wer den Link aufruft, erhält jetzt die Antwort für einen unbekannten Link. Die Summen bleiben erhalten."
             " Nur der Betreiber kann den Link wieder freigeben. Link ansehen:\n\n{link}",
+            "Link ansehen",
         ),
         "site": Text(
             "Ihre Website {name} wurde gesperrt",
             "Der Betreiber dieses Dienstes hat Ihre Website {name} gesperrt.\n\nGrund: {reason}\n\n"
             "Aufrufe der Website werden nicht mehr gezählt. Die Summen bleiben erhalten. Nur der Betreiber kann die"
             " Website wieder freigeben. Website ansehen:\n\n{link}",
+            "Website ansehen",
         ),
     },
     enabled={
         "link": Text(
             "Ihr Link {name} ist wieder freigegeben",
             "Der Betreiber dieses Dienstes hat Ihren Link {name} wieder freigegeben. Link ansehen:\n\n{link}",
+            "Link ansehen",
         ),
         "site": Text(
             "Ihre Website {name} ist wieder freigegeben",
             "Der Betreiber dieses Dienstes hat Ihre Website {name} wieder freigegeben. Website ansehen:\n\n{link}",
+            "Website ansehen",
         ),
     },
     deleted=Text(
-        "Ihr Benutzerkonto wurde gelöscht",
+        "Ihr Benutzerkonto bei {service} wurde gelöscht",
         "Ihr Benutzerkonto bei {service_url} wurde gelöscht, einschließlich aller Websites, Links, Summen und"
         " API-Schlüssel.",
     ),
@@ -120,10 +130,12 @@ GERMAN = Words(
     well=Text(
         "{name}: Alles wieder in Ordnung",
         "Mit dem Konto {name} ist alles wieder in Ordnung. Sie müssen nichts tun.\n\nKonto ansehen:\n\n{link}",
+        "Konto ansehen",
     ),
     needs_attention=Text(
         "{name} erfordert Ihre Aufmerksamkeit: {problem}",
         "Das Konto {name} erfordert Ihre Aufmerksamkeit.\n\n{details}\n\nKonto ansehen:\n\n{link}",
+        "Konto ansehen",
     ),
     cause="Was ist passiert? {cause}",
     remedy="Was ist zu tun? {remedy}",

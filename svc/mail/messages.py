@@ -53,6 +53,15 @@ class Email:
     send: bool = True
     id: str = ""  # becomes the Message-ID, so that mail clients recognize a repeated email
     language: Language = DEFAULT_LANGUAGE
+    button: str = ""  # the label of the link in HTML; if empty, the link shows its URL
+
+
+@dataclass(frozen=True)
+class Service:
+    """The service's public URL and its name."""
+
+    url: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -64,70 +73,74 @@ class Link:
 
 
 def confirm_address(
-    language: Language, to: str, link: Link, service_url: str, *, mail_id: str = "", send: bool = True
+    language: Language, to: str, link: Link, service: Service, *, mail_id: str = "", send: bool = True
 ) -> Email:
     """Create the email with the link that confirms an address after a sign-up."""
-    return _with_link(WORDS[language], WORDS[language].confirm, to, link, service_url, mail_id, send=send)
+    return _with_link(WORDS[language], WORDS[language].confirm, to, link, service, mail_id, send=send)
 
 
 def choose_password(
-    language: Language, to: str, link: Link, service_url: str, *, mail_id: str = "", send: bool = True
+    language: Language, to: str, link: Link, service: Service, *, mail_id: str = "", send: bool = True
 ) -> Email:
     """Create the email for an address with several sign-ups. Its link lets the recipient set a new password."""
-    return _with_link(WORDS[language], WORDS[language].choose_password, to, link, service_url, mail_id, send=send)
+    return _with_link(WORDS[language], WORDS[language].choose_password, to, link, service, mail_id, send=send)
 
 
 def reset_password(
-    language: Language, to: str, link: Link, service_url: str, *, mail_id: str = "", send: bool = True
+    language: Language, to: str, link: Link, service: Service, *, mail_id: str = "", send: bool = True
 ) -> Email:
     """Create the email with the link that sets a new password."""
-    return _with_link(WORDS[language], WORDS[language].reset, to, link, service_url, mail_id, send=send)
+    return _with_link(WORDS[language], WORDS[language].reset, to, link, service, mail_id, send=send)
 
 
-def account_exists(language: Language, to: str, service_url: str, *, mail_id: str = "") -> Email:
+def account_exists(language: Language, to: str, service: Service, *, mail_id: str = "") -> Email:
     """Create the email that informs a user that someone has tried to sign up with the user's address."""
-    subject, text = WORDS[language].account_exists
-    return Email(to, subject, text.format(service_url=service_url), id=mail_id, language=language)
-
-
-def password_changed(language: Language, to: str, service_url: str, *, mail_id: str = "") -> Email:
-    """Create the notice that the password was changed. It has no link, because links in emails never sign a user in."""
-    subject, text = WORDS[language].password_changed
-    return Email(to, subject, text.format(service_url=service_url), id=mail_id, language=language)
-
-
-def invitation(language: Language, to: str, url: str, expires_at: int, service_url: str, *, mail_id: str = "") -> Email:
-    """Create the email with the link of an invitation to sign up. `expires_at` is in epoch ms."""
-    words = WORDS[language]
-    subject, text = words.invitation
-    expiry = words.moment(expires_at)
+    subject, text, _ = WORDS[language].account_exists
     return Email(
-        to, subject, text.format(link=url, expiry=expiry, service_url=service_url), id=mail_id, language=language
+        to, subject.format(service=service.name), text.format(service_url=service.url), id=mail_id, language=language
     )
 
 
-def confirm_new_address(language: Language, to: str, link: Link, service_url: str, *, mail_id: str = "") -> Email:
+def password_changed(language: Language, to: str, service: Service, *, mail_id: str = "") -> Email:
+    """Create the notice that the password was changed. It has no link, because links in emails never sign a user in."""
+    subject, text, _ = WORDS[language].password_changed
+    return Email(
+        to, subject.format(service=service.name), text.format(service_url=service.url), id=mail_id, language=language
+    )
+
+
+def invitation(language: Language, to: str, url: str, expires_at: int, service: Service, *, mail_id: str = "") -> Email:
+    """Create the email with the link of an invitation to sign up. `expires_at` is in epoch ms."""
+    words = WORDS[language]
+    subject, text, button = words.invitation
+    text = text.format(link=url, expiry=words.moment(expires_at), service_url=service.url)
+    return Email(to, subject.format(service=service.name), text, id=mail_id, language=language, button=button)
+
+
+def confirm_new_address(language: Language, to: str, link: Link, service: Service, *, mail_id: str = "") -> Email:
     """Create the email with the link that confirms a user's new address."""
     words = WORDS[language]
-    return _with_link(words, words.confirm_new_address, to, link, service_url, mail_id, send=True)
+    return _with_link(words, words.confirm_new_address, to, link, service, mail_id, send=True)
 
 
-def address_in_use(language: Language, to: str, service_url: str, *, mail_id: str = "") -> Email:
+def address_in_use(language: Language, to: str, service: Service, *, mail_id: str = "") -> Email:
     """Create the email that informs a user that another user has tried to switch to the same address."""
-    subject, text = WORDS[language].address_in_use
-    return Email(to, subject, text.format(service_url=service_url), id=mail_id, language=language)
+    subject, text, _ = WORDS[language].address_in_use
+    return Email(
+        to, subject.format(service=service.name), text.format(service_url=service.url), id=mail_id, language=language
+    )
 
 
 def email_change_requested(
-    language: Language, to: str, new_email: str, url: str, revert_until: int, service_url: str, *, mail_id: str = ""
+    language: Language, to: str, new_email: str, url: str, revert_until: int, service: Service, *, mail_id: str = ""
 ) -> Email:
     """Create the notice to the old address, with the link that reverts the change until `revert_until` (epoch ms)."""
     words = WORDS[language]
-    subject, text = words.email_change_requested
+    subject, text, button = words.email_change_requested
     text = text.format(
-        new_email=_shown(new_email, LONGEST_EMAIL), link=url, expiry=words.moment(revert_until), service_url=service_url
+        new_email=_shown(new_email, LONGEST_EMAIL), link=url, expiry=words.moment(revert_until), service_url=service.url
     )
-    return Email(to, subject, text, id=mail_id, language=language)
+    return Email(to, subject.format(service=service.name), text, id=mail_id, language=language, button=button)
 
 
 def user_deleted(
@@ -135,7 +148,7 @@ def user_deleted(
     to: str,
     left: Sequence[RemainingResource | str],
     tokens: Sequence[str],
-    service_url: str,
+    service: Service,
     *,
     mail_id: str = "",
 ) -> Email:
@@ -145,14 +158,14 @@ def user_deleted(
     `tokens`: the remaining working tokens, each with its account.
     """
     words = WORDS[language]
-    parts = [words.deleted.text.format(service_url=service_url)]
+    parts = [words.deleted.text.format(service_url=service.url)]
     if tokens:
         parts += [words.deleted_tokens, _listed(tokens)]
     if left:
         sentences = [one if isinstance(one, str) else one.sentence(words.remaining, words.fact) for one in left]
         parts += [words.deleted_left, _listed(sentences)]
     text = "\n\n".join([*parts, words.deleted_end])
-    return Email(to, words.deleted.subject, text, id=mail_id, language=language)
+    return Email(to, words.deleted.subject.format(service=service.name), text, id=mail_id, language=language)
 
 
 def about_account(
@@ -166,18 +179,19 @@ def about_account(
     """
     words, shown = WORDS[language], _shown(name, _MAX_NAME)
     if notice.get("well"):
-        subject, text = words.well
-        return Email(to, subject.format(name=shown), text.format(name=shown, link=link), id=mail_id, language=language)
+        subject, text, button = words.well
+        subject, text = subject.format(name=shown), text.format(name=shown, link=link)
+        return Email(to, subject, text, id=mail_id, language=language, button=button)
     kind: Any = notice.get("trouble")  # another version of the service may have stored it
     problem = words.problems.get(kind, words.other_problem)
     details = [words.cause.format(cause=_shown(_cause(words, notice) or problem, _MAX_MESSAGE))]
     remedy = _remedy(words, notice)
     if remedy is not None:
         details.append(words.remedy.format(remedy=remedy))
-    subject, text = words.needs_attention
+    subject, text, button = words.needs_attention
     text = text.format(name=shown, details="\n".join(details), link=link)
     subject = subject.format(name=shown, problem=problem)
-    return Email(to, subject, f"{text}\n\n{words.about_notices}", id=mail_id, language=language)
+    return Email(to, subject, f"{text}\n\n{words.about_notices}", id=mail_id, language=language, button=button)
 
 
 def about_target(language: Language, to: str, facts: Mapping[str, Any], link: str, *, mail_id: str = "") -> Email:
@@ -186,16 +200,17 @@ def about_target(language: Language, to: str, facts: Mapping[str, Any], link: st
     `facts`: the stored facts `kind` and `name`, and the `reason` if the operator disabled the object.
     """
     words, name, reason = WORDS[language], _shown(facts["name"], _MAX_NAME), facts.get("reason")
-    subject, text = (words.enabled if reason is None else words.disabled)[facts["kind"]]
+    subject, text, button = (words.enabled if reason is None else words.disabled)[facts["kind"]]
     text = text.format(name=name, reason=_shown(reason or "", MAX_REASON_CHARS), link=link)
-    return Email(to, subject.format(name=name), text, id=mail_id, language=language)
+    return Email(to, subject.format(name=name), text, id=mail_id, language=language, button=button)
 
 
 def _with_link(
-    words: Words, template: Text, to: str, link: Link, service_url: str, mail_id: str, *, send: bool
+    words: Words, template: Text, to: str, link: Link, service: Service, mail_id: str, *, send: bool
 ) -> Email:
-    text = template.text.format(link=link.url, expiry=words.duration(link.hours), service_url=service_url)
-    return Email(to, template.subject, text, send, mail_id, words.language)
+    text = template.text.format(link=link.url, expiry=words.duration(link.hours), service_url=service.url)
+    subject = template.subject.format(service=service.name)
+    return Email(to, subject, text, send, mail_id, words.language, template.button)
 
 
 def _cause(words: Words, notice: Mapping[str, Any]) -> str | None:

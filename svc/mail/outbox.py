@@ -19,6 +19,7 @@ import trio
 
 from svc.errors import StoreUnavailable
 from svc.faults import contained
+from svc.identity.operator import DEFAULT_IDENTITY
 from svc.ids import new_secret
 from svc.mail.compose import Draft, Terms, compose
 from svc.mail.smtp import AddressRefused, NotAccepted, OutcomeUnknown, ServerUnavailable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from svc.clock import Clock
     from svc.config import Config, MailConfig
+    from svc.identity.operator import Identity
     from svc.mail.compose import Composed
     from svc.mail.smtp import MailError, Patience
     from svc.mail.transport import Sender
@@ -73,7 +75,9 @@ class Outbox:
         terms: Terms,
         patience: Patience | None,
         metrics: Metrics,
+        identity: Identity,
     ) -> None:
+        self._identity = identity
         self._metrics = metrics
         self._store = store
         self._mail = config
@@ -151,7 +155,7 @@ class Outbox:
 
     async def _run_sender(self, from_outbox: trio.MemoryReceiveChannel[Waiting]) -> None:
         """Send emails one at a time. Close the connection when it is idle."""
-        sender = new_sender(self._mail, self._patience)
+        sender = new_sender(self._mail, self._patience, self._identity)
         try:
             while True:
                 row = None
@@ -280,14 +284,15 @@ async def open_outbox(
     service_url: str,
     patience: Patience | None = None,
     metrics: Metrics | None = None,
+    identity: Identity = DEFAULT_IDENTITY,
 ) -> AsyncIterator[Outbox]:
     """Send emails while the block runs. At exit, emails that are being sent have a few seconds to finish.
 
     `service_url`: the public URL without a trailing slash. `patience`: timeouts for the mail server. `metrics`: counts
-    the attempts, if given.
+    the attempts, if given. `identity`: the operator's identity, which the emails show.
     """
-    terms = Terms(service_url, config.timing.mail_token_s)
-    box = Outbox(store, config.mail, clock, terms, patience, metrics or Metrics())
+    terms = Terms(service_url, config.timing.mail_token_s, identity.name)
+    box = Outbox(store, config.mail, clock, terms, patience, metrics or Metrics(), identity)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(box.run)
         with store.changes.on_email_posted(box.wake):

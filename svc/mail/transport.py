@@ -19,6 +19,8 @@ import trio
 
 from svc import atomic_file
 from svc.clock import system_clock
+from svc.identity.links import operator_links
+from svc.identity.operator import DEFAULT_IDENTITY
 from svc.ids import new_id
 from svc.mail.body import as_html, as_plain
 from svc.mail.smtp import Connection, MailError, Patience, ServerUnavailable
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from svc.config import MailConfig
+    from svc.identity.operator import Identity
     from svc.mail.messages import Email
+    from svc.model import Language
 
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
@@ -81,29 +85,33 @@ class Sender(Protocol):
         ...
 
 
-def new_sender(config: MailConfig, patience: Patience | None = None) -> Sender:
+def new_sender(config: MailConfig, patience: Patience | None = None, identity: Identity = DEFAULT_IDENTITY) -> Sender:
     """Create a sender for the configured transport."""
-    return _Folder(config) if config.transport == "file" else _Smtp(config, patience or Patience())
+    if config.transport == "file":
+        return _Folder(config, identity)
+    return _Smtp(config, patience or Patience(), identity)
 
 
 class _Folder:
-    def __init__(self, config: MailConfig) -> None:
+    def __init__(self, config: MailConfig, identity: Identity) -> None:
         self._config = config
+        self._identity = identity
 
     async def connect(self) -> None:
         """Do nothing, because `send` creates the folder."""
 
     async def send(self, email: Email) -> None:
         """Write the email to a file. Raises ServerUnavailable."""
-        await trio.to_thread.run_sync(_into_folder, self._config, email)
+        await trio.to_thread.run_sync(_into_folder, self._config, email, self._identity)
 
     async def rest(self) -> None:
         """Do nothing, because there is no connection."""
 
 
 class _Smtp:
-    def __init__(self, config: MailConfig, patience: Patience) -> None:
+    def __init__(self, config: MailConfig, patience: Patience, identity: Identity) -> None:
         self._config = config
+        self._identity = identity
         self._patience = patience
         self._connection: Connection | None = None
 
@@ -115,7 +123,7 @@ class _Smtp:
 
     async def send(self, email: Email) -> None:
         """Send an email. If the server has closed the connection, open a new one. Raises MailError, ValueError."""
-        message = await trio.to_thread.run_sync(_on_the_wire, self._config.sender, email)
+        message = await trio.to_thread.run_sync(_on_the_wire, self._config.sender, email, self._identity)
         if not email.send:
             return
         connection = self._require_connection()
@@ -189,10 +197,12 @@ def _check_folder(config: MailConfig) -> None:
         raise OSError(f"other users can access {config.folder}; run: chmod 700 {config.folder}")
 
 
-def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> EmailMessage:
+def message_of(
+    sender: str, email: Email, policy: EmailPolicy = _READABLE, identity: Identity = DEFAULT_IDENTITY
+) -> EmailMessage:
     """Create the message for an email, which has one recipient. Raises ValueError if a header contains a line break."""
     message = EmailMessage(policy)
-    message["From"] = Address(addr_spec=sender)
+    message["From"] = Address(display_name=identity.name, addr_spec=sender)
     message["To"] = Address(addr_spec=email.to)
     message["Subject"] = email.subject
     message["Date"] = formatdate(system_clock() / 1000)
@@ -200,24 +210,33 @@ def message_of(sender: str, email: Email, policy: EmailPolicy = _READABLE) -> Em
     message["Message-ID"] = f"<{email.id}@{domain}>" if email.id else make_msgid(domain=domain)
     message["Auto-Submitted"] = "auto-generated"
     encoding = "8bit" if policy.cte_type == "8bit" else None  # None means 7bit if possible
-    message.set_content(as_plain(email.text), cte=encoding)
-    message.add_alternative(as_html(email.subject, email.text, email.language), subtype="html", cte=encoding)
+    foot = _foot(identity, email.language)
+    message.set_content(as_plain(f"{email.text}\n\n{foot}"), cte=encoding)
+    page = as_html(email.subject, email.text, email.language, email.button, foot)
+    message.add_alternative(page, subtype="html", cte=encoding)
     # Set last, because earlier `Content-` headers would move to the first part.
     message["Content-Language"] = email.language
     return message
 
 
-def _on_the_wire(sender: str, email: Email) -> bytes:
-    return message_of(sender, email, _WIRE).as_bytes()
+def _foot(identity: Identity, language: Language) -> str:
+    """Return the operator's name and links as lines, or "" if the operator has set no link."""
+    links = operator_links(identity, language)
+    lines = [identity.name, *(f"{each.label}: {each.url.removeprefix('mailto:')}" for each in links)]
+    return "\n".join(lines) if links else ""
 
 
-def _into_folder(config: MailConfig, email: Email) -> None:
+def _on_the_wire(sender: str, email: Email, identity: Identity) -> bytes:
+    return message_of(sender, email, _WIRE, identity).as_bytes()
+
+
+def _into_folder(config: MailConfig, email: Email, identity: Identity) -> None:
     """Write the email to an .eml file. File names sort in the order in which emails are sent.
 
     The file is written under a temporary name and then renamed, so that readers never see a partial file.
     Raises ServerUnavailable if the file cannot be written.
     """
-    raw = message_of(config.sender, email).as_bytes()
+    raw = message_of(config.sender, email, identity=identity).as_bytes()
     path = config.folder / f"{system_clock()}-{next(_NUMBERS):06}-{new_id('mail')}.eml"
     temporary = path.with_suffix(".tmp")
     try:

@@ -27,10 +27,11 @@ _MOMENTS = (*finding.MOMENTS, *remaining_resource.MOMENTS)
 
 
 class Text(NamedTuple):
-    """The subject and the text of an email."""
+    """The subject and the text of an email, and the label of its link in HTML."""
 
     subject: str
     text: str
+    button: str = ""
 
 
 class ErrorText(Protocol):

@@ -15,8 +15,10 @@ import pytest
 from svc.clock import day_number
 from svc.errors import CATALOGUE, QUOTES
 from svc.german.errors import GERMAN_ERRORS
+from svc.identity.links import operator_links
+from svc.identity.operator import Identity
 from svc.mail import messages
-from svc.mail.messages import WORDS, Link
+from svc.mail.messages import WORDS, Link, Service
 from svc.mail.transport import _READABLE, _WIRE, message_of
 from svc.mail.words import Formats, Problem, TargetKind
 from svc.model import LANGUAGES, Metric
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 ANN, NAME, URL = "ann@example.com", "Läden & Söhne", "https://svc.example"
 LINK = Link(f"{URL}/confirm?token=svm_x", 24)
+SERVICE = Service(URL, "ACME & Söhne")
 PAGE = f"{URL}/accounts/acc_1"
 DAY = day_number("2026-11-20")
 FACTS = {
@@ -46,15 +49,15 @@ NOT_TEXT = re.compile(r"„[^“]*“|https?://\S+|/v1/\S+|\b\S+@\S+\b")
 
 
 def every_email(language: Language) -> Iterator[tuple[str, Email]]:
-    yield "confirm", messages.confirm_address(language, ANN, LINK, URL)
-    yield "choose password", messages.choose_password(language, ANN, LINK, URL)
-    yield "reset", messages.reset_password(language, ANN, LINK, URL)
-    yield "account exists", messages.account_exists(language, ANN, URL)
-    yield "password changed", messages.password_changed(language, ANN, URL)
-    yield "deleted", messages.user_deleted(language, ANN, [], [], URL)
+    yield "confirm", messages.confirm_address(language, ANN, LINK, SERVICE)
+    yield "choose password", messages.choose_password(language, ANN, LINK, SERVICE)
+    yield "reset", messages.reset_password(language, ANN, LINK, SERVICE)
+    yield "account exists", messages.account_exists(language, ANN, SERVICE)
+    yield "password changed", messages.password_changed(language, ANN, SERVICE)
+    yield "deleted", messages.user_deleted(language, ANN, [], [], SERVICE)
     for kind in get_args(LeftKind):
         left = [RemainingResource(kind, why, FACTS) for why in get_args(LeftWhy)]
-        yield f"deleted, {kind} remains", messages.user_deleted(language, ANN, left, ["Shop (03): svc-op"], URL)
+        yield f"deleted, {kind} remains", messages.user_deleted(language, ANN, left, ["Shop (03): svc-op"], SERVICE)
     for kind in get_args(TargetKind):
         facts = {"kind": kind, "name": "go.shop.example/sale"}
         yield f"enabled {kind}", messages.about_target(language, ANN, facts, PAGE)
@@ -131,7 +134,7 @@ def test_languages_have_the_same_templates_with_the_same_parameters():
     # German findings do not name the worker or the database, because each account has only one of each.
     own = {"worker", "database"}
     assert [key for key in english if names_in(german[key]) - own != names_in(english[key]) - own] == []
-    same = {key for key in english if german[key] == english[key] and not key.endswith(".subject")}
+    same = {key for key in english if english[key] and german[key] == english[key] and not key.endswith(".subject")}
     assert same == {"remaining.kinds.worker"}
 
 
@@ -247,4 +250,47 @@ def test_email_queued_by_an_earlier_version_is_complete():
     assert "requests" not in german
     assert WORDS["de"].problems["over"] in german
     left = "Worker svc-edge: Cloudflare failed or could not be reached."
-    assert f"- {left}" in messages.user_deleted("de", ANN, [left], [], URL).text
+    assert f"- {left}" in messages.user_deleted("de", ANN, [left], [], SERVICE).text
+
+
+ACME = Identity(
+    name='ACME <a@b.example>, "Söhne"',
+    contact="help@acme.example",
+    imprint_url="https://acme.example/imprint?a=1&b=2",
+    privacy_url="https://acme.example/privacy",
+    terms_url="https://acme.example/terms",
+)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("policy", [_READABLE, _WIRE], ids=["file", "wire"])
+def test_every_email_names_the_operator(language, policy):
+    for name, one in every_email(language):
+        raw = message_of("svc@example.com", one, policy, ACME).as_bytes()
+        read = email.message_from_bytes(raw, policy=email.policy.default)
+        assert isinstance(read, EmailMessage)
+        [sender] = read["From"].addresses
+        assert (sender.display_name, sender.addr_spec) == (ACME.name, "svc@example.com"), name
+        assert not read["From"].defects
+        plain, page = read.get_body(("plain",)), read.get_body(("html",))
+        assert plain is not None
+        assert page is not None
+        for label, url in operator_links(ACME, language):
+            assert f"\n{label}: {url.removeprefix('mailto:')}\n" in plain.get_content().replace("\r\n", "\n"), name
+        text = page.get_content()
+        assert '<a href="https://acme.example/imprint?a=1&amp;b=2">' in text, name
+        assert "ACME &lt;a@b.example&gt;, &quot;Söhne&quot;" in text, name
+        assert "<img" not in text
+        if one.button:
+            assert f'text-decoration: none">{one.button}</a></p>' in text, name
+
+
+@pytest.mark.parametrize("name", ["ä" * 40, "日" * 40, "😀" * 40, '"' * 40, "\\" * 40, "a,b;c:d@e", "(x)"])
+def test_any_valid_name_is_the_sender(name):
+    one = messages.reset_password("en", ANN, LINK, Service(URL, name))
+    for policy in (_READABLE, _WIRE):
+        raw = message_of("svc@example.com", one, policy, Identity(name=name)).as_bytes()
+        read = email.message_from_bytes(raw, policy=email.policy.default)
+        [sender] = read["From"].addresses
+        assert (sender.display_name, sender.addr_spec) == (name, "svc@example.com")
+        assert str(read["Subject"]) == f"Reset your password for {name}"

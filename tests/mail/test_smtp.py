@@ -19,7 +19,9 @@ from svc.mail.transport import check_mail, new_sender
 from tests.smtp_server import Act, SmtpServer
 
 LINK = "https://svc.example/confirm?token=" + "x" * 90
-EMAIL = Email("ann@example.com", "Confirm your email address", f"Open this link:\n\n{LINK}\n\nIt expires in 24 hours.")
+EMAIL = Email(
+    "ann@example.com", "Confirm your email address for svc", f"Open this link:\n\n{LINK}\n\nIt expires in 24 hours."
+)
 STEPS = ("welcome", "EHLO", "MAIL", "RCPT", "DATA", "taken")
 
 

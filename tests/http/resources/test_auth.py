@@ -32,7 +32,7 @@ TOKEN = re.compile(r"https://svc\.example/(confirm|reset)\?token=(\S+)")
 
 def read_email(text: str) -> tuple[str, str, str]:
     message = email.message_from_string(text, policy=policy.default)
-    assert message["From"] == "svc@localhost"
+    assert message["From"] == "svc <svc@localhost>"
     plain: Any = message.get_body(("plain",))
     return message["To"], message["Subject"], plain.get_content()
 
@@ -86,7 +86,7 @@ async def test_link_of_the_email_confirms_a_sign_up_once(world):
     assert (response.status, response.body) == (202, {"ok": True})
     (text,) = await world.inbox()
     to, subject, _ = read_email(text)
-    assert (to, subject) == (EMAIL, "Confirm your email address")
+    assert (to, subject) == (EMAIL, "Confirm your email address for svc")
     signed_in = await sign_in(world)
     assert signed_in.body["user"] == {
         "id": signed_in.body["user"]["id"],
@@ -169,7 +169,7 @@ async def test_reset_sends_one_notice(world):
     assert (await world.call("POST", "/auth/password-reset/confirm", body)).status == 400
     [notice] = [text for text in await world.inbox() if text not in before]
     to, subject, text = read_email(notice)
-    assert (to, subject) == (EMAIL, "Your password was changed")
+    assert (to, subject) == (EMAIL, "Your password for svc was changed")
     assert "token=" not in text
     assert "another horse" not in text
 
@@ -221,7 +221,7 @@ async def test_unknown_address_gets_no_email_and_a_user_is_notified_of_a_second_
     await sign_up(world)
     await world.call("POST", "/auth/confirm", {"token": await token_of(world, "confirm")})
     assert (await sign_up(world, password="not the first")).status == 202
-    assert read_email((await world.inbox())[-1])[1] == "You already have an account"
+    assert read_email((await world.inbox())[-1])[1] == "You already have an account at svc"
     assert (await sign_in(world, "not the first")).code == "unauthorized"
     assert (await sign_in(world)).status == 200
     before = len(await world.inbox())

@@ -80,7 +80,10 @@ async def test_address_changes_only_when_the_new_address_confirms(world):
     key = (await world.call("POST", "/v1/keys", {"scopes": ["accounts"]}, headers=session)).body["key"]
     token, _ = await requested(world, session)
     assert await address_of(world, session) == EMAIL
-    assert await subjects(world, EMAIL) == ["Confirm your email address", "Your email address is about to change"]
+    assert await subjects(world, EMAIL) == [
+        "Confirm your email address for svc",
+        "Your email address for svc is about to change",
+    ]
     assert (await use(world, token)).body == {"ok": True}
     assert await address_of(world, session) == NEW  # the session that requested the change stays
     assert (await world.call("GET", "/v1/me", headers=elsewhere)).status == 401
@@ -134,7 +137,7 @@ async def test_address_of_another_user_gets_a_notice_without_a_link(world):
     await world.store.run(users.add_user(OTHER, "hash", world.clock(), confirmed=True))
     assert (await request(world, session, OTHER)).body == {"ok": True}
     assert await links(world, OTHER) == []
-    assert await subjects(world, OTHER) == ["This email address already has an account"]
+    assert await subjects(world, OTHER) == ["This email address already has an account at svc"]
     assert await address_of(world, session) == EMAIL
 
 

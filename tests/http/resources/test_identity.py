@@ -81,3 +81,14 @@ async def test_logo_may_only_draw_itself(tmp_path):
     policy = found.headers["Content-Security-Policy"]
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     assert found.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+
+
+async def test_links_in_emails_ignore_the_host_of_the_request(acme):
+    headers = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example"}
+    body = {"email": "ann@acme.example", "password": "correct horse battery staple"}
+    assert (await acme.call("POST", "/auth/sign-up", body, headers=headers)).status == 202
+    await acme.outbox.settled()
+    [file] = acme.mail_folder.glob("*.eml")
+    text = file.read_text()
+    assert "evil.example" not in text
+    assert "https://svc.example/confirm?token=" in text

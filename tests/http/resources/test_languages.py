@@ -64,7 +64,7 @@ async def confirmed(world: World, language: Language | None, header: str | None 
 )
 async def test_sign_up_stores_the_language_of_the_request(world, header, stored, written):
     assert (await sign_up(world, header)).status == 202
-    assert await sent(world) == [(written, WORDS[written].confirm.subject)]
+    assert await sent(world) == [(written, WORDS[written].confirm.subject.format(service="svc"))]
     session = await sign_in(world)
     assert session.body["user"]["language"] == stored
     shown = await world.call("GET", "/v1/me", headers=bearer_of(session))
@@ -118,7 +118,7 @@ async def test_every_request_has_the_language_of_the_profile_otherwise_its_own(w
     leaving = {**bearer_of(await sign_in(world, "a third horse")), **asking(header)}
     assert (await world.call("DELETE", "/v1/me", body, headers=leaving)).status == 200
     texts = (words.account_exists, words.reset, words.password_changed, words.password_changed, words.deleted)
-    assert (await sent(world))[before:] == [(written, text.subject) for text in texts]
+    assert (await sent(world))[before:] == [(written, text.subject.format(service="svc")) for text in texts]
 
 
 async def test_links_of_unconfirmed_sign_ups_have_the_language_of_the_request(world):
@@ -133,7 +133,7 @@ async def test_links_of_unconfirmed_sign_ups_have_the_language_of_the_request(wo
     assert [language for language, _ in await sent(world)] == ["de", "en", "de", "en", "de"]
     await sign_up(world, "en")
     await world.call("POST", "/auth/confirm/resend", {"email": EMAIL}, headers=asking("de"))
-    assert (await sent(world))[-1] == ("de", GERMAN.choose_password.subject)
+    assert (await sent(world))[-1] == ("de", GERMAN.choose_password.subject.format(service="svc"))
 
 
 async def test_confirmation_without_a_valid_password_has_the_language_of_the_request(world):
@@ -142,7 +142,7 @@ async def test_confirmation_without_a_valid_password_has_the_language_of_the_req
         await world.inbox()
     token = await token_of(world, "confirm")
     assert (await world.call("POST", "/auth/confirm", {"token": token}, headers=asking("de"))).status == 200
-    assert (await sent(world))[-1] == ("de", GERMAN.choose_password.subject)
+    assert (await sent(world))[-1] == ("de", GERMAN.choose_password.subject.format(service="svc"))
 
 
 @pytest.mark.parametrize(("language", "words"), [("de", GERMAN), ("en", ENGLISH), (None, ENGLISH)])
@@ -171,7 +171,7 @@ async def test_waiting_email_is_written_in_the_language_at_the_time_of_sending(w
     world.mail_folder.unlink()
     world.mail_folder.with_suffix(".away").rename(world.mail_folder)
     world.clock.advance_s(3_600)
-    assert (await sent(world))[before:] == [("de", GERMAN.reset.subject)]
+    assert (await sent(world))[before:] == [("de", GERMAN.reset.subject.format(service="svc"))]
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
@@ -297,8 +297,8 @@ async def test_email_queued_before_the_upgrade_is_sent_in_the_language_of_the_pr
     user = await found(world)
     await world.store.run(queued_by_an_earlier_version(user.id, world.clock()))
     assert sorted((await sent(world))[before:]) == [
-        ("de", GERMAN.password_changed.subject),
-        ("en", ENGLISH.deleted.subject),
+        ("de", GERMAN.password_changed.subject.format(service="svc")),
+        ("en", ENGLISH.deleted.subject.format(service="svc")),
     ]
 
 

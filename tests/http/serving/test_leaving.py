@@ -94,7 +94,7 @@ async def test_store_keeps_nothing_but_the_last_email(world):
     after = await world.store.read(all_rows())
     assert {**after, "outbox": None} == {**before, "outbox": None}
     assert not after["outbox"]  # by now, the other user's email has also been sent
-    [text] = [text for to, subject, text in emails if (to, subject) == (user.email, "Your account was deleted")]
+    [text] = [text for to, subject, text in emails if (to, subject) == (user.email, "Your account at svc was deleted")]
     for line in (*response.body["left"], *response.body["revoke_tokens"]):
         assert line in " ".join(text.split())
 
@@ -155,7 +155,7 @@ async def test_credentials_are_void_and_the_address_is_free_immediately(world):
         held.release.set()
     assert responses[0].status == 200
     subjects = [read_email(text)[1] for text in await world.inbox()]
-    assert sorted(subjects) == ["Confirm your email address", "Your account was deleted"]
+    assert sorted(subjects) == ["Confirm your email address for svc", "Your account at svc was deleted"]
     assert (await leave(world, session)).status == 401
 
 
