@@ -8,7 +8,7 @@ import trio
 
 from svc.config import Config, StoreConfig, VaultConfig
 from svc.security.vault import open_vault
-from svc.store import open_store, rollouts
+from svc.store import invitations, open_store, rollouts
 from svc.store.tx import sql
 from tests.clock import START_MS
 from tests.databases import sqlite_config
@@ -49,6 +49,9 @@ def fill(config: Config) -> Rows:
         for row in (yield sql("select id from accounts")):
             yield sql("update accounts set sealed_token = $2 where id = $1", row["id"], vault.seal("cfat_x", row["id"]))
         yield sql("insert into departures (user_id, email, access_digest, began_at) select id, 'x', 'y', 1 from users")
+        yield sql("insert into deletion_results (digest, ended_at, facts) values ('d', 1, '{}')")
+        invitation = yield from invitations.invite("invited@example.com", START_MS, START_MS + 1)
+        yield from invitations.add_token(invitation.id, "digest")
         # The id of this deleted user must not be reused.
         yield sql(
             "insert into users (email, password_hash, email_confirmed, plan, created_at)"

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page, Route
 
-    from tests.web.places import Place
+    from edge_worker.emulator.client import Customer
+    from tests.web.places import Place, World
 
 
 @pytest.fixture
@@ -134,11 +135,14 @@ def test_key_hints_follow_the_setting(furnished: Place, tab: Page) -> None:
     expect(tab.locator("kbd.hint-key")).to_have_count(0)
 
 
-def test_activity_shows_a_connect_as_one_entry(furnished: Place, tab: Page) -> None:
+def test_activity_shows_a_connect_as_one_entry(furnished: Place, tab: Page, world: World, customer: Customer) -> None:
     """Its result is the account's latest status. The status changes that it caused can be expanded."""
+    account_id = world.connected(customer)
+    tab.goto(f"{furnished.url}/accounts/{account_id}")
+    expect(tab.locator("main .mark").filter(has_text="Ready").first).to_be_visible()
     tab.goto(f"{furnished.url}/events")
     # Other tests may have connected other accounts.
-    account = tab.locator(f"a[href='{furnished.at('/accounts/:id').removeprefix(furnished.url)}']")
+    account = tab.locator(f"a[href='/accounts/{account_id}']")
     row = tab.get_by_role("row").filter(has=tab.get_by_role("rowheader", name=re.compile("^Account connected")))
     row = row.filter(has=account)
     expect(row).to_have_count(1)

@@ -61,7 +61,7 @@ database = "none"
 positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "422", "429", "502", "503"]
 negative_data_rejection.expected-statuses = ["4xx"]
 [[operations]]
-include-path-regex = "^/auth/(password-reset/)?confirm$"
+include-path-regex = "^/auth/((password-reset|email)/)?(confirm|revert)$"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400"]
 [[operations]]
 include-path-regex = "^/v1/(links|sites|events|.*/totals|.*/ledger)$"

@@ -80,7 +80,13 @@ NOT_AN_OBJECT: list[bytes] = [
 ]
 
 
-LARGE = ("/v1/keys", "/v1/sites", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa", "/v1/links")
+LARGE = (
+    "/v1/keys",
+    "/v1/sites",
+    "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa",
+    "/v1/links",
+    "/v1/accounts/{account}/link-host",
+)
 MAX_BYTES = {"/v1/links/bulk": 100_000}  # the setting max_body_bytes in these tests
 
 
