@@ -87,7 +87,7 @@ async def test_users_can_still_sign_in_and_reset_their_password(store, clock, tm
     async with a_world(mode, store, clock, tmp_path) as world:
         assert (await sign_in(world)).status == 200
         assert (await world.call("POST", "/auth/password-reset", {"email": EMAIL})).status == 202
-        assert "Reset your password" in [read_email(text)[1] for text in await world.inbox()]
+        assert "Reset your password for svc" in [read_email(text)[1] for text in await world.inbox()]
 
 
 async def test_sign_ups_from_before_the_closing_can_be_confirmed(store, clock, tmp_path):
@@ -197,7 +197,7 @@ async def test_invitation_replaces_sign_ups_of_others_with_the_address(store, cl
 
 
 @pytest.mark.parametrize(
-    ("language", "subject"), [(None, "Invitation to sign up"), ("de", "Einladung zur Registrierung")]
+    ("language", "subject"), [(None, "Invitation to svc"), ("de", "Einladung zu svc")]
 )
 async def test_link_of_the_email_is_the_invitation(world, language, subject):
     now = world.clock()

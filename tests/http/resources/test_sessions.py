@@ -173,7 +173,7 @@ async def test_changed_password_ends_other_sessions_and_sends_a_notice(world):
     stranger, _ = await sign_in(world, NEW, other)
     assert device_of(stranger) != device_of(own)
     [text] = await world.inbox()
-    assert "Subject: Your password was changed" in text
+    assert "Subject: Your password for svc was changed" in text
     assert "https://svc.example was changed" in text
     assert "token=" not in text
     assert PASSWORD not in text
