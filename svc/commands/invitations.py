@@ -11,7 +11,8 @@ import trio
 from svc.addresses import LONGEST_EMAIL
 from svc.clock import DAY_MS, iso
 from svc.commands.arguments import positive_number
-from svc.commands.output import ignoring_closed_pipe, printable
+from svc.commands.output import printable
+from svc.commands.paged_list import print_pages
 from svc.model import LANGUAGES
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 _DAYS = 7
 # A longer time is almost certainly a typo.
 _MAX_DAYS = 365
-# Invitations are read and printed in pages, so that a long list blocks no writer.
-_PAGE = 1_000
 
 
 def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
@@ -116,27 +115,18 @@ def _invite(config: Config, arguments: argparse.Namespace) -> int:
 
 def _list(config: Config, arguments: argparse.Namespace) -> int:
     from svc.clock import system_clock
-    from svc.store import invitations, open_store
+    from svc.store import invitations
 
-    async def print_all() -> None:
-        now = system_clock()
-        async with open_store(config.store, as_is=True) as store:
-            if not arguments.json:
-                print(f"{'email':<40} {'invited':<24} expires")
-            last: Invitation | None = None
-            while True:
-                found = await store.read(invitations.pending(now, last, _PAGE))
-                for one in found:
-                    email = printable(one.email, LONGEST_EMAIL)
-                    text = f"{email:<40} {iso(one.created_at)} {iso(one.expires_at)}"
-                    print(json.dumps(_facts(one)) if arguments.json else text)
-                if len(found) < _PAGE:
-                    return
-                last = found[-1]
+    now = system_clock()
 
-    with ignoring_closed_pipe():
-        trio.run(print_all)
-        sys.stdout.flush()
+    def line(invitation: Invitation) -> str:
+        if arguments.json:
+            return json.dumps(_facts(invitation))
+        email = printable(invitation.email, LONGEST_EMAIL)
+        return f"{email:<40} {iso(invitation.created_at)} {iso(invitation.expires_at)}"
+
+    header = None if arguments.json else f"{'email':<40} {'invited':<24} expires"
+    print_pages(config, header, lambda last, limit: invitations.pending(now, last, limit), line)
     return 0
 
 

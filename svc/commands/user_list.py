@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from svc.addresses import LONGEST_EMAIL
-from svc.commands.output import ignoring_closed_pipe, printable
+from svc.commands.output import printable
+from svc.commands.paged_list import print_pages
 
 if TYPE_CHECKING:
     import argparse
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from svc.model import Account, LimitedKind
     from svc.store.tx import Tx
     from svc.store.user_directory import Entry
-
-# Users are read and printed in pages, so that a list of 100,000 users takes little memory and blocks no writer.
-_PAGE = 1_000
 
 
 def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
@@ -44,28 +42,15 @@ def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
 
 
 def _list(config: Config, arguments: argparse.Namespace) -> int:
-    from svc.store import open_store, user_directory
+    from svc.store import user_directory
 
-    async def print_all() -> None:
-        async with open_store(config.store, as_is=True) as store:
-            if not arguments.json:
-                print(_row("email", "plan", "state", "accounts", "sites", "links", "created"))
-            last: Entry | None = None
-            while True:
-                found = await store.read(
-                    user_directory.page(
-                        arguments.sort, last, _PAGE, filters=arguments.filters or (), contains=arguments.contains
-                    )
-                )
-                for entry in found:
-                    print(json.dumps(_facts(entry)) if arguments.json else _line(entry))
-                if len(found) < _PAGE:
-                    return
-                last = found[-1]
+    def page(last: Entry | None, limit: int) -> Tx[list[Entry]]:
+        return user_directory.page(
+            arguments.sort, last, limit, filters=arguments.filters or (), contains=arguments.contains
+        )
 
-    with ignoring_closed_pipe():
-        trio.run(print_all)
-        sys.stdout.flush()
+    header = None if arguments.json else _row("email", "plan", "state", "accounts", "sites", "links", "created")
+    print_pages(config, header, page, lambda entry: json.dumps(_facts(entry)) if arguments.json else _line(entry))
     return 0
 
 

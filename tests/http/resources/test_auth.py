@@ -210,13 +210,13 @@ async def test_responses_do_not_reveal_whether_an_address_is_registered(world):
         ("/auth/sign-in", {"password": "wrong password"}),
     ]:
         known = await world.call("POST", path, {"email": EMAIL, **more})
-        unknown = await world.call("POST", path, {"email": "nobody@example.com", **more})
+        unknown = await world.call("POST", path, {"email": "unknown@example.com", **more})
         assert (known.status, known.raw) == (unknown.status, unknown.raw)
 
 
 async def test_unknown_address_gets_no_email_and_a_user_is_notified_of_a_second_sign_up(world):
     for path in ("/auth/confirm/resend", "/auth/password-reset"):
-        await world.call("POST", path, {"email": "nobody@example.com"})
+        await world.call("POST", path, {"email": "unknown@example.com"})
     assert await world.inbox() == []
     await sign_up(world)
     await world.call("POST", "/auth/confirm", {"token": await token_of(world, "confirm")})
@@ -294,7 +294,7 @@ async def test_every_attempt_counts_before_its_body_is_read(store, clock, tmp_pa
 async def test_guesses_from_many_networks_are_limited_per_address(store, clock, tmp_path):
     async with open_world(store, clock, tmp_path, limited(tmp_path, wrong_passwords_per_hour=5)) as world:
         await a_confirmed_user(world)
-        for known in (EMAIL, "nobody@example.com"):
+        for known in (EMAIL, "unknown@example.com"):
             guesses = [
                 await sign_in(world, "wrong password", known.upper() if n % 2 else known, **client(f"203.0.{n}.1"))
                 for n in range(8)
@@ -519,7 +519,7 @@ async def test_store_does_the_same_work_for_known_and_unknown_addresses(store, c
         found = await store.read(users.find_user(EMAIL))
         await store.run(notifications.set_language(found[0].id, language))
         work_by_address = []
-        for address in (EMAIL, "nobody@example.com"):
+        for address in (EMAIL, "unknown@example.com"):
             recording.by_request.clear()
             recording.by_email.clear()
             in_request = IN_REQUEST.set(True)

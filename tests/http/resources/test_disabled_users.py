@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
+import pytest
 import trio
 
 from edge_worker.harness.service import eventually
@@ -20,6 +21,7 @@ async def disable(world, email: str) -> None:
     assert await world.store.run(user_directory.disable(found[0].id, world.clock()))
 
 
+@pytest.mark.rule("Y7")
 async def test_disabled_user_cannot_sign_in_and_learns_why_only_with_the_password(world):
     await a_confirmed_user(world)
     browser = Browser(world)
@@ -34,13 +36,14 @@ async def test_disabled_user_cannot_sign_in_and_learns_why_only_with_the_passwor
     assert (refused.status, refused.code) == (403, "user_disabled")
     wrong = await sign_in(world, "wrong password")
     assert (wrong.status, wrong.code) == (401, "unauthorized")
-    assert wrong.body == (await sign_in(world, address="nobody@example.com")).body
+    assert wrong.body == (await sign_in(world, address="unknown@example.com")).body
 
     found = await world.store.read(users.find_user(EMAIL))
     assert await world.store.run(user_directory.enable(found[0].id))
     assert (await sign_in(world)).status == 200
 
 
+@pytest.mark.rule("Y7")
 async def test_keys_of_a_disabled_user_are_refused(world):
     user, _, account = await world.ready()
     key = await world.key(user)
@@ -51,6 +54,7 @@ async def test_keys_of_a_disabled_user_are_refused(world):
         assert (refused.status, refused.code) == (403, "user_disabled")
 
 
+@pytest.mark.rule("Y7")
 async def test_user_disabled_before_the_body_arrives_writes_nothing(world):
     user, _, account = await world.ready()
     key = await world.key(user)
@@ -74,6 +78,7 @@ async def test_user_disabled_before_the_body_arrives_writes_nothing(world):
     assert entry.links == 0
 
 
+@pytest.mark.rule("Y7")
 async def test_workers_of_a_disabled_user_continue_to_count(place):  # noqa: F811
     [entry] = await place.world.store.read(user_directory.with_address("user1@example.com"))
     assert await place.world.store.run(user_directory.disable(entry.user.id, place.world.clock()))

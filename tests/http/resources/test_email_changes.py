@@ -241,7 +241,7 @@ async def test_request_causes_the_same_work_for_known_and_unknown_addresses(stor
         await store.run(users.add_user(OTHER, "hash", clock(), confirmed=True))
         await world.outbox.settled()
         work = []
-        for address in (OTHER, "nobody@example.com", OTHER):
+        for address in (OTHER, "unknown@example.com", OTHER):
             recording.by_request.clear()
             recording.by_email.clear()
             in_request = IN_REQUEST.set(True)

@@ -289,7 +289,7 @@ async def test_two_wrong_passwords_per_hour_are_logged_and_none_for_unknown_addr
     ] * 2
     rows = await world.store.read(count_events())
     for _ in range(most + 2):
-        await sign_in(world, "wrong password", "nobody@example.com")
+        await sign_in(world, "wrong password", "unknown@example.com")
     assert await world.store.read(count_events()) == rows
 
 

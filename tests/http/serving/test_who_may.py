@@ -52,7 +52,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /auth/invitation": {"invitation": "abc"},
     "POST /auth/confirm": {"token": "abc"},
     "POST /auth/confirm/resend": {"email": "somebody@example.com"},
-    "POST /auth/sign-in": {"email": "nobody@example.com", "password": PASSWORD},
+    "POST /auth/sign-in": {"email": "unknown@example.com", "password": PASSWORD},
     "POST /auth/password-reset": {"email": "somebody@example.com"},
     "POST /auth/password-reset/confirm": {"token": "abc", "password": PASSWORD},
 }

@@ -321,13 +321,23 @@ export function Forgot() {
   );
 }
 
-export function Reset() {
-  const words = t().auth.reset;
+export const Reset = () => (
+  <NewPasswordPage words={t().auth.reset} send={(body) => call("POST /auth/password-reset/confirm", { body })} />
+);
+
+/**
+ * The target page of a link with which a user sets a new password. All sessions end.
+ * @param {{
+ *   words: Parameters<typeof EmailLinkPage>[0]["words"] & {fresh: string, doneText: string},
+ *   send: (body: {token: string, password: string}) => Promise<unknown>,
+ * }} props
+ */
+export function NewPasswordPage({ words, send }) {
   return (
     <EmailLinkPage
       words={words}
       use={async (token, { password = "" }) => {
-        await call("POST /auth/password-reset/confirm", { body: { token, password } });
+        await send({ token, password });
         end();
       }}
       stale={

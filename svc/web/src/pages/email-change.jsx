@@ -2,9 +2,9 @@
 
 import { call } from "../api.js";
 import { changed } from "../resource.js";
-import { end, updateUser, user } from "../session.js";
+import { updateUser, user } from "../session.js";
 import { t } from "../words.js";
-import { EmailLinkPage, NewPassword, NextLink } from "./auth.jsx";
+import { EmailLinkPage, NewPasswordPage, NextLink } from "./auth.jsx";
 
 /** The link in the email to the new address. */
 export function ConfirmNewEmail() {
@@ -41,28 +41,6 @@ function showNewAddress() {
 }
 
 /** The link in the email to the old address. */
-export function RevertEmail() {
-  const words = t().auth.revertEmail;
-  return (
-    <EmailLinkPage
-      words={words}
-      use={async (token, { password = "" }) => {
-        await call("POST /auth/email/revert", { body: { token, password } });
-        end();
-      }}
-      stale={
-        <p>
-          <a href="/forgot">{words.fresh}</a>
-        </p>
-      }
-      done={
-        <>
-          <p>{words.doneText}</p>
-          <NextLink to="/sign-in">{t().auth.signIn.title}</NextLink>
-        </>
-      }
-    >
-      <NewPassword label={t().auth.newPassword} />
-    </EmailLinkPage>
-  );
-}
+export const RevertEmail = () => (
+  <NewPasswordPage words={t().auth.revertEmail} send={(body) => call("POST /auth/email/revert", { body })} />
+);

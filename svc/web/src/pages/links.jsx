@@ -11,6 +11,7 @@ import { useResource, whileWorking } from "../resource.js";
 import { address, setSearch, visit } from "../router.js";
 import { lastWeek } from "../series.js";
 import { Choice } from "../ui/choice.jsx";
+import { ListChoices } from "../ui/list-choices.jsx";
 import { LinkActs, LinkState, underWay, useLinkKeys } from "../ui/link-acts.jsx";
 import { Rows } from "../ui/list.jsx";
 import { FILTERS_FROM, PAGE, useMore } from "../ui/more.jsx";
@@ -152,18 +153,7 @@ function Found({ wanted: { q, order, account_id, state }, accounts }) {
         <Search q={q} />
         {choices && (
           <>
-            <Choice
-              label={words.order}
-              value={order}
-              options={words.orders}
-              choose={(chosen) => setSearch({ order: chosen === "newest" ? null : chosen })}
-            />
-            <Choice
-              label={words.which}
-              value={state}
-              options={words.whiches}
-              choose={(chosen) => setSearch({ state: chosen === "active" ? null : chosen })}
-            />
+            <ListChoices words={words} order={order} state={state} />
           </>
         )}
         {choices && accounts.length > 1 && (

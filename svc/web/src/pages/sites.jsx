@@ -9,7 +9,7 @@ import { useKeys } from "../keys.js";
 import { useResource, whileWorking } from "../resource.js";
 import { address, setSearch, visit } from "../router.js";
 import { lastWeek } from "../series.js";
-import { Choice } from "../ui/choice.jsx";
+import { ListChoices } from "../ui/list-choices.jsx";
 import { Rows } from "../ui/list.jsx";
 import { FILTERS_FROM, PAGE, useMore } from "../ui/more.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
@@ -161,18 +161,7 @@ function Filters({ q, order, state }) {
           onKeyDown={leave}
         />
       </p>
-      <Choice
-        label={words.order}
-        value={order}
-        options={words.orders}
-        choose={(chosen) => setSearch({ order: chosen === "newest" ? null : chosen })}
-      />
-      <Choice
-        label={words.which}
-        value={state}
-        options={words.whiches}
-        choose={(chosen) => setSearch({ state: chosen === "active" ? null : chosen })}
-      />
+      <ListChoices words={words} order={order} state={state} />
     </div>
   );
 }
