@@ -211,8 +211,8 @@ function Nothing({ q, state }) {
   );
 }
 
-/** @param {Link} link @returns {boolean} true if the worker serves the current version */
-const isLive = ({ state, config, error }) => state === "active" && config === "synced" && !error;
+/** @param {Link} link @returns {boolean} true if the worker serves the current version to visitors */
+const isLive = ({ state, config, error, disabled }) => state === "active" && config === "synced" && !error && !disabled;
 
 /** @param {Link} link the status, unless there is nothing to report */
 const shownState = (link) => !isLive(link) && <LinkState link={link} />;
