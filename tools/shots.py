@@ -7,7 +7,18 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
-from tests.web.places import HEIGHT, ROOT, THEMES, WIDTHS, new_context, open_browser, open_furnished, pages, sign_in
+from tests.web.places import (
+    HEIGHT,
+    ROOT,
+    THEMES,
+    WIDTHS,
+    new_context,
+    open_browser,
+    open_furnished,
+    pages,
+    sign_in,
+    wait_until_loaded,
+)
 
 SHOTS = ROOT / "var/shots"
 LOCALES = ("en-US", "de-DE")
@@ -29,8 +40,8 @@ def main() -> None:
             for each in sorted(pages(), key=lambda each: not each["public"]):
                 if not each["public"] and not context.cookies():
                     sign_in(context, place)
-                page.goto(place.at(each["path"]), wait_until="networkidle")
-                page.locator(".skeleton").first.wait_for(state="detached")
+                page.goto(place.at(each["path"]))
+                wait_until_loaded(page)
                 name = each["path"].strip("/").replace("/", "-").replace(":", "") or "overview"
                 page.screenshot(path=SHOTS / f"{name}-{width}-{theme}-{locale[:2]}.png", full_page=True)
             context.close()

@@ -156,6 +156,16 @@ def outside_the_contract() -> set[str]:
     return {f"{method} {path}" for method, path in CALLED if method.lower() not in known.get(path_of(path) or "", ())}
 
 
+def wait_until_loaded(page: Page) -> None:
+    """Wait until the page shows its data. Breakdowns are read only once they are on the screen, so scroll to them."""
+    page.locator("h1").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    lists = page.locator(".report .lists")
+    if lists.count():
+        lists.scroll_into_view_if_needed()
+    page.locator(".skeleton").first.wait_for(state="detached")
+
+
 def sign_in(context: BrowserContext, place: Place, email: str = EMAIL) -> None:
     """Sign in to the service in this browser context, without opening the sign-in page."""
     response = context.request.post(f"{place.url}/auth/sign-in", data={"email": email, "password": PASSWORD})

@@ -12,7 +12,18 @@ from playwright.sync_api import TimeoutError as NeverCame
 from playwright.sync_api import expect
 
 from edge_worker.harness.sampling import EVERYTHING, SEED
-from tests.web.places import CALLED, HEIGHT, ROOT, THEMES, WIDTHS, new_context, pages, sign_in, states
+from tests.web.places import (
+    CALLED,
+    HEIGHT,
+    ROOT,
+    THEMES,
+    WIDTHS,
+    new_context,
+    pages,
+    sign_in,
+    states,
+    wait_until_loaded,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import ConsoleMessage, Page
@@ -103,9 +114,7 @@ class Visit:
 
     def loaded(self) -> None:
         """Wait until the page shows its data."""
-        self.page.locator("h1").first.wait_for()
-        self.page.wait_for_load_state("networkidle")
-        self.page.locator(".skeleton").first.wait_for(state="detached")
+        wait_until_loaded(self.page)
 
     def _axe(self, shown: str) -> None:
         if self.page.evaluate("typeof axe") == "undefined":
