@@ -491,6 +491,8 @@ class LoopThread:
     def __init__(self) -> None:
         self._loop = uvloop.new_event_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._token = trio.lowlevel.current_trio_token()
+        self._ended: list[Callable[[], None]] = []  # wake the callers of tasks that ended in this turn of the loop
         self._closed = False
         self._thread = threading.Thread(target=self._loop.run_forever, name="postgres loop", daemon=True)
         self._thread.start()
@@ -501,7 +503,6 @@ class LoopThread:
         if self._closed:
             raise trio.ClosedResourceError("the store is closed")
         waiter = trio.lowlevel.current_task()
-        token = trio.lowlevel.current_trio_token()
         crossing = _Crossing()
         raise_cancel: Callable[[], Any] = _not_cancelled
 
@@ -512,8 +513,9 @@ class LoopThread:
             self._tasks.discard(task)
             # A task that was cancelled before its first step has run none of its code, so only this callback runs.
             result = None if task.cancelled() else outcome.capture(task.result)
-            with contextlib.suppress(trio.RunFinishedError):  # no task is waiting any more
-                token.run_sync_soon(wake, result)
+            if not self._ended:
+                self._loop.call_soon(self._wake_callers)
+            self._ended.append(functools.partial(wake, result))
 
         def start() -> None:
             task = crossing.task = self._loop.create_task(work(crossing))
@@ -529,6 +531,20 @@ class LoopThread:
         self._loop.call_soon_threadsafe(start)
         value: T = await trio.lowlevel.wait_task_rescheduled(abort)
         return value
+
+    def _wake_callers(self) -> None:
+        """Wake all callers whose tasks have ended since the last turn of the loop.
+
+        Each message to Trio's thread hands over the interpreter's lock, which takes longer than a small statement.
+        """
+        ended, self._ended = self._ended, []
+
+        def wake() -> None:
+            for each in ended:
+                each()
+
+        with contextlib.suppress(trio.RunFinishedError):  # no task is waiting any more
+            self._token.run_sync_soon(wake)
 
     def close(self) -> None:
         """Stop the loop and its thread. Blocks."""
