@@ -314,6 +314,18 @@ class DaysKept:
     version: int = 0
 
 
+@dataclass(frozen=True)
+class ConnectOptions:
+    """The choices of a user for a new account.
+
+    `location`: where to create the database. `name`: the account's name in the service; None for its name at
+    Cloudflare.
+    """
+
+    location: Location | None = None
+    name: str | None = None
+
+
 # Where the link host redirects `/`, and paths without a link.
 Fallback = Literal["root_url", "not_found_url"]
 # New URLs for the given fallbacks. None removes the fallback.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from svc.actors.checks.health_check import Checked
     from svc.actors.context import Commit, Context
     from svc.actors.duty import Duty
-    from svc.model import Account, FormerAccount, Location, OperationKind
+    from svc.model import Account, ConnectOptions, FormerAccount, OperationKind
     from svc.store.idempotency import Claim
 
 T = TypeVar("T")
@@ -135,7 +135,7 @@ class AccountActor:
         self,
         user_id: int,
         bootstrap_token: SecretStr,
-        location: Location | None,
+        options: ConnectOptions,
         commit: Commit[Account, R],
         claim: Claim | None = None,
     ) -> R:
@@ -149,7 +149,7 @@ class AccountActor:
             checked = await bootstrap.check(self._context, self.edge_account_id, user_id, bootstrap_token)
 
             async def work() -> R:
-                return await connect.connect(self._context, self.edge_account_id, user_id, checked, location, commit)
+                return await connect.connect(self._context, self.edge_account_id, user_id, checked, options, commit)
 
             return await self.ask_for("connect", work, claim)
 

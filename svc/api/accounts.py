@@ -63,6 +63,15 @@ class Connect(Body):
         " a jurisdiction (`eu`, `fedramp`). It cannot be changed later. By default, Cloudflare chooses a region near"
         " the service.",
     )
+    name: Name | None = Field(
+        None,
+        description="The account's name in this service. By default, it is the name at Cloudflare. This field is not"
+        " part of the original API specification.",
+    )
+
+    def options(self) -> model.ConnectOptions:
+        """Return the user's choices for the account."""
+        return model.ConnectOptions(self.location, self.name)
 
 
 class Renew(Body):

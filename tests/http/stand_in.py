@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from svc.config import Config
     from svc.edge.responses import Shape
     from svc.metrics import Metrics
-    from svc.model import Account, AccountState, FormerAccount, Location
+    from svc.model import Account, AccountState, ConnectOptions, FormerAccount
     from svc.store.idempotency import Claim
     from svc.store.tx import Store, Tx
     from svc.worker.counts import Live, TargetDays
@@ -210,20 +210,22 @@ class StandInActor:
         self,
         user_id: int,
         bootstrap_token: SecretStr,
-        location: Location | None,
+        options: ConnectOptions,
         commit: Commit[Account, R],
         claim: Claim | None = None,
     ) -> R:
-        del location, claim
-        return await self._in_actor(lambda: self._connect(user_id, bootstrap_token, commit))
+        del claim
+        return await self._in_actor(lambda: self._connect(user_id, bootstrap_token, options, commit))
 
-    async def _connect(self, user_id: int, bootstrap_token: SecretStr, commit: Commit[Account, R]) -> R:
+    async def _connect(
+        self, user_id: int, bootstrap_token: SecretStr, options: ConnectOptions, commit: Commit[Account, R]
+    ) -> R:
         await self._world.ask(f"connect {bootstrap_token.get_secret_value()}")
         existing = await self._world.store.read(accounts.account_by_edge_id(self._edge_account_id))
         if existing is not None:
             raise Conflict("already_connected" if existing.user_id == user_id else "account_taken")
         return await self._world.store.run(
-            commit(connected(user_id, self._edge_account_id, "pending", self._world.clock()))
+            commit(connected(user_id, self._edge_account_id, "pending", self._world.clock(), options.name))
         )
 
     async def renew(
@@ -271,11 +273,13 @@ class StandInActor:
         return await ask.response()
 
 
-def connected(user_id: int, edge_account_id: str, state: AccountState, now: int) -> Tx[Account]:
+def connected(
+    user_id: int, edge_account_id: str, state: AccountState, now: int, name: str | None = None
+) -> Tx[Account]:
     """Return a transaction that adds a connected account in the given state."""
     account_id = new_id("acc")
     yield from accounts.add_account(
-        account_id=account_id, user_id=user_id, edge_account_id=edge_account_id, name="Example", now=now
+        account_id=account_id, user_id=user_id, edge_account_id=edge_account_id, name=name or "Example", now=now
     )
     operation = yield from operations.add(new_id("op"), account_id, edge_account_id, "connect", "token", now)
     yield from operations.finish(operation.id, now)

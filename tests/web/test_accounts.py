@@ -56,12 +56,13 @@ def test_connect_account_and_resolve_failed_install(page, world, customer):
     page.get_by_role("link", name="Connect an account").wait_for()
     page.keyboard.press("n")
     form = page.get_by_role("link", name="Open Cloudflare's form")
-    expect(form).to_have_attribute("href", TOKEN_PAGE)
+    expect(form).to_have_attribute("href", TOKEN_PAGE)  # Cloudflare asks for the account
     expect(form).to_have_attribute("rel", "noopener noreferrer")
 
     account, token = page.get_by_label("Account ID"), page.get_by_label("Bootstrap token")
-    account.fill(f"https://dash.cloudflare.com/{customer.account_id}/workers-and-pages")
+    account.fill(f"https://dash.cloudflare.com/{customer.account_id.upper()}/workers-and-pages")
     expect(account).to_have_value(customer.account_id)
+    expect(form).to_have_attribute("href", TOKEN_PAGE.replace(":account", customer.account_id))
     token.fill("cfut_0123")
     page.get_by_text("This is a user token").wait_for()
     # The account's database cannot be created until the fault is cleared. Then, no cron trigger is free.

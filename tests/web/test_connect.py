@@ -107,6 +107,25 @@ class Wizard:
     def send(self, button: str = "Connect") -> None:
         self.page.get_by_role("button", name=button, exact=True).click()
 
+    def hold(self) -> Callable[[], Route]:
+        """Hold the form's next request. Returns a function that waits for this request."""
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            if route.request.method == "POST":
+                held.append(route)
+            else:
+                route.continue_()
+
+        def wait() -> Route:
+            while not held:
+                self.page.wait_for_timeout(10)
+            [route] = held
+            return route
+
+        self.page.route("**/v1/accounts", hold)
+        return wait
+
     def refused(self, code: str, *words: str) -> None:
         """Check that the form shows the error and keeps its input. The token must not occur elsewhere on the page."""
         expect(self.alert).to_contain_text(code)
@@ -195,29 +214,50 @@ def test_unavailable_platform_keeps_input_and_same_request_continues(wizard, wor
     again = form.page.get_by_role("button", name="Continue", exact=True)
     expect(again).to_have_attribute("aria-disabled", "false")
     # While a response is pending, pressing the button again sends nothing.
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        if route.request.method == "POST":
-            held.append(route)
-        else:
-            route.continue_()
-
-    form.page.route("**/v1/accounts", hold)
+    held = form.hold()
     again.click()
     waiting = form.page.get_by_role("button", name="Checking with Cloudflare…")
     expect(waiting).to_have_attribute("aria-disabled", "true")
     waiting.click(force=True)
-    while not held:  # the button may change before the request reaches the handler
-        form.page.wait_for_timeout(10)
-    [route] = held
-    route.continue_()
+    held().continue_()
     form.page.get_by_role("heading", level=1, name="Customer").wait_for()
     assert len(set(form.sent)) == 1
     assert len(form.sent) == len(AWAY) + 1
     found = world.account(customer)
     assert found is not None
     assert found["location"] == "weur"
+    form.page.get_by_text(re.compile("Ready$")).first.wait_for()
+    world.call("DELETE", f"/v1/accounts/{found['id']}", {})
+
+
+def test_slow_connect_says_what_it_is_waiting_for(wizard, world, customer):
+    form = wizard("you@example.com")
+    form.account.wait_for()  # a page that is still loading waits for timers
+    form.page.clock.install()
+    form.page.clock.pause_at(datetime.now(tz=UTC) + timedelta(minutes=1))
+    form.fill(customer.account_id, customer.bootstrap_token)
+    form.page.get_by_label("Name").fill("  Läden & Co ")
+    # The request waits here, as if Cloudflare did not accept the bootstrap token yet. The creation of the working token
+    # waits until the service repeats a call to which Cloudflare does not respond.
+    groups = f"/accounts/{customer.account_id}/tokens/permission_groups"
+    world.platform(lambda emulator: emulator.fault("slow", groups, times=None, delay_s=60))
+    held = form.hold()
+    form.send()
+    route = held()
+    waiting = form.page.locator("form > [role=status]")
+    form.page.clock.run_for(2_900)
+    expect(waiting).to_be_empty()
+    form.page.clock.run_for(200)
+    expect(waiting).to_contain_text("Cloudflare does not accept the token yet.")
+    route.continue_()
+    world.platform(lambda emulator: emulator.faulted(1))
+    while "Cloudflare has accepted the token." not in (waiting.text_content() or ""):
+        form.page.clock.run_for(500)
+    world.platform(lambda emulator: emulator.clear_faults())
+    form.page.clock.resume()
+    form.page.get_by_role("heading", level=1, name="Läden & Co", exact=True).wait_for()
+    found = world.account(customer)
+    assert found is not None
     form.page.get_by_text(re.compile("Ready$")).first.wait_for()
     world.call("DELETE", f"/v1/accounts/{found['id']}", {})
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.tokens import NewToken, TokenStatus
     from svc.errors import Code
-    from svc.model import Account, Location, Operation
+    from svc.model import Account, ConnectOptions, Operation
 
 R = TypeVar("R")
 
@@ -71,10 +71,10 @@ async def connect(
     edge_account_id: str,
     user_id: int,
     checked: Bootstrap,
-    location: Location | None,
+    options: ConnectOptions,
     commit: Commit[Account, R],
 ) -> R:
-    """Connect the account for a user and begin the install. `location`: where to create the database.
+    """Connect the account for a user and begin the install.
 
     Raises Conflict account_taken, already_connected, operation_in_progress; Forbidden limit_reached; ServiceError
     service_full, invalid_bootstrap, bootstrap_permission_error, permission_catalog, token_rights_mismatch,
@@ -92,8 +92,8 @@ async def connect(
                     operation_id=new_id("op"),
                     user_id=user_id,
                     edge_account_id=edge_account_id,
-                    name=checked.account_name,
-                    location=location,
+                    name=options.name or checked.account_name,
+                    location=options.location,
                     limits=context.config.limits,
                     now=context.clock(),
                 )

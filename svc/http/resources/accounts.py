@@ -59,7 +59,7 @@ class Accounts:
         if not write.caller.can_see(body.edge_account_id):
             raise NotFound
         actor = self._supervisor.account(body.edge_account_id)
-        return await actor.connect(user.id, body.bootstrap_token, body.location, write.commit(self._one), write.claim)
+        return await actor.connect(user.id, body.bootstrap_token, body.options(), write.commit(self._one), write.claim)
 
     async def show(self, read: Read[NoQuery]) -> api.OneFullAccount:
         """Return an account with its latest operation and its link host."""

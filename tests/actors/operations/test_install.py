@@ -203,6 +203,16 @@ async def test_database_is_created_in_the_requested_location(service, location, 
     assert (database["location_hint"], database["jurisdiction"]) == (hint, jurisdiction)
 
 
+@pytest.mark.rule("A5")
+async def test_name_from_the_connect_stays_when_the_connect_continues(service):
+    await service.emulator.fault("refuse", "*/tokens", method="POST", times=None, status=503)
+    assert (await service.connect(name="Shop")).status == 503
+    assert (await service.shown())["name"] == "Shop"
+    await service.emulator.clear_faults()
+    assert (await service.connect(name="Shop")).status == 202
+    assert (await service.settled("ready"))["name"] == "Shop"
+
+
 async def edited(service, install_id, tags=None, name="svc-edge"):
     """Upload other code for the script `name` as the customer, and leave the rest of the script unchanged."""
     rights = [right.name for right in WORKING_PERMISSIONS]

@@ -60,6 +60,27 @@ async def test_connect_returns_202_with_the_account(world):
     assert list(polled.body["account"]) == [*ACCOUNT_FIELDS, "operation", "link_host"]
 
 
+async def test_connect_names_the_account(world):
+    session = {**await world.session(await world.user()), "Idempotency-Key": "one"}
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t", "name": "Läden & Co"}
+    response = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert response.body["account"]["name"] == "Läden & Co"
+    again = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (again.status, again.body) == (202, response.body)
+    other = await world.call("POST", "/v1/accounts", {**body, "name": "Shop"}, headers=session)
+    assert other.code == "idempotency_conflict"
+
+
+@pytest.mark.parametrize("name", ["", " ", "a" * 101, "line\nbreak", 7, ["Shop"]])
+async def test_invalid_name_is_rejected_before_the_connect(world, name):
+    session = await world.session(await world.user())
+    body = {"edge_account_id": EDGE_ACCOUNT, "bootstrap_token": "t", "name": name}
+    response = await world.call("POST", "/v1/accounts", body, headers=session)
+    assert (response.status, response.code) == (400, "invalid_request")
+    assert [issue["path"] for issue in response.body["error"]["details"]["issues"]] == ["name"]
+    assert world.supervisor.asked == []
+
+
 @pytest.mark.rule("A1")
 async def test_connect_requires_a_confirmed_address(world):
     session = await world.session(await world.user(confirmed=False))

@@ -1,6 +1,7 @@
 /** The bootstrap token of a connect or renewal: how to create it, its permissions and its form field. */
 
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 
 import { TOKEN_PAGE } from "../remedies.js";
 import { Field } from "../ui/form.jsx";
@@ -11,6 +12,8 @@ import { t } from "../words.js";
 /** Prefix of Cloudflare's pages. A link from a response must start with it. */
 const PLATFORM = "https://dash.cloudflare.com/";
 const TOKENS = `${PLATFORM}?to=/:account/api-tokens`;
+/** What the links to the dashboard contain in place of an account ID. Cloudflare then asks for the account. */
+const ANY_ACCOUNT = ":account";
 const RIGHTS = ["Account Settings Read", "Account API Tokens Write"];
 
 /** @param {string} right the API's name @returns {string} Cloudflare's label, such as `Account Settings: Read` */
@@ -31,8 +34,11 @@ function missingRights(refused) {
   return Array.isArray(named) ? named.map(String) : [];
 }
 
+/** How long a request may take before the form says what it is waiting for. */
+const LONG_MS = 3_000;
+
 /** @param {{href: string, quiet?: boolean, children: import("preact").ComponentChildren}} props */
-function Outside({ href, quiet = false, children }) {
+export function Outside({ href, quiet = false, children }) {
   return (
     <a class={quiet ? undefined : "button"} href={href} target="_blank" rel="noopener noreferrer">
       {children}
@@ -41,14 +47,18 @@ function Outside({ href, quiet = false, children }) {
   );
 }
 
-/** @param {{refused: import("../http.js").ApiError | null}} props `refused`: the error of the last attempt */
-export function MakeToken({ refused }) {
+/**
+ * @param {{refused: import("../http.js").ApiError | null, account: string}} props `refused`: the error of the last
+ *   attempt; `account`: the account ID, or "" if it is not known
+ */
+export function MakeToken({ refused, account }) {
   const words = t().account.token;
   const missing = missingRights(refused);
   const named = String(refused?.details.token_page ?? "");
+  const page = named.startsWith(PLATFORM) ? named : TOKEN_PAGE;
   return (
     <>
-      <p>{words.intro}</p>
+      <p>{account ? words.intro : words.anyIntro}</p>
       <ul class="token-rights">
         {[...new Set([...RIGHTS, ...missing])].map((right) => (
           <li key={right}>
@@ -63,7 +73,7 @@ export function MakeToken({ refused }) {
         <li>{words.ends}</li>
       </ul>
       <p>
-        <Outside href={named.startsWith(PLATFORM) ? named : TOKEN_PAGE}>{words.open}</Outside>
+        <Outside href={page.replace(ANY_ACCOUNT, account || ANY_ACCOUNT)}>{words.open}</Outside>
       </p>
       <p class="small">{words.who}</p>
       <p>
@@ -95,6 +105,26 @@ export function TokenField() {
       </p>
     </>
   );
+}
+
+/**
+ * A text that appears while a request takes longer than a few seconds.
+ * @param {{text: import("preact").ComponentChildren}} props `text`: null if no request is running
+ */
+export const Waiting = ({ text }) => (
+  <div role="status" class="small">
+    {text && <Late>{text}</Late>}
+  </div>
+);
+
+/** @param {{children: import("preact").ComponentChildren}} props shown after `LONG_MS` */
+function Late({ children }) {
+  const shown = useSignal(false);
+  useEffect(() => {
+    const timer = setTimeout(() => (shown.value = true), LONG_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return shown.value ? <p>{children}</p> : null;
 }
 
 /** Tokens that may still be valid and that the user must delete. @param {{names: string[]}} props */

@@ -21,7 +21,7 @@ import { Installed, Summary, useHoldings } from "./account-facts.jsx";
 import { Host } from "./account-host.jsx";
 import { Plan, Retention } from "./account-plan.jsx";
 import { AccountErrors, Progress } from "./account-state.jsx";
-import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-token.jsx";
+import { MakeToken, Revoke, StillValid, TokenField, Waiting, toRevoke } from "./account-token.jsx";
 
 /** @typedef {import("../wire").FullAccount} Account */
 /** @typedef {"rename" | "renew" | "days" | "disconnect"} Asking the open dialog */
@@ -248,21 +248,25 @@ function DaysKept({ account, show, close }) {
 function Renew({ account, show, close }) {
   const words = t().account;
   const refused = useSignal(/** @type {ApiError | null} */ (null));
+  const sending = useSignal(false);
   return (
     <Dialog title={words.renew.title(account.name)} close={close}>
       <p>{words.renew.explain}</p>
-      <MakeToken refused={refused.value} />
+      <MakeToken refused={refused.value} account={account.edge_account_id} />
       <Form
         submit={refused.value?.code === "cloudflare_unavailable" ? words.wizard.goOn : words.renew.submit}
         busyLabel={words.wizard.asking}
         send={async ({ bootstrap_token = "" }, key) => {
           const body = { bootstrap_token: bootstrap_token.trim() };
+          sending.value = true;
           try {
             show((await call("POST /v1/accounts/{account_id}/token", { account_id: account.id, body, key })).account);
             close();
           } catch (error) {
             refused.value = error instanceof ApiError ? error : null;
             throw error;
+          } finally {
+            sending.value = false;
           }
         }}
         renderError={(error) => (
@@ -275,6 +279,7 @@ function Renew({ account, show, close }) {
         more={<Cancel close={close} />}
       >
         <TokenField />
+        <Waiting text={sending.value ? words.wizard.settling : null} />
       </Form>
     </Dialog>
   );

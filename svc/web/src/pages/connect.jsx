@@ -13,36 +13,48 @@ import { Field, Form } from "../ui/form.jsx";
 import { Copy, ErrorMessage, Note, Page } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
 import { t } from "../words.js";
-import { MakeToken, Revoke, StillValid, TokenField, toRevoke } from "./account-token.jsx";
+import { MakeToken, Outside, Revoke, StillValid, TokenField, Waiting, toRevoke } from "./account-token.jsx";
 
 /** @typedef {import("../wire").Connect} Asked */
 
 const ID = /(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/i;
+/** How often the form reads the progress of its request. */
+const PROGRESS_MS = 2_000;
+/** A page of the dashboard whose URL contains the account ID. Cloudflare asks for the account if there are several. */
+const DASHBOARD = "https://dash.cloudflare.com/?to=/:account/workers-and-pages";
 
-/** Reduce a pasted dashboard URL to the account ID in it. @param {Event} event */
-function keepId({ target }) {
-  const found = target instanceof HTMLInputElement && ID.exec(target.value)?.[0];
-  if (found && found !== target.value) target.value = found;
-}
+/** @param {string} text such as a dashboard URL @returns {string} the account ID in it; "" if there is none */
+const idIn = (text) => ID.exec(text)?.[0].toLowerCase() ?? "";
 
 export function Connect() {
   const words = t().account;
   const refused = useSignal(/** @type {ApiError | null} */ (null));
   const asked = useSignal("");
-  const given = ID.exec(address.value.searchParams.get("account") ?? "")?.[0] ?? "";
+  const given = idIn(address.value.searchParams.get("account") ?? "");
+  const id = useSignal(given);
+  const sending = useSignal(false);
+  const offered = useRef(demonstration()).current;
+  /** Reduce a pasted dashboard URL to the account ID in it. @param {Event} event */
+  const keepId = ({ target }) => {
+    if (!(target instanceof HTMLInputElement)) return;
+    id.value = idIn(target.value);
+    if (id.value && id.value !== target.value) target.value = id.value;
+  };
   return (
     <Page title={t().accounts.connect}>
       <p>{words.wizard.intro}</p>
-      <Demonstration />
+      {offered && <Demonstration offered={offered} />}
       <Form
         submit={refused.value?.code === "cloudflare_unavailable" ? words.wizard.goOn : words.wizard.submit}
         busyLabel={words.wizard.asking}
-        send={async ({ edge_account_id = "", bootstrap_token = "", location }, key, form) => {
+        send={async ({ edge_account_id = "", bootstrap_token = "", location, name = "" }, key, form) => {
           asked.value = edge_account_id.trim();
+          sending.value = true;
           const body = /** @type {Asked} */ ({
             edge_account_id: asked.value,
             bootstrap_token: bootstrap_token.trim(),
             ...(location ? { location } : {}),
+            ...(name.trim() ? { name: name.trim() } : {}),
           });
           try {
             const { account } = await call("POST /v1/accounts", { body, key });
@@ -52,15 +64,21 @@ export function Connect() {
           } catch (error) {
             refused.value = error instanceof ApiError ? error : null;
             throw error;
+          } finally {
+            sending.value = false;
           }
         }}
         renderError={(error) => <Refused error={error} asked={asked.value} />}
       >
         <ol class="wizard">
-          <Part title={words.token.title}>
-            <MakeToken refused={refused.value} />
-          </Part>
           <Part title={words.wizard.account}>
+            {!offered && (
+              <p>
+                <Outside href={DASHBOARD} quiet>
+                  {words.wizard.dashboard}
+                </Outside>
+              </p>
+            )}
             <Field
               name="edge_account_id"
               label={words.wizard.id}
@@ -70,6 +88,7 @@ export function Connect() {
               onInput={keepId}
               required
             />
+            <Field name="name" label={words.rename.name} hint={words.wizard.nameHint} autocomplete="off" optional />
             <Field name="location" label={words.wizard.location} hint={words.wizard.locationHint}>
               {Object.entries(words.locations).map(([value, text]) => (
                 <option key={value} value={value}>
@@ -78,20 +97,36 @@ export function Connect() {
               ))}
             </Field>
           </Part>
+          <Part title={words.token.title}>
+            {offered ? <p>{words.demonstration.noForm}</p> : <MakeToken refused={refused.value} account={id.value} />}
+          </Part>
           <Part title={words.wizard.paste}>
             <TokenField />
           </Part>
         </ol>
+        <Waiting text={sending.value ? <Progress asked={asked.value} /> : null} />
       </Form>
     </Page>
   );
 }
 
-/** In a demonstration: an emulated account that can be connected. */
-function Demonstration() {
+/** What the request is doing. @param {{asked: string}} props `asked`: the account ID of the request */
+function Progress({ asked }) {
+  const words = t().account.wizard;
+  const pace = { pace: () => PROGRESS_MS };
+  const listed = useResource("GET /v1/accounts", {}, pace).data?.accounts;
+  const found = listed?.find(({ edge_account_id }) => edge_account_id === asked);
+  const read = useResource("GET /v1/accounts/{account_id}", found ? { account_id: found.id } : null, pace);
+  // The operation reaches this step as soon as Cloudflare has accepted the bootstrap token.
+  return read.data?.account.operation?.step === "token" ? words.creating : words.settling;
+}
+
+/**
+ * In a demonstration: an emulated account that can be connected.
+ * @param {{offered: NonNullable<ReturnType<typeof demonstration>>}} props
+ */
+function Demonstration({ offered }) {
   const words = t().account.demonstration;
-  const offered = useRef(demonstration()).current;
-  if (offered === null) return null;
   return (
     <Note>
       <p class="message">{words.title}</p>

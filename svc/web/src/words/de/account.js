@@ -15,6 +15,8 @@ const account = {
   token: {
     title: "Bootstrap-Token erstellen",
     intro:
+      "Das Formular von Cloudflare für dieses Konto öffnet sich mit diesen Berechtigungen. Legen Sie das Ablaufdatum fest, und ergänzen Sie die Berechtigungen, falls sie fehlen.",
+    anyIntro:
       "Das Formular von Cloudflare öffnet sich mit diesen Berechtigungen. Falls nicht, tragen Sie sie selbst ein, wählen Sie das Konto aus und legen Sie das Ablaufdatum fest.",
     open: "Formular von Cloudflare öffnen",
     ends: "Läuft morgen ab",
@@ -33,12 +35,17 @@ const account = {
     intro: "Drei Schritte. Die Installation dauert einige Sekunden.",
     account: "Konto auswählen",
     id: "Konto-ID",
+    dashboard: "Cloudflare-Dashboard öffnen",
     idHint: "32 Zeichen. Sie können auch die URL einer beliebigen Seite des Kontos im Cloudflare-Dashboard einfügen.",
+    nameHint: "Der Name des Kontos hier. Bleibt das Feld leer, gilt der Name bei Cloudflare.",
     location: "Standort der Datenbank",
     locationHint: "Wählen Sie eine Region nahe bei Ihren Besuchern. Sie lässt sich später nicht ändern.",
     paste: "Token einfügen",
     submit: "Verbinden",
     asking: "Cloudflare wird gefragt…",
+    settling:
+      "Cloudflare akzeptiert das Token noch nicht. Bei neuen Tokens kann das einige Sekunden dauern; der Dienst versucht es weiter.",
+    creating: "Cloudflare hat das Token akzeptiert. Der Dienst erstellt jetzt sein eigenes Token für dieses Konto.",
     goOn: "Weiter",
     kept: "Ihre Eingaben sind noch da. „Weiter“ sendet dieselbe Anfrage erneut; nichts wird doppelt ausgeführt.",
     toAccount: "Konto öffnen",
@@ -280,6 +287,7 @@ const account = {
     text: "Cloudflare wird hier emuliert. Sie können dieses Konto verbinden. Es hat die Zone second.example:",
     token: "Bootstrap-Token",
     fill: "Diese Werte einsetzen",
+    noForm: "Bei Cloudflare würden Sie hier ein Token erstellen. In dieser Demonstration gibt es schon eines.",
   },
   disconnect: {
     title: (name) => `${name} trennen`,

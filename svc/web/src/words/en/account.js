@@ -14,6 +14,8 @@ export default {
   token: {
     title: "Create a bootstrap token",
     intro:
+      "Cloudflare's form for this account opens with these permissions filled in. Set the expiry date, and add the permissions yourself if they are missing.",
+    anyIntro:
       "Cloudflare's form opens with these permissions filled in. If it does not, add them yourself, select the account and set the expiry date.",
     open: "Open Cloudflare's form",
     ends: "Expires tomorrow",
@@ -31,12 +33,17 @@ export default {
     intro: "Three steps. The installation takes a few seconds.",
     account: "Choose the account",
     id: "Account ID",
+    dashboard: "Open the Cloudflare dashboard",
     idHint: "32 characters. You can also paste the URL of any page of the account in the Cloudflare dashboard.",
+    nameHint: "The name of the account here. If the field is empty, its name at Cloudflare is used.",
     location: "Database location",
     locationHint: "Choose a region near your visitors. You cannot change it later.",
     paste: "Paste the token",
     submit: "Connect",
     asking: "Checking with Cloudflare…",
+    settling:
+      "Cloudflare does not accept the token yet. New tokens can take a few seconds, so the service keeps trying.",
+    creating: "Cloudflare has accepted the token. The service is creating its own token for this account.",
     goOn: "Continue",
     kept: "Your input is still here. “Continue” sends the same request again; nothing is done twice.",
     toAccount: "Open the account",
@@ -274,6 +281,7 @@ export default {
     text: "Cloudflare is emulated here. You can connect this account, which has the zone second.example:",
     token: "Bootstrap token",
     fill: "Fill in these values",
+    noForm: "At Cloudflare, you would create a token here. In this demonstration, it already exists.",
   },
   disconnect: {
     title: (/** @type {string} */ name) => `Disconnect ${name}`,
