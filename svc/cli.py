@@ -71,6 +71,7 @@ def _config_path(given: str | None) -> Path | None:
 def parser_of_all() -> argparse.ArgumentParser:
     """Return the argument parser with all commands."""
     from svc.commands import (
+        accounts,
         backup,
         imports,
         licences,
@@ -85,7 +86,7 @@ def parser_of_all() -> argparse.ArgumentParser:
     )
 
     return _parser(
-        setup, serving, health, backup, store, platform, rollouts, imports, users, moderation, vault, licences
+        setup, serving, health, backup, store, platform, rollouts, imports, users, accounts, moderation, vault, licences
     )
 
 

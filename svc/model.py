@@ -485,6 +485,7 @@ class FormerAccount:
     counted_until: int | None  # end of the stored totals; None if the account never counted
     revoke_token: str | None  # the working token's name, if that token may still be valid
     left: tuple[RemainingResource, ...]  # resources that could not be removed from Cloudflare
+    by_operator: bool  # the operator has disconnected the account
 
     @property
     def title(self) -> str:

@@ -15,7 +15,7 @@ import trio
 
 from svc.actors import operations
 from svc.actors.checks import account_state, expiry, health_check
-from svc.actors.duty import Timers, duty_label
+from svc.actors.duty import SKIP_OTHERS, Timers, duty_label
 from svc.actors.mailbox import Ask, Mailbox
 from svc.actors.operations import bootstrap, connect, disconnect, renew
 from svc.actors.service import advice, notifications
@@ -184,11 +184,12 @@ class AccountActor:
         claim: Claim | None = None,
         *,
         by: float = math.inf,
+        waits: bool = False,
     ) -> R:
         """Remove the service's resources from Cloudflare, then delete the account; see `operations.disconnect`."""
 
         async def work() -> R:
-            return await disconnect.disconnect(self._context, user_id, account_id, commit, by)
+            return await disconnect.disconnect(self._context, user_id, account_id, commit, by, waits=waits)
 
         return await self.ask_for("disconnect", work, claim)
 
@@ -252,7 +253,10 @@ class AccountActor:
             self._check_scope = trio.CancelScope()
             began_at = time.monotonic()
             with self._check_scope if duty in _INTERRUPTIBLE else nullcontext(), log_context(account=account.id):
-                next_due = min(next_due, await duty(self._context, account, self.timers))
+                due = await duty(self._context, account, self.timers)
+                if due == SKIP_OTHERS:
+                    return math.inf
+                next_due = min(next_due, due)
             self._context.metrics.observe(DUTY_SECONDS, time.monotonic() - began_at, duty_label(duty))
             if len(self.mailbox):
                 return trio.current_time()  # serve the queued requests before the remaining duties

@@ -34,7 +34,8 @@ class Timers:
 
 
 # Does the work that is due. Returns the time of the next call in monotonic seconds. If this is math.inf, the duty is
-# called again only after a change.
+# called again only after a change. If this is `SKIP_OTHERS`, the account's other duties do not run either.
+SKIP_OTHERS = -math.inf
 Duty = Callable[["Context", "Account", Timers], Awaitable[float]]
 
 

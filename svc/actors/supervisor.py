@@ -24,6 +24,7 @@ from svc.actors.checks.worker_database import STOPPED_MS
 from svc.actors.duty import Timers, spread
 from svc.actors.requests.live_reads import LiveReads
 from svc.actors.service import housekeeping, rollout
+from svc.actors.service.operator_disconnects import OperatorDisconnects
 from svc.actors.service.user_deletions import UserDeletions
 from svc.errors import ServiceError, StoreUnavailable
 from svc.faults import contained
@@ -67,6 +68,7 @@ class Supervisor:
         self._duties = duties
         self.live_reads = LiveReads(context, nursery)
         self.user_deletions = UserDeletions(context, nursery, self.account)
+        self._operator_disconnects = OperatorDisconnects(context, nursery, self.account)
         # An actor exists only while a waiting caller or its own task references it.
         self._actors: WeakValueDictionary[str, AccountActor] = WeakValueDictionary()
         self._timers: dict[str, Timers] = {}
@@ -121,6 +123,7 @@ class Supervisor:
                 found = await self._context.store.read(accounts.due_times(self._context.config.timing))
                 crashed = set(await self._context.store.read(accounts.crashed_edge_accounts()))
                 await self.user_deletions.load()
+                await self._operator_disconnects.load()
                 break
             except StoreUnavailable:
                 failures += 1
@@ -166,6 +169,7 @@ class Supervisor:
             try:
                 unsynced = await self._context.store.read(accounts.unsynced())
                 await self.user_deletions.load()
+                await self._operator_disconnects.load()
             except StoreUnavailable:
                 continue
             self._context.metrics.set(SYNC_BEHIND, len(unsynced))
@@ -193,6 +197,7 @@ class Supervisor:
         """Reject new requests; queued requests are still served."""
         self._closed = True
         self.user_deletions.close()
+        self._operator_disconnects.close()
         for actor in self._actors.values():
             actor.mailbox.close()
 

@@ -175,6 +175,23 @@ def _target(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     return Composed(email, user)
 
 
+def _account_disconnected(row: Waiting, draft: Draft) -> Tx[Composed | None]:
+    """Compose the email about an account that the operator has disconnected."""
+    user = yield from _get_user(row)
+    if user is None:
+        return None
+    email = messages.account_disconnected(
+        _language(row, user),
+        row.address,
+        row.facts["name"],
+        [RemainingResource(**one) for one in row.facts["leftovers"]],
+        row.facts["revoke_token"],
+        draft.terms.service,
+        mail_id=row.id,
+    )
+    return Composed(email, user)
+
+
 def _user_deleted(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """Compose the last email to a deleted user, which lists the remaining resources.
 
@@ -268,6 +285,7 @@ _KINDS: Mapping[MailKind, Callable[[Waiting, Draft], Tx[Composed | None]]] = {
     "account": _account,
     "target_disabled": _target,
     "target_enabled": _target,
+    "account_disconnected": _account_disconnected,
     "user_deleted": _user_deleted,
     "invitation": _invitation,
     "email_change": _email_change,

@@ -109,6 +109,12 @@ ENGLISH = Words(
             "View site",
         ),
     },
+    disconnected=Text(
+        "Your account {name} was disconnected",
+        "The operator of {service_url} disconnected your account {name}. Its sites are no longer counted, and its short"
+        " links no longer work. The totals and reports are kept.",
+    ),
+    disconnected_tokens="The service cannot delete its own API token. Delete this token in the Cloudflare dashboard:",
     deleted=Text(
         "Your account at {service} was deleted",
         "Your account at {service_url} was deleted, including its sites, links, totals and API keys.",

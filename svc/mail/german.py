@@ -118,6 +118,13 @@ GERMAN = Words(
             "Website ansehen",
         ),
     },
+    disconnected=Text(
+        "Ihr Konto {name} wurde getrennt",
+        "Der Betreiber von {service_url} hat Ihr Konto {name} getrennt. Aufrufe der Websites werden nicht mehr gezählt,"
+        " und die Kurzlinks funktionieren nicht mehr. Summen und Berichte bleiben erhalten.",
+    ),
+    disconnected_tokens="Der Dienst kann sein eigenes API-Token nicht löschen. Löschen Sie dieses Token im"
+    " Cloudflare-Dashboard:",
     deleted=Text(
         "Ihr Benutzerkonto bei {service} wurde gelöscht",
         "Ihr Benutzerkonto bei {service_url} wurde gelöscht, einschließlich aller Websites, Links, Summen und"

@@ -168,6 +168,30 @@ def user_deleted(
     return Email(to, words.deleted.subject.format(service=service.name), text, id=mail_id, language=language)
 
 
+def account_disconnected(
+    language: Language,
+    to: str,
+    name: str,
+    left: Sequence[RemainingResource],
+    token: str | None,
+    service: Service,
+    *,
+    mail_id: str = "",
+) -> Email:
+    """Create the email about an account that the operator has disconnected, with the remaining resources.
+
+    `token`: the name of the working token; None if it no longer exists.
+    """
+    words, shown = WORDS[language], _shown(name, _MAX_NAME)
+    parts = [words.disconnected.text.format(name=shown, service_url=service.url)]
+    if token is not None:
+        parts += [words.disconnected_tokens, _listed([token])]
+    if left:
+        parts += [words.deleted_left, _listed([one.sentence(words.remaining, words.fact) for one in left])]
+    subject = words.disconnected.subject.format(name=shown)
+    return Email(to, subject, "\n\n".join(parts), id=mail_id, language=language)
+
+
 def about_account(
     language: Language, to: str, name: str, notice: Mapping[str, Any], link: str, *, mail_id: str = ""
 ) -> Email:

@@ -89,6 +89,8 @@ class Words:
     email_change_requested: Text
     disabled: Mapping[TargetKind, Text]
     enabled: Mapping[TargetKind, Text]
+    disconnected: Text
+    disconnected_tokens: str
     deleted: Text
     deleted_tokens: str
     deleted_left: str

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from svc.errors import Conflict, NotFound, ServiceError
 from svc.model import FormerAccount
 from svc.remaining_resource import RemainingResource
-from svc.store import accounts, operations, users
+from svc.store import accounts, disconnect_requests, operations, outbox, users
 from svc.store.tx import UNCHANGED, Row, Tx, from_json, sql, to_json
 
 if TYPE_CHECKING:
@@ -86,10 +86,12 @@ def end_disconnect(
 
     Their totals stay. If the user is being deleted, the totals, sites and links are deleted in batches later.
     `counts_kept`: the worker's last counts were read and stored after its script was deleted. The totals are then
-    complete up to `now`, even if an hour has ended since the counts were read. Raises NotFound.
+    complete up to `now`, even if an hour has ended since the counts were read. If the operator has requested the
+    disconnect, the user gets an email about it. Raises NotFound.
     """
     account = accounts.present((yield from accounts.locked(operation.account_id)))
     leaving = yield from users.is_being_deleted(account.user_id)
+    requested = yield from disconnect_requests.is_requested(account.id)
     pushed = yield sql("select as_of from pushed where account_id = $1", account.id)
     counted_until = min(pushed[0]["as_of"], now) if pushed else None
     former = FormerAccount(
@@ -101,10 +103,11 @@ def end_disconnect(
         counted_until=now if counts_kept else counted_until,
         revoke_token=revoke_token,
         left=tuple(left),
+        by_operator=requested,
     )
     yield sql(
         "insert into former_accounts (id, user_id, edge_account_id, name, disconnected_at, counted_until, revoke_token,"
-        " things_left, told_with_user) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        " things_left, told_with_user, by_operator) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         former.id,
         former.user_id,
         former.edge_account_id,
@@ -114,12 +117,29 @@ def end_disconnect(
         former.revoke_token,
         to_json(former.left),
         int(leaving),
+        int(requested),
     )
     if not leaving:
         yield from _delete_targets(account.id)
     yield from operations.finish(operation.id, now)
     yield sql("delete from accounts where id = $1", account.id)
+    if requested:
+        yield from _notify(former, now)
     return former
+
+
+def _notify(former: FormerAccount, now: int) -> Tx[None]:
+    """Queue the email about an account that the operator has disconnected, unless its user is being deleted."""
+    user = yield from users.get_user(former.user_id)
+    if user is not None:
+        yield from outbox.post(
+            "account_disconnected",
+            user.email,
+            now,
+            now + outbox.TOLD_WITHIN_MS,
+            user_id=user.id,
+            facts={"name": former.title, "leftovers": former.left, "revoke_token": former.revoke_token},
+        )
 
 
 def _delete_targets(account_id: str) -> Tx[None]:
@@ -149,4 +169,5 @@ def former_of(row: Row) -> FormerAccount:
         counted_until=row["counted_until"],
         revoke_token=row["revoke_token"],
         left=tuple(RemainingResource(**each) for each in from_json(row["things_left"])),
+        by_operator=bool(row["by_operator"]),
     )

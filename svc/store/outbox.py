@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # `sign_up`: the link to confirm the address, or a note that the address already has a user. `choose_password`: the link
 # that is sent after a confirmation if the user has no password. `account`: an account has a problem, or the problem is
 # resolved. `target_disabled`, `target_enabled`: the operator disabled or enabled a site or link.
+# `account_disconnected`: the operator disconnected an account.
 MailKind = Literal[
     "sign_up",
     "resend",
@@ -28,6 +29,7 @@ MailKind = Literal[
     "email_change_notice",
     "target_disabled",
     "target_enabled",
+    "account_disconnected",
 ]
 
 # How long the service tries to send a notification. After that time, the user has probably seen the problem in the

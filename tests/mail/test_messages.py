@@ -55,8 +55,10 @@ def every_email(language: Language) -> Iterator[tuple[str, Email]]:
     yield "account exists", messages.account_exists(language, ANN, SERVICE)
     yield "password changed", messages.password_changed(language, ANN, SERVICE)
     yield "deleted", messages.user_deleted(language, ANN, [], [], SERVICE)
+    yield "disconnected", messages.account_disconnected(language, ANN, NAME, [], None, SERVICE)
     for kind in get_args(LeftKind):
         left = [RemainingResource(kind, why, FACTS) for why in get_args(LeftWhy)]
+        yield f"disconnected, {kind} remains", messages.account_disconnected(language, ANN, NAME, left, "op", SERVICE)
         yield f"deleted, {kind} remains", messages.user_deleted(language, ANN, left, ["Shop (03): svc-op"], SERVICE)
     for kind in get_args(TargetKind):
         facts = {"kind": kind, "name": "go.shop.example/sale"}

@@ -13,6 +13,7 @@ from svc.model import Event, Key, ObsoleteRoute
 from svc.remaining_resource import RemainingResource
 from svc.store import (
     devices,
+    disconnect_requests,
     disconnects,
     email_changes,
     notifications,
@@ -106,6 +107,7 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
     )
     gone = ObsoleteRoute(account_id, "zone", "shop.example.com", "shop.example.com/old*", None, site_id)
     yield from unwanted_routes.add([gone])
+    yield from disconnect_requests.request([account_id], START_MS, forced=False)
     yield sql("insert into rollout_accounts (account_id, operation_id) values ($1, $2)", account_id, running.id)
     today = day_of(START_MS)
     for day in (today - 1, today):

@@ -5,6 +5,9 @@
 A disconnect always ends with a response that describes the remaining resources (`left`). Each step checks what exists,
 so all steps can be repeated. If the process is killed, the service repeats the steps of the recorded operation at its
 next start. The working token has no permission to delete tokens, so the response names that token (`revoke_token`).
+
+A disconnect that the operator has requested can wait for Cloudflare: if a resource remains only because Cloudflare did
+not respond, the operation stays unfinished, and `service/operator_disconnects.py` repeats it later.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
+from svc.actors.duty import SKIP_OTHERS
 from svc.actors.operations.install import may_be_ours
 from svc.actors.operations.last_totals import keep_last_totals
 from svc.actors.requests.zones import current_zone
@@ -29,8 +33,8 @@ from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ServiceError
 from svc.ids import new_id
 from svc.logs import add_log_context
 from svc.remaining_resource import RemainingResource
-from svc.store import accounts, disconnects, operations, sites, unwanted_routes, users
-from svc.store.events import by_service
+from svc.store import accounts, disconnect_requests, disconnects, operations, sites, unwanted_routes, users
+from svc.store.events import by_operator, by_service
 from svc.worker.bundle import DATABASE_NAME, SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -67,30 +71,63 @@ class _Reason:
 _TOO_SLOW = _Reason("too_slow")
 _NOT_OURS = _Reason("not_ours")
 _CHANGED = _Reason("changed")
+# Reasons that pass without any action of the user.
+_PASSING: frozenset[LeftWhy] = frozenset({"too_slow", "unreachable", "daily_limit"})
+
+
+class DisconnectDelayed(ServiceError):
+    """Resources remain only because Cloudflare could not remove them yet. The operation is unfinished; repeat it later.
+
+    `why`: the reason, which is "daily_limit" or "unreachable".
+    """
+
+    def __init__(self, why: LeftWhy) -> None:
+        super().__init__("cloudflare_unavailable")
+        self.why = why
 
 
 async def disconnect(
-    context: Context, user_id: int, account_id: str, commit: Commit[FormerAccount, R], deadline: float = math.inf
+    context: Context,
+    user_id: int,
+    account_id: str,
+    commit: Commit[FormerAccount, R],
+    deadline: float = math.inf,
+    *,
+    waits: bool = False,
 ) -> R:
     """Disconnect a user's account. If the account has already been disconnected, return the earlier outcome.
 
-    `deadline`: when the disconnect must end, even if resources remain (monotonic seconds).
-    Raises NotFound; Conflict operation_in_progress.
+    `deadline`: when the disconnect must end, even if resources remain (monotonic seconds). `waits`: do not end while
+    resources remain only because Cloudflare does not respond.
+    Raises NotFound; Conflict operation_in_progress; DisconnectDelayed if `waits` is set.
     """
     account = await context.store.read(accounts.get_account(user_id, account_id))
     if account is None:
         return await context.store.run(commit(disconnects.outcome(user_id, account_id)))
     operation = await context.store.run(disconnects.begin_disconnect(account_id, new_id("op"), context.clock()))
-    return await _carry_out(context, operation, commit, deadline)
+    return await _carry_out(context, operation, commit, deadline, waits=waits)
 
 
 async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Carry out a disconnect that a previous process did not complete. The account is deleted afterwards."""
+    """Carry out a disconnect that a previous process did not complete. The account is deleted afterwards.
+
+    If the operator has requested the disconnect, it is repeated elsewhere, and may have to wait for Cloudflare. Until
+    then, no other duty may create resources again.
+    """
     del timers
     operation = await context.store.read(operations.running(account.id))
     if operation is not None and operation.kind == "disconnect":
+        if await context.store.read(disconnect_requests.is_requested(account.id)):
+            return SKIP_OTHERS
         await _carry_out(context, operation, partial(_with_event, now=context.clock()))
     return math.inf
+
+
+def with_operator_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
+    """End a disconnect that the operator has requested, and record it in the history of the account's user."""
+    former = yield from end
+    yield by_operator(former.user_id, "account.disconnect", now, former.id, former.edge_account_id)
+    return former
 
 
 def _with_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
@@ -101,7 +138,12 @@ def _with_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
 
 
 async def _carry_out(
-    context: Context, operation: Operation, commit: Commit[FormerAccount, R], deadline: float = math.inf
+    context: Context,
+    operation: Operation,
+    commit: Commit[FormerAccount, R],
+    deadline: float = math.inf,
+    *,
+    waits: bool = False,
 ) -> R:
     account = accounts.present(await context.store.read(accounts.account_by_id(operation.account_id)))
     add_log_context(account=account.id, operation=operation.id)
@@ -111,6 +153,9 @@ async def _carry_out(
     with trio.move_on_at(min(deadline, trio.current_time() + context.config.edge.connect_s)) as deadline_scope:
         await removal.run(deadline_scope)
     left = [found for resource in removal.resources if (found := resource.remaining) is not None]
+    passing = [one.why for one in left if one.why in _PASSING]
+    if waits and passing:
+        raise DisconnectDelayed("daily_limit" if set(passing) == {"daily_limit"} else "unreachable")
     log.info("disconnected", extra={"account": account.id, "left": len(left)})
     end = disconnects.end_disconnect(
         operation, removal.revoke_token, left, context.clock(), counts_kept=removal.counts_kept

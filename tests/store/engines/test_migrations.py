@@ -47,6 +47,7 @@ DIGESTS = {
     "0010-link-host-fallbacks.sql": "2b3b2d324d609ebb66c8a8532310bf26c90fa4689f958c65673484b48847fc6c",
     "0011-email-changes.sql": "5d30b92c2e1a0578a22ca1988804ce31b49429df8629d41238dbaa839b79dbca",
     "0012-disabled-objects.sql": "fcc017da8257796e3c32a7f54aaa48aebdbcac099151c8b268b3af517bbb20f2",
+    "0013-disconnect-requests.sql": "c08a4f71d4dceb1ed96d4778b1a96e32b1d764b0a664dbddee33909393b7bba0",
 }
 
 # Tables in released schemas whose rows are now in other tables. Separate tests cover them.

@@ -1,0 +1,111 @@
+"""`svc account list` and `svc account show`: find accounts of all users, and see what remains of disconnected ones."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, get_args
+
+import trio
+
+from svc.addresses import LONGEST_EMAIL
+from svc.commands import account_disconnect
+from svc.commands.output import printable
+from svc.commands.paged_list import print_pages
+from svc.model import AccountState
+
+if TYPE_CHECKING:
+    import argparse
+
+    from svc.commands.arguments import Commands
+    from svc.config import Config
+    from svc.store.account_directory import Entry
+    from svc.store.tx import Tx
+
+
+def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
+    """Add the commands of this module. `shared` holds the options common to all commands."""
+    account = commands.add_parser("account", help="list, show and disconnect accounts").add_subparsers(
+        required=True, metavar="ACTION"
+    )
+    listing = account.add_parser("list", parents=[shared], help="list the connected accounts of all users")
+    listing.add_argument("--sort", choices=("oldest", "newest"), default="oldest", help="default: oldest first")
+    listing.add_argument(
+        "--contains", metavar="TEXT", default="", help="only accounts with this text in the name, IDs or user's address"
+    )
+    listing.add_argument("--user", metavar="EMAIL", help="only accounts of this user")
+    which = listing.add_mutually_exclusive_group()
+    which.add_argument("--state", choices=get_args(AccountState), help="only accounts in this state")
+    which.add_argument(
+        "--disconnected", action="store_true", help="list disconnected accounts instead, with what remains of them"
+    )
+    listing.add_argument("--json", action="store_true", help="print one JSON object per line")
+    listing.set_defaults(command=_list)
+    show = account.add_parser("show", parents=[shared], help="show an account, or what remains of a disconnected one")
+    show.add_argument("account", metavar="ACCOUNT", help="the account's ID or its Cloudflare account ID")
+    show.add_argument("--json", action="store_true", help="print one JSON object")
+    show.set_defaults(command=_show)
+    account_disconnect.add_to(account, shared)
+
+
+def _list(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.store import account_directory
+
+    chosen = account_directory.Filter(arguments.disconnected, arguments.state, arguments.user, arguments.contains)
+
+    def page(last: Entry | None, limit: int) -> Tx[list[Entry]]:
+        return account_directory.page(arguments.sort, last, limit, chosen)
+
+    def line(entry: Entry) -> str:
+        return json.dumps(account_disconnect.facts_of(entry)) if arguments.json else _line(entry)
+
+    heads = ("disconnected", "remaining") if arguments.disconnected else ("connected", "state")
+    header = None if arguments.json else _row("id", "Cloudflare account", *heads, "user", "name")
+    print_pages(config, header, page, line)
+    return 0
+
+
+def _show(config: Config, arguments: argparse.Namespace) -> int:
+    from svc.store import account_directory, open_store
+
+    async def find() -> Entry | None:
+        async with open_store(config.store, as_is=True) as store:
+            return await store.read(account_directory.find(arguments.account))
+
+    entry = trio.run(find)
+    if entry is None:
+        print(f"svc: account {printable(arguments.account)} does not exist", file=sys.stderr)
+        return 1
+    facts = account_disconnect.facts_of(entry)
+    if arguments.json:
+        print(json.dumps(facts))
+        return 0
+    for name, value in facts.items():
+        if not isinstance(value, list):
+            print(f"{name + ':':18}{_text(value)}")
+    for sentence in facts.get("left", ()):
+        print(f"remaining:        {printable(sentence, 1_000)}")
+    return 0
+
+
+def _line(entry: Entry) -> str:
+    from svc.clock import iso
+
+    if entry.former is not None:
+        state = str(len(entry.former.left))
+    else:
+        state = "disconnecting" if entry.is_requested else entry.state
+    email = printable(entry.email or "-", LONGEST_EMAIL)
+    return _row(entry.id, entry.edge_account_id, iso(entry.at)[:10], state, email, printable(entry.name))
+
+
+def _row(account_id: str, edge_account_id: str, at: str, state: str, email: str, name: str) -> str:
+    return f"{account_id:<24} {edge_account_id:<32} {at:<12} {state:<16} {email:<40} {name}"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return printable(str(value), LONGEST_EMAIL)
