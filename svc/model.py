@@ -72,6 +72,9 @@ AccountAction = Literal[
     "link.disable",
     "link.enable",
     "totals.import",
+    "note.create",
+    "note.change",
+    "note.delete",
 ]
 Action = Literal[OwnAction, AccountAction]
 OWN_ACTIONS: tuple[OwnAction, ...] = get_args(OwnAction)
@@ -98,6 +101,7 @@ SITE_WARNINGS: tuple[SiteWarning, ...] = get_args(SiteWarning)
 SiteState = Literal[RouteState, "deleted"]
 SiteOrder = Literal["oldest", "newest", "host"]
 LinkState = Literal["active", "deleted"]
+NoteTarget = Literal["site", "link", "account"]  # the object whose reports show a note
 LinkOrder = Literal["newest", "oldest", "clicks", "code"]
 ConfigState = Literal["pending", "synced"]  # synced: the account's worker has the current version
 # Location of a database: a region, or a jurisdiction that it must not leave.
@@ -707,3 +711,17 @@ class Counts:
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(self.views + other.views, self.bots + other.bots, self.visitors + other.visitors)
+
+
+@dataclass(frozen=True)
+class Note:
+    """A user's text about a day, which reports show. A note on an account belongs to all of its sites and links."""
+
+    id: str
+    user_id: int
+    account_id: str  # the target's account, or the target itself
+    target_kind: NoteTarget
+    target: str
+    day: int
+    text: str
+    created_at: int

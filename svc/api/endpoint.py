@@ -35,6 +35,7 @@ ID_PREFIXES: Mapping[str, str] = {
     "account_id": "acc",
     "site_id": "site",
     "link_id": "lnk",
+    "note_id": "note",
     "key_id": "key",
     "session_id": "ses",
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from svc import model
 from svc.api.endpoint import Endpoint
-from svc.api.fields import Moment
+from svc.api.fields import Day, Moment
 from svc.api.links import Rule
 from svc.api.shape import ResponseBody, optional_field
 from svc.model import AccountState, EdgePlan, Language, LinkState, Location, Plan, SiteState
@@ -24,8 +24,8 @@ EXPORT = Endpoint(
     path="/v1/export",
     tag="me",
     summary="Export all your data as a ZIP file",
-    description="The ZIP file contains your accounts, sites, links, all totals, and one year of events, as JSON and"
-    " CSV. It includes disconnected accounts and deleted sites and links. README.txt describes the other files. The"
+    description="The ZIP file contains your accounts, sites, links, notes, all totals, and one year of events, as JSON"
+    " and CSV. It includes disconnected accounts and deleted sites and links. README.txt describes the other files. The"
     " service sends the ZIP file while it creates it, so an interrupted download is incomplete. The request requires a"
     " sign-in session, or an API key with all scopes that is not limited to specific accounts. This operation is not"
     " part of the original API specification.",
@@ -165,6 +165,33 @@ class Link(ResponseBody):
         )
 
 
+class Note(ResponseBody):
+    """An item of notes.json. It has one of `site_id` and `link_id`, or neither if the note is on the account."""
+
+    id: str
+    account_id: str
+    edge_account_id: str
+    site_id: str | None = optional_field()
+    link_id: str | None = optional_field()
+    day: Day
+    text: str
+    created_at: Moment
+
+    @classmethod
+    def from_model(cls, note: model.Note, edge_account_id: str) -> Note:
+        """Return the item for a note."""
+        return cls(
+            id=note.id,
+            account_id=note.account_id,
+            edge_account_id=edge_account_id,
+            site_id=note.target if note.target_kind == "site" else None,
+            link_id=note.target if note.target_kind == "link" else None,
+            day=note.day,
+            text=note.text,
+            created_at=note.created_at,
+        )
+
+
 DAILY_COLUMNS = ("target", "kind", "edge_account_id", "name", "day", "views", "bots", "visitors", "final", "imported")
 HOURLY_COLUMNS = ("target", "kind", "edge_account_id", "name", "at", "views", "bots", "visitors")
 
@@ -207,6 +234,8 @@ sites.csv          The sites as a table; each list of exclusions is a JSON list 
 links.json         Short links: code, target (url) and rules. Links with the state
                    "deleted" no longer redirect, and other links may use their codes.
 links.csv          The links as a table; rules is a JSON list in its cell.
+notes.json         Notes on days. A note with site_id or link_id is on that site or link, any
+                   other note is on the whole account.
 daily_totals.csv   Counts, with one line per day for each site or link. target is the id,
                    kind is site or link, and name is the host or code. views and visitors
                    count people, and visitors are unique per day. bots counts everything

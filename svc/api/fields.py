@@ -81,6 +81,11 @@ _EDGE_TOKEN = r"^[!-~]{1,1000}$"  # noqa: S105  # a pattern
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 # One line with at least one visible character.
 _NAME = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
+# One line with at least one visible character. Line separators and the control characters of Unicode are excluded too.
+_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_INVISIBLE = rf"{_CONTROL}\x20\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufeff"
+_NOTE = rf"^[^{_CONTROL}]*[^{_INVISIBLE}][^{_CONTROL}]*$"
+_FIRST_NOTE_DAY, _LAST_NOTE_DAY = "2000-01-01", "2099-12-31"
 # Header values and query strings: no control characters, except tabs in headers.
 _HEADER = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 _QUERY = r"^[^\x00-\x1f\x7f]*$"
@@ -198,6 +203,13 @@ def _day(value: object) -> int:
         raise wrong from None
 
 
+def _note_day(value: object) -> int:
+    day = _day(value)
+    if not day_number(_FIRST_NOTE_DAY) <= day <= day_number(_LAST_NOTE_DAY):
+        raise Wrong(f"must be a date from {_FIRST_NOTE_DAY} to {_LAST_NOTE_DAY}", "not_day")
+    return day
+
+
 def _new_password(value: SecretStr) -> SecretStr:
     fault = password_policy.password_problem(_password(value).get_secret_value())
     if fault is not None:
@@ -266,6 +278,12 @@ Name = Annotated[
     Field(min_length=1, max_length=100, pattern=_NAME),
     _string(minLength=1, maxLength=100, pattern=_NAME, examples=["Shop"]),
 ]
+NoteText = Annotated[
+    str,
+    Field(min_length=1, max_length=500, pattern=_NOTE),
+    _string(minLength=1, maxLength=500, pattern=_NOTE, examples=["Newsletter sent"]),
+]
+NoteDay = Annotated[int, BeforeValidator(_note_day), _string(format="date", examples=["2026-11-21"])]
 EdgeAccountId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", examples=["023e105f4ecef8ad9ca31a8372d0c353"])]
 Network = Annotated[
     str, AfterValidator(_network), _string(format="cidr", pattern=_NETWORK, examples=["192.0.2.7", "2001:db8::/32"])

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, get_args
 from svc.model import LinkState
 from svc.store.events import event_of
 from svc.store.links import link_of
+from svc.store.notes import note_of
 from svc.store.sites import sites_of_rows
 from svc.store.tx import Tx, sql
 
 if TYPE_CHECKING:
-    from svc.model import Event, Link, Site
+    from svc.model import Event, Link, Note, Site
 
 PAGE = 500
 _PAGE = (
     "select * from {table} where user_id = $1{state} and created_at <= $2 and (created_at, id) > ($3, $4)"
     " order by created_at, id limit $5"
 )
+_NOTES = _PAGE.format(table="notes", state="")
 _SITES = _PAGE.format(table="sites", state="")
 # Each state is read in order from the index that lists use (`links_by_age`). Sorting all of a user's links for each
 # page would take minutes, because there is no limit on deleted links.
@@ -44,6 +46,13 @@ def links_page(user_id: int, made_until: int, after: Link | None = None) -> Tx[l
     begun = (0, "") if after is None else (after.created_at, after.id)
     rows = yield sql(_LINKS, user_id, made_until, *begun, PAGE)
     return [link_of(row) for row in rows]
+
+
+def notes_page(user_id: int, made_until: int, after: Note | None = None) -> Tx[list[Note]]:
+    """Return a page of the user's notes, like `sites_page`."""
+    begun = (0, "") if after is None else (after.created_at, after.id)
+    rows = yield sql(_NOTES, user_id, made_until, *begun, PAGE)
+    return [note_of(row) for row in rows]
 
 
 def events_page(user_id: int, made_until: int, after: Event | None = None) -> Tx[list[Event]]:

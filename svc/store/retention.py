@@ -14,7 +14,7 @@ from svc.clock import day_of
 from svc.store.tx import sql
 
 if TYPE_CHECKING:
-    from svc.store.tx import Parameter, Tx
+    from svc.store.tx import Parameter, Row, Tx
 
 # Deleting this many rows takes about 10 ms of the writer's time.
 BATCH = 1_000
@@ -109,11 +109,11 @@ def delete_operations(before: int) -> Tx[int]:
 
 
 def delete_former_accounts(before: int) -> Tx[int]:
-    """Delete former accounts that no longer have any sites, links or operations.
+    """Delete former accounts that no longer have any sites, links or operations, and the notes on these accounts.
 
     Until then, the row is needed to delete the user's data, because some of that data has no user id.
     """
-    return _delete(
+    rows = yield from _delete_rows(
         "former_accounts",
         "id",
         "disconnected_at <= $1 and not exists (select 1 from sites s where s.account_id = former_accounts.id)"
@@ -121,6 +121,9 @@ def delete_former_accounts(before: int) -> Tx[int]:
         " and not exists (select 1 from operations o where o.account_id = former_accounts.id)",
         before,
     )
+    if rows:
+        yield sql("delete from notes where target = any($1)", tuple(sorted(row["id"] for row in rows)))
+    return len(rows)
 
 
 def delete_events(before: int) -> Tx[int]:
@@ -134,7 +137,12 @@ def delete_worker_keys(before: int) -> Tx[int]:
 
 
 def _delete(table: str, key: str, condition: str, *parameters: Parameter) -> Tx[int]:
-    """Delete a batch of the rows that meet `condition`. Returns the number of deleted rows.
+    """Delete a batch of the rows that meet `condition`. Returns the number of deleted rows."""
+    return len((yield from _delete_rows(table, key, condition, *parameters)))
+
+
+def _delete_rows(table: str, key: str, condition: str, *parameters: Parameter) -> Tx[list[Row]]:
+    """Delete a batch of the rows that meet `condition`. Returns the keys of the deleted rows.
 
     The statement repeats the condition because on PostgreSQL, a row may change after the subquery has found it.
     PostgreSQL evaluates the outer condition again. For example, a new response that has replaced an expired response
@@ -142,7 +150,7 @@ def _delete(table: str, key: str, condition: str, *parameters: Parameter) -> Tx[
     """
     rows = yield sql(
         f"delete from {table} where {condition} and ({key}) in"  # noqa: S608  # SQL of this file
-        f" (select {key} from {table} where {condition} limit {BATCH}) returning 1",
+        f" (select {key} from {table} where {condition} limit {BATCH}) returning {key}",
         *parameters,
     )
-    return len(rows)
+    return rows

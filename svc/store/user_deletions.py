@@ -137,6 +137,11 @@ def forget_totals(user_id: int) -> Tx[bool]:
     return False
 
 
+def forget_notes(user_id: int) -> Tx[bool]:
+    """Delete a batch of the user's notes. Returns True if more may remain."""
+    return (yield from _delete("notes", "id", "user_id = $1", user_id)) == BATCH
+
+
 def forget_refused_hours(user_id: int) -> Tx[bool]:
     """Delete a batch of the records of hours with refused points. Returns True if more may remain."""
     return (yield from _delete("refused_hours", "account_id, at", _OF_FORMER, user_id)) == BATCH
@@ -162,7 +167,7 @@ def forget_responses(user_id: int) -> Tx[bool]:
 
 # These run in this order, each until it returns False. Deleting the user's row would also delete the rows that
 # reference it, but in one long transaction.
-FORGET = (forget_totals, forget_refused_hours, forget_operations, forget_events, forget_responses)
+FORGET = (forget_totals, forget_notes, forget_refused_hours, forget_operations, forget_events, forget_responses)
 
 _OF_FORMER = "account_id in (select id from former_accounts where user_id = $1)"
 

@@ -63,12 +63,18 @@ GET    /v1/links/{link_id}/qr.svg          links          | 200     200 scope   
 POST   /v1/links/{link_id}/explain         links          | 200     200 scope   404     404      200
 GET    /v1/links/{link_id}/report          reports        | 200     200 scope   404     404      200
 GET    /v1/links/{link_id}/totals          reports        | 200     200 scope   404     404      200
+GET    /v1/notes                           reports        | 200     200 scope   404     404      200
+POST   /v1/notes                           sites          | 201     201 scope   404     404      201
+PATCH  /v1/notes/{note_id}                 sites          | 200     200 scope   404     404      200
+DELETE /v1/notes/{note_id}                 sites          | 200     200 scope   404     404      200
 GET    /v1/overview                        reports        | 200     200 scope   200     200      200
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
 DELETE /v1/me                              session        | 200     session session session 200      200
 """
 # The additional scope that a query needs: sorting by clicks reveals data from reports.
 ALSO: dict[str, tuple[str, Scope]] = {"GET /v1/links": ("order=clicks", "reports")}
+# The necessary scope depends on the note's target. The table has the scope for a note on a site.
+OF_TARGET = ("POST /v1/notes", "PATCH /v1/notes/{note_id}", "DELETE /v1/notes/{note_id}")
 # Endpoints that ignore the credentials of /v1. They need no credential, or a different kind.
 OPEN = """
 GET    /auth/settings                200

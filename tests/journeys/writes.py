@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from svc.api import accounts, bulk, email_changes, explain, keys, links, me, sessions, sites
+from svc.api import accounts, bulk, email_changes, explain, keys, links, me, notes, sessions, sites
 from svc.store.tx import Tx, sql
 from tests.journeys.conftest import ZONE
 
@@ -33,7 +33,7 @@ class Place:
     emulator: Emulator
     customer: Customer
     store: Store
-    ids: dict[str, str] = field(default_factory=dict)  # ids of the account, site, link, key and session
+    ids: dict[str, str] = field(default_factory=dict)  # ids of the account, site, link, note, key and session
 
     async def counts(self) -> Counter[str]:
         """For each kind of object that a write could create twice, return the number of such objects."""
@@ -123,6 +123,14 @@ KINDS = (
         made=("site_id", "site"),
     ),
     Kind(sites.CHANGE, {"versions": 1}, _fields(excluded_paths=["/admin"])),
+    Kind(
+        notes.ADD,
+        {"notes": 1},
+        lambda place: {"site_id": place.ids["site_id"], "day": "2026-11-21", "text": "Newsletter sent"},
+        made=("note_id", "note"),
+    ),
+    Kind(notes.CHANGE, {"notes with this text": 1}, _fields(text="this text")),
+    Kind(notes.DELETE, {"notes": -1, "notes with this text": -1}),
     Kind(sites.ROTATE, {"old paths": 1, "routes": 1, "versions": 1}),
     Kind(sites.DELETE, {"live sites": -1, "routes": -2, "versions": 1}),
     Kind(
@@ -176,6 +184,8 @@ def _rows() -> Tx[dict[str, int]]:
         "old paths": "retiring_paths",
         "links": "links",
         "live links": "links where state <> 'deleted'",
+        "notes": "notes",
+        "notes with this text": "notes where text = 'this text'",
         "users": "users",
         "users without emails": "users where notify = 0",
         "sessions": "sessions",

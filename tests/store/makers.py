@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from svc.clock import day_of
 from svc.ids import new_id
-from svc.model import Link, Site
-from svc.store import accounts, link_hosts, links, operations, sites, users
+from svc.model import Link, Note, Site
+from svc.store import accounts, link_hosts, links, notes, operations, sites, users
 from svc.store.sessions import Issued, Session
 from tests.clock import START_MS
 
 if TYPE_CHECKING:
+    from svc.model import NoteTarget
     from svc.store.tx import Tx
 
 _numbers = count(1)
@@ -92,10 +94,30 @@ def new_link(user_id: int, account_id: str, code: str = "sale26", at: int = STAR
     )
 
 
+def new_note(
+    user_id: int,
+    account_id: str,
+    target: str,
+    kind: NoteTarget = "site",
+    *,
+    day: int = day_of(START_MS),
+    text: str = "Newsletter sent",
+    at: int = START_MS,
+) -> Note:
+    """Return a note that is not stored yet."""
+    return Note(new_id("note"), user_id, account_id, kind, target, day, text, at)
+
+
 def a_site(account_id: str, host: str = "shop.example.com") -> Tx[str]:
     """Add a site and return its id."""
     user_id = yield from owner_of(account_id)
     return (yield from sites.add_site(new_site(user_id, account_id, host), 1_000)).id
+
+
+def a_note(account_id: str, target: str, kind: str = "site", **more: Any) -> Tx[Note]:
+    """Add a note and return it. `kind`: a `NoteTarget`. `more`: see `new_note`."""
+    user_id = yield from owner_of(account_id)
+    return (yield from notes.add_note(new_note(user_id, account_id, target, cast("NoteTarget", kind), **more)))
 
 
 def a_link(account_id: str, code: str = "sale26") -> Tx[str]:

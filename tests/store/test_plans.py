@@ -16,6 +16,7 @@ from svc.store import (
     exports,
     links,
     moderation,
+    notes,
     open_store,
     retention,
     sites,
@@ -47,6 +48,7 @@ LARGE = (
     "refused_hours",
     "pushed",
     "events",
+    "notes",
 )
 ALIASES = ("s", "t", "d", "e")
 
@@ -82,6 +84,8 @@ READS: dict[str, Callable[[int, str, str, str], Tx[Any]]] = {
     "clicks_7d": lambda user, account, site, link: clicks_7d([link], TODAY),
     "links by clicks": lambda user, account, site, link: ranked_by_clicks(LinkFilter(user), TODAY),
     "a page by clicks": lambda user, account, site, link: listed(LinkFilter(user), [link]),
+    "notes": lambda user, account, site, link: notes.list_notes([account, site], TODAY, TODAY, 9, (1, 1, "")),
+    "a note": lambda user, account, site, link: notes.get_note(user, "note"),
     "events": lambda user, account, site, link: events.page(user, "newest", None, 100),
     "events of an account": lambda user, account, site, link: events.page(user, "oldest", 1, 100, ["e"], own=False),
     "events of an export": lambda user, account, site, link: exports.events_page(user, START_MS),

@@ -32,7 +32,7 @@ from svc.store.totals import ingest
 from svc.store.tx import sql
 from svc.worker.pushed import PushedHour, PushedPart
 from tests.clock import START_MS
-from tests.store.makers import a_link, a_site, a_user, an_account, new_session
+from tests.store.makers import a_link, a_note, a_site, a_user, an_account, new_session
 
 if TYPE_CHECKING:
     from svc.store.tx import Tx
@@ -98,6 +98,8 @@ def _an_account_with_all(user_id: int, worker_key: str) -> Tx[str]:
     yield from operations.fail(running.id, ServiceError("renew_lost").to_note(), START_MS)
     yield from worker_keys.add_worker_key(account_id, worker_key)
     site_id, link_id = (yield from a_site(account_id)), (yield from a_link(account_id))
+    yield from a_note(account_id, site_id)
+    yield from a_note(account_id, account_id, "account")
     path = yield from sites.unused_path(account_id, "shop.example.com", "/new")
     yield sql(
         "insert into retiring_paths (site_id, path, route_id, until) values ($1, $2, 'route', $3)",

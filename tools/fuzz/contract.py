@@ -52,8 +52,8 @@ _SETTINGS = {f"SVC_LIMITS_{name}": "1000000" for name in (
     "SVC_EDGE_CALLS_PER_TOKEN": "1000000",
 }  # fmt: skip
 # Requests that match the schema can correctly get errors: 422 for an unknown bootstrap token or a host outside every
-# zone, and 400 for an unknown email token, an invalid cursor or a future day. Invalid parts of a push are rejected
-# individually. Deleted sites and links can still be read.
+# zone, and 400 for an unknown email token, an invalid cursor, a future day, or a note without exactly one target.
+# Invalid parts of a push are rejected individually. Deleted sites and links can still be read.
 _CONFIG = """
 [generation]
 database = "none"
@@ -70,6 +70,9 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403",
 [[operations]]
 include-path = "/edge/push"
 checks.negative_data_rejection.expected-statuses = ["4xx", "200"]
+[[operations]]
+include-path-regex = "^/v1/notes"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409"]
 [[operations]]
 include-path-regex = "^/v1/(sites|links)/"
 checks.use_after_free.enabled = false
@@ -158,8 +161,11 @@ async def _account(service: Service, emulator: Emulator, zone: str) -> dict[str,
     await service.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": f"go.{zone}"})
     site = await service.call("POST", "/v1/sites", {"account_id": account_id, "host": zone})
     link = await service.call("POST", "/v1/links", {"account_id": account_id, "url": "https://example.org/"})
+    body = {"site_id": site["site"]["id"], "day": "2026-11-21", "text": "Newsletter sent"}
+    note = await service.call("POST", "/v1/notes", body)
     return {
         "account_id": account_id,
+        "note_id": note["note"]["id"],
         "edge_account_id": customer.account_id,
         "site_id": site["site"]["id"],
         "link_id": link["link"]["id"],

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
     from svc.http.serving.requests import Read
-    from svc.model import Account, FormerAccount, Link, Site, User
+    from svc.model import Account, FormerAccount, Link, Note, Site, User
     from svc.store.tx import Row, Store, Tx
 
 T = TypeVar("T")
@@ -137,9 +137,13 @@ class _Contents:
         def link_of(link: Link) -> api.Link:
             return api.Link.from_model(link, edges[link.account_id])
 
+        def note_of(note: Note) -> api.Note:
+            return api.Note.from_model(note, edges[note.account_id])
+
         for files in (
             self._json("sites.json", self._sites(), site_of),
             self._json("links.json", self._links(), link_of),
+            self._json("notes.json", self._notes(), note_of),
             self._csv("sites.csv", api.Site, self._sites(), site_of),
             self._csv("links.csv", api.Link, self._links(), link_of),
             self._totals("daily_totals.csv", api.DAILY_COLUMNS, edges),
@@ -157,6 +161,9 @@ class _Contents:
 
     def _links(self) -> AsyncGenerator[list[Link], None]:
         return self._pages(partial(exports.links_page, self.user.id, self.now))
+
+    def _notes(self) -> AsyncGenerator[list[Note], None]:
+        return self._pages(partial(exports.notes_page, self.user.id, self.now))
 
     async def _pages(self, page_after: Callable[[T | None], Tx[list[T]]]) -> AsyncGenerator[list[T], None]:
         after = None

@@ -27,6 +27,7 @@ from svc.http.resources.keys import Keys
 from svc.http.resources.ledger import Ledger
 from svc.http.resources.links import Links
 from svc.http.resources.me import Me
+from svc.http.resources.notes import Notes
 from svc.http.resources.overview import Overview
 from svc.http.resources.password_check import PasswordCheck
 from svc.http.resources.probes import Probes
@@ -77,8 +78,8 @@ def create_app(deps: Deps) -> QuartTrio:
     Sessions(deps, endpoints, passwords)
     Push(deps, endpoints, bodies)
     resources = (
-        Probes, PublicIdentity, Events, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Overview, Totals, Export,
-        Ledger,
+        Probes, PublicIdentity, Events, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Overview, Totals, Notes,
+        Export, Ledger,
     )  # fmt: skip
     for resource in resources:
         resource(deps, endpoints)

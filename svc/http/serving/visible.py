@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from svc.errors import NotFound
 from svc.logs import add_log_context
-from svc.store import accounts, disconnects, links, sites
+from svc.store import accounts, disconnects, links, notes, sites
 
 if TYPE_CHECKING:
     from svc.http.serving.credentials import Caller
-    from svc.model import Account, FormerAccount, Link, Site
+    from svc.model import Account, FormerAccount, Link, Note, Site
     from svc.store.tx import Store, Tx
 
 A = TypeVar("A", bound="Account | FormerAccount")
@@ -36,6 +36,12 @@ async def readable_link(store: Store, caller: Caller, link_id: str) -> tuple[Lin
     """Return the caller's link and its account, which may be disconnected. Raises NotFound."""
     link, account = await store.peek(_link_and_any_account(caller.user.id, link_id))
     return link, require_visible(caller, account)
+
+
+async def readable_note(store: Store, caller: Caller, note_id: str) -> tuple[Note, Account | FormerAccount]:
+    """Return the caller's note and its account, which may be disconnected. Raises NotFound."""
+    note, account = await store.peek(_note_and_any_account(caller.user.id, note_id))
+    return note, require_visible(caller, account)
 
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
@@ -76,3 +82,10 @@ def _link_and_any_account(user_id: int, link_id: str) -> Tx[tuple[Link, Account 
     if link is None:
         raise NotFound
     return link, (yield from _account_or_former(user_id, link.account_id))
+
+
+def _note_and_any_account(user_id: int, note_id: str) -> Tx[tuple[Note, Account | FormerAccount | None]]:
+    note = yield from notes.get_note(user_id, note_id)
+    if note is None:
+        raise NotFound
+    return note, (yield from _account_or_former(user_id, note.account_id))

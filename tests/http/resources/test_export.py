@@ -47,6 +47,7 @@ FILES = [
     "accounts.json",
     "sites.json",
     "links.json",
+    "notes.json",
     "sites.csv",
     "links.csv",
     "daily_totals.csv",

@@ -37,6 +37,7 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa"): {"excluded_paths": ["/admin"]},
     ("POST", "/v1/links"): {"account_id": "{account}", "url": "https://example.org/", "code": "abc", "rules": []},
     ("POST", "/v1/links/bulk"): {"account_id": "{account}", "links": [{"url": "https://example.org/"}]},
+    ("POST", "/v1/notes"): {"account_id": "{account}", "day": "2026-11-21", "text": "Newsletter sent"},
     ("DELETE", "/v1/me"): {"password": "long enough"},
     ("POST", "/v1/me/email"): {"email": "another@example.com", "password": "long enough"},
     ("POST", "/v1/me/password"): {"old": "long enough", "new": "longer than that"},
@@ -85,6 +86,7 @@ LARGE = (
     "/v1/sites",
     "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa",
     "/v1/links",
+    "/v1/notes",
     "/v1/accounts/{account}/link-host",
 )
 MAX_BYTES = {"/v1/links/bulk": 100_000}  # the setting max_body_bytes in these tests
@@ -288,6 +290,7 @@ async def test_largest_valid_bodies_are_accepted(world):
     for path, body in (
         ("/v1/sites", {"account_id": account, "host": "a.example.com", "excluded_paths": ["/" + "x" * 999] * 50}),
         ("/v1/links", {"account_id": account, "url": rule["url"], "code": "x" * 32, "rules": [rule] * 10}),
+        ("/v1/notes", {"account_id": account, "day": "2026-11-21", "text": "\U0001f469" * 500}),
         (
             "/v1/keys",
             {

@@ -11,7 +11,7 @@ from svc.api.contract import ENDPOINTS
 from svc.errors import CATALOGUE
 from svc.ids import digest, new_id, new_secret
 from svc.security.passwords import hash_password
-from svc.store import keys, links, sessions, sites, users
+from svc.store import keys, links, notes, sessions, sites, users
 from svc.store.tx import sql
 from tests.http.conftest import SCOPES, config_of, open_world
 from tests.http.who_may import ALIKE, CODES, ROWS
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from svc.model import Link, Scope, Site, User
+    from svc.model import Link, Note, Scope, Site, User
     from svc.store.tx import Store, Tx
     from tests.clock import FrozenClock
     from tests.http.conftest import Response, World
@@ -48,6 +48,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/links/bulk": {"account_id": "{account_id}", "links": [{"url": "https://example.org/"}]},
     "PATCH /v1/links/{link_id}": {"url": "https://example.org/other"},
     "POST /v1/links/{link_id}/explain": {},
+    "POST /v1/notes": {"site_id": "{site_id}", "day": "2026-11-21", "text": "Newsletter sent"},
+    "PATCH /v1/notes/{note_id}": {"text": "Newsletter"},
     "POST /auth/sign-up": {"email": "somebody@example.com", "password": PASSWORD},
     "POST /auth/invitation": {"invitation": "abc"},
     "POST /auth/confirm": {"token": "abc"},
@@ -56,6 +58,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /auth/password-reset": {"email": "somebody@example.com"},
     "POST /auth/password-reset/confirm": {"token": "abc", "password": PASSWORD},
 }
+# The queries of requests that need one, with the same placeholders.
+QUERIES = {"GET /v1/notes": "?site_id={site_id}"}
 UNKNOWN_KEY = "svc_ABCDEFGHIJKLMNOPQRSTUVWXYZ01234KGnwg"  # with a valid checksum
 MALFORMED = {
     "no token": "Bearer",
@@ -72,6 +76,7 @@ ABSENT = {
     "account_id": f"acc_{'a' * 20}",
     "site_id": f"site_{'a' * 20}",
     "link_id": f"lnk_{'a' * 20}",
+    "note_id": f"note_{'a' * 20}",
     "key_id": f"key_{'a' * 20}",
     "session_id": f"ses_{'a' * 20}",
 }
@@ -87,11 +92,12 @@ class Place(NamedTuple):
 
 
 async def new_place(world: World, *, confirmed: bool = True) -> Place:
-    """Create a user with an account, a site, a link, a key and a session."""
+    """Create a user with an account, a site, a link, a note, a key and a session."""
     user = await world.user(plan="api")
     account = await world.account(user, f"{user.id:032x}", link_host="go.example.com")
     site, link = makers.new_site(user.id, account.id), makers.new_link(user.id, account.id)
-    await world.store.run(_furnish(user.id, site, link, confirmed))
+    note = makers.new_note(user.id, account.id, site.id)
+    await world.store.run(_furnish(user.id, site, link, note, confirmed))
     await world.key(user)
     [key] = await world.store.read(keys.list_keys(user.id))
     await world.session(user)
@@ -100,6 +106,7 @@ async def new_place(world: World, *, confirmed: bool = True) -> Place:
         "account_id": account.id,
         "site_id": site.id,
         "link_id": link.id,
+        "note_id": note.id,
         "key_id": key.id,
         "session_id": session.id,
     }
@@ -109,7 +116,7 @@ async def new_place(world: World, *, confirmed: bool = True) -> Place:
 async def ask(world: World, endpoint: str, ids: dict[str, str], headers: dict[str, str]) -> Response:
     """Send a request in which only the credential may be invalid. Return the response."""
     method, path = endpoint.split(" ")
-    body = json.dumps(BODIES.get(endpoint, {}))
+    path, body = path + QUERIES.get(endpoint, ""), json.dumps(BODIES.get(endpoint, {}))
     for name, value in ids.items():
         path, body = path.replace(f"{{{name}}}", value), body.replace(f"{{{name}}}", value)
     headers = {"Idempotency-Key": new_id("try"), "X-Forwarded-For": HERE, **headers}
@@ -232,9 +239,10 @@ async def no_credentials(world: World, user: User) -> dict[str, dict[str, str]]:
     }
 
 
-def _furnish(user_id: int, site: Site, link: Link, confirmed: bool) -> Tx[None]:
+def _furnish(user_id: int, site: Site, link: Link, note: Note, confirmed: bool) -> Tx[None]:
     yield from users.set_password_hash(user_id, HASH)
     yield from sites.add_site(site, 10)
     yield from links.add_link(link, 10)
+    yield from notes.add_note(note)
     if not confirmed:
         yield sql("update users set email_confirmed = 0 where id = $1", user_id)

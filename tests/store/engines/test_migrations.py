@@ -48,6 +48,7 @@ DIGESTS = {
     "0011-email-changes.sql": "5d30b92c2e1a0578a22ca1988804ce31b49429df8629d41238dbaa839b79dbca",
     "0012-disabled-objects.sql": "fcc017da8257796e3c32a7f54aaa48aebdbcac099151c8b268b3af517bbb20f2",
     "0013-disconnect-requests.sql": "c08a4f71d4dceb1ed96d4778b1a96e32b1d764b0a664dbddee33909393b7bba0",
+    "0014-notes.sql": "0da3581cb23fc21e3252c07b1696227b69683c38a61fd3224a82801f59915f04",
 }
 
 # Tables in released schemas whose rows are now in other tables. Separate tests cover them.

@@ -62,6 +62,9 @@ const events = {
     "link.disable": "Link gesperrt",
     "link.enable": "Link freigegeben",
     "totals.import": "Summen importiert",
+    "note.create": "Notiz erstellt",
+    "note.change": "Notiz geändert",
+    "note.delete": "Notiz gelöscht",
   },
   via: {
     session: "Angemeldeter Benutzer",

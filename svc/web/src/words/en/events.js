@@ -44,6 +44,9 @@ const actions = {
   "link.disable": "Link disabled",
   "link.enable": "Link enabled",
   "totals.import": "Totals imported",
+  "note.create": "Note created",
+  "note.change": "Note changed",
+  "note.delete": "Note deleted",
 };
 
 /** @type {Record<string, string | undefined>} labels by an event's `via`, except if it is the id of an API key */

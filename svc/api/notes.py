@@ -1,0 +1,169 @@
+"""/v1/notes: texts about days, which are shown with the reports of a site, a link or a whole account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast, get_args
+
+from pydantic import Field
+
+from svc.api.endpoint import Endpoint
+from svc.api.fields import DIGITS, Cursor, Day, Id, Moment, NoteDay, NoteText, QueryDay
+from svc.api.shape import LARGE_BYTES, Body, NoBody, Ok, Query, ResponseBody, optional_field
+from svc.errors import Invalid, Issue
+from svc.model import NoteTarget
+
+if TYPE_CHECKING:
+    from svc import model
+
+_DAY = "The UTC day, from 2000-01-01 to 2099-12-31."
+_TEXT = "One line, with at least one visible character."
+
+
+class NewNote(Body):
+    """A note to create. It has exactly one of `site_id`, `link_id` and `account_id`."""
+
+    most_bytes: ClassVar[int] = LARGE_BYTES
+
+    site_id: Id | None = Field(None, description="The site whose reports show the note.")
+    link_id: Id | None = Field(None, description="The link whose reports show the note.")
+    account_id: Id | None = Field(
+        None, description="The account. The reports of all of its sites and links show the note."
+    )
+    day: NoteDay = Field(description=_DAY)
+    text: NoteText = Field(description=_TEXT)
+
+
+class NoteChange(Body):
+    """Changes to a note. Fields that are absent or null keep their value."""
+
+    most_bytes: ClassVar[int] = LARGE_BYTES
+
+    day: NoteDay | None = Field(None, description=_DAY)
+    text: NoteText | None = Field(None, description=_TEXT)
+
+
+class NoteQuery(Query):
+    """The target of the notes, which is exactly one of `site_id`, `link_id` and `account_id`, and the days."""
+
+    site_id: Id | None = optional_field("The notes of this site, and those of its account.")
+    link_id: Id | None = optional_field("The notes of this link, and those of its account.")
+    account_id: Id | None = optional_field("The notes of this account, without those of its sites and links.")
+    from_: QueryDay | None = optional_field("The first UTC day. Default: the day of the first note.", "from")
+    to: QueryDay | None = optional_field("The last UTC day, inclusive. Default: the day of the last note.")
+    limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="Maximum number of notes.")
+    cursor: Cursor | None = optional_field("`next_cursor` of the previous page. All other parameters must be the same.")
+
+    @property
+    def listing(self) -> tuple[str | None, ...]:
+        """The parameters that a cursor of this list is bound to."""
+        days = (None if day is None else str(day) for day in (self.from_, self.to))
+        return (self.site_id, self.link_id, self.account_id, *days)
+
+
+class Note(ResponseBody):
+    """A note. It has one of `site_id`, `link_id` and `account_id`."""
+
+    id: str
+    site_id: str | None = optional_field()
+    link_id: str | None = optional_field()
+    account_id: str | None = optional_field()
+    day: Day
+    text: str
+    automatic: bool = Field(description="True if the service wrote the note.")
+    created_at: Moment
+
+    @classmethod
+    def from_model(cls, note: model.Note) -> Note:
+        """Return the response for a note."""
+        return cls(
+            id=note.id,
+            **{f"{note.target_kind}_id": note.target},
+            day=note.day,
+            text=note.text,
+            automatic=False,
+            created_at=note.created_at,
+        )
+
+
+class NoteList(ResponseBody):
+    """A page of notes, by day and, on the same day, oldest first."""
+
+    notes: tuple[Note, ...] = Field(json_schema_extra={"maxItems": 1000})
+    next_cursor: str | None = optional_field("Present if there are more notes.")
+
+
+class OneNote(ResponseBody):
+    """The note as it is after the request."""
+
+    note: Note
+
+
+def target_of(asked: NewNote | NoteQuery) -> tuple[NoteTarget, str]:
+    """Return the kind and the id of the target that a request names. Raises Invalid unless there is exactly one."""
+    given = {kind: value for kind in get_args(NoteTarget) if (value := getattr(asked, f"{kind}_id")) is not None}
+    if not given:
+        raise Invalid([Issue("", "must have site_id, link_id or account_id", "required")])
+    first, *more = given
+    if more:
+        issues = [Issue(f"{kind}_id", f"must not be combined with {first}_id", "unknown") for kind in more]
+        raise Invalid(issues)
+    return cast("NoteTarget", first), given[first]
+
+
+_ADDED = "This operation is not part of the original API specification."
+_SCOPE = (
+    "A key needs the scope `sites` for a note on a site, `links` for a note on a link, and `accounts` for a note on an"
+    f" account. {_ADDED}"
+)
+
+LIST = Endpoint(
+    method="GET",
+    path="/v1/notes",
+    tag="reports",
+    summary="List the notes of a site, link or account",
+    description="The list of a site or link also contains the notes of its account. Notes of deleted sites and links,"
+    f" and of disconnected accounts, can still be read and changed. {_ADDED}",
+    scopes=("reports",),
+    query=NoteQuery,
+    response=NoteList,
+    codes=("not_found",),
+)
+ADD = Endpoint(
+    method="POST",
+    path="/v1/notes",
+    tag="reports",
+    action="note.create",
+    summary="Add a note to a day",
+    description=f"Reports show the note below their chart. {_SCOPE}",
+    scopes=("accounts", "sites", "links"),
+    body=NewNote,
+    response=OneNote,
+    status=201,
+    codes=("limit_reached", "not_found"),
+    example={"site_id": "site_k3v5d2m7q4x6a5c3e7zp", "day": "2026-11-21", "text": "Newsletter sent"},
+)
+CHANGE = Endpoint(
+    method="PATCH",
+    path="/v1/notes/{note_id}",
+    tag="reports",
+    action="note.change",
+    summary="Change a note's day or text",
+    description=f"A body that changes nothing is accepted. {_SCOPE}",
+    scopes=("accounts", "sites", "links"),
+    body=NoteChange,
+    response=OneNote,
+    example={"text": "Newsletter sent to 2,000 readers"},
+)
+DELETE = Endpoint(
+    method="DELETE",
+    path="/v1/notes/{note_id}",
+    tag="reports",
+    action="note.delete",
+    summary="Delete a note",
+    description=_SCOPE,
+    scopes=("accounts", "sites", "links"),
+    body=NoBody,
+    response=Ok,
+)
+
+ENDPOINTS = (LIST, ADD, CHANGE, DELETE)

@@ -1,0 +1,121 @@
+"""Transactions on notes. The reports of sites and links also show the notes of their account."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from svc.errors import Forbidden, NotFound
+from svc.model import Note
+from svc.store.locks import lock_user
+from svc.store.total_pages import FIRST_DAY
+from svc.store.tx import UNCHANGED, Row, Tx, sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The maximum numbers of notes that a user can write on one site, link or account, and in total.
+MAX_PER_TARGET = 500
+MAX_PER_USER = 10_000
+PLACE_KINDS = (int, int, str)
+
+
+def add_note(note: Note) -> Tx[Note]:
+    """Add a note. Raises Forbidden limit_reached; NotFound if the target has been deleted with its data."""
+    yield from lock_user(note.user_id)
+    if not (yield sql(_TARGET_EXISTS, note.user_id, note.target)):
+        raise NotFound
+    for condition, value, limit, of in (
+        ("target = $1", note.target, MAX_PER_TARGET, "for this object"),
+        ("user_id = $1", note.user_id, MAX_PER_USER, "in total"),
+    ):
+        [row] = yield sql(f"select count(*) as n from notes where {condition} and text is not null", value)  # noqa: S608  # SQL of this file
+        if row["n"] >= limit:
+            raise Forbidden("limit_reached", f"The limit of {limit:,} notes {of} is reached.")
+    yield sql(
+        "insert into notes (id, user_id, account_id, target_kind, target, day, text, created_at)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        note.id,
+        note.user_id,
+        note.account_id,
+        note.target_kind,
+        note.target,
+        note.day,
+        note.text,
+        note.created_at,
+    )
+    return note
+
+
+# A deleted site or link, and a disconnected account, still has a row as long as its report can be read.
+_TARGET_EXISTS = " union all ".join(
+    f"select id from {table} where user_id = $1 and id = $2"  # noqa: S608  # names of this file
+    for table in ("sites", "links", "accounts", "former_accounts")
+)
+
+
+def change_note(user_id: int, note_id: str, day: int | None, text: str | None) -> Tx[Note]:
+    """Change a note's day, its text, or both. None leaves a value unchanged. Raises NotFound."""
+    yield from lock_user(user_id)
+    note = yield from get_note(user_id, note_id)
+    if note is None:
+        raise NotFound
+    changed = replace(note, day=note.day if day is None else day, text=note.text if text is None else text)
+    if changed == note:
+        yield UNCHANGED
+        return note
+    yield sql("update notes set day = $2, text = $3 where id = $1", note_id, changed.day, changed.text)
+    return changed
+
+
+def delete_note(user_id: int, note_id: str) -> Tx[None]:
+    """Delete a note. Raises NotFound."""
+    if not (yield sql("delete from notes where id = $1 and user_id = $2 returning id", note_id, user_id)):
+        raise NotFound
+
+
+def get_note(user_id: int, note_id: str) -> Tx[Note | None]:
+    """Return a note of this user; None if it does not exist or belongs to another user."""
+    rows = yield sql("select * from notes where id = $1 and user_id = $2", note_id, user_id)
+    return note_of(rows[0]) if rows else None
+
+
+def place_of(note: Note) -> tuple[int, int, str]:
+    """Return the position of a note in lists. Its numbers are not negative, as a cursor requires."""
+    return (note.day - FIRST_DAY, note.created_at, note.id)
+
+
+def list_notes(
+    targets: Sequence[str], first_day: int, last_day: int, limit: int, after: Sequence[int | str] | None = None
+) -> Tx[list[Note]]:
+    """Return a page of the notes of these targets on these days, by day and, on the same day, oldest first.
+
+    `after`: the position of the previous page's last note.
+    """
+    day, created_at, note_id = after or (0, 0, "")
+    rows = yield sql(
+        "select * from notes where target = any($1) and day between $2 and $3"
+        " and (day, created_at, id) > ($4, $5, $6) order by day, created_at, id limit $7",
+        tuple(targets),
+        first_day,
+        last_day,
+        int(day) + FIRST_DAY,
+        created_at,
+        note_id,
+        limit,
+    )
+    return [note_of(row) for row in rows]
+
+
+def note_of(row: Row) -> Note:
+    """Return the note that is stored in a row of `notes`."""
+    return Note(
+        id=row["id"],
+        user_id=row["user_id"],
+        account_id=row["account_id"],
+        target_kind=row["target_kind"],
+        target=row["target"],
+        day=row["day"],
+        text=row["text"],
+        created_at=row["created_at"],
+    )
