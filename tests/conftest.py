@@ -98,6 +98,7 @@ def programs() -> Iterator[None]:
         "svc.store.engines.postgres",
         "svc.store.engines.sqlite",
         "tests.cheap_passwords",
+        "tests.preloaded",
         "edge_worker.emulator.__main__",
     ):
         yield

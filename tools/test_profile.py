@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,26 +25,20 @@ if TYPE_CHECKING:
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # The positions of fields in /proc/PID/stat after the program's name (proc_pid_stat(5)).
-_PARENT, _OWN, _ENDED = 1, slice(11, 13), slice(13, 15)
+_OWN, _ENDED = slice(11, 13), slice(13, 15)
 
 
 def tree_cpu_s(root: int) -> float:
     """Return the CPU seconds of a process and its descendants, including ended processes that were waited for."""
-    below: defaultdict[int, list[int]] = defaultdict(list)
-    used_s = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(") ")[2].split()
-            except OSError:  # it has ended
-                continue
-            below[int(fields[_PARENT])].append(int(entry.name))
-            used_s[int(entry.name)] = sum(map(int, fields[_OWN] + fields[_ENDED])) / _TICKS_PER_S
     total_s, waiting = 0.0, [root]
     while waiting:
-        pid = waiting.pop()
-        total_s += used_s.get(pid, 0.0)
-        waiting += below[pid]
+        process = Path(f"/proc/{waiting.pop()}")
+        with suppress(OSError):  # the process has ended
+            fields = (process / "stat").read_text().rpartition(") ")[2].split()
+            total_s += sum(map(int, fields[_OWN] + fields[_ENDED])) / _TICKS_PER_S
+            for thread in (process / "task").iterdir():
+                with suppress(OSError):  # the thread has ended
+                    waiting += map(int, (thread / "children").read_text().split())
     return total_s
 
 
@@ -54,15 +49,24 @@ class TestProfile:
 
     def __init__(self, folder: Path) -> None:
         self._file = (folder / f"{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.jsonl").open("a")
+        self._measuring_s = 0.0
+
+    def _cpu_s(self) -> float:
+        """Return the CPU seconds of this process and its descendants, without those spent in this method."""
+        began_s = time.thread_time()
+        used_s = tree_cpu_s(os.getpid()) - self._measuring_s
+        self._measuring_s += time.thread_time() - began_s
+        return used_s
 
     def _measured(self, nodeid: str, phase: str) -> Generator[None, object, object]:
-        began_at, cpu_s = time.monotonic(), tree_cpu_s(os.getpid())
+        cpu_s, began_at = self._cpu_s(), time.monotonic()
         try:
             return (yield)
         finally:
+            took_s = time.monotonic() - began_at
             # The difference is negative if a process ended without waiting for its children.
-            used_s = max(0.0, tree_cpu_s(os.getpid()) - cpu_s)
-            line = {"test": nodeid, "phase": phase, "took_s": time.monotonic() - began_at, "cpu_s": used_s}
+            used_s = max(0.0, self._cpu_s() - cpu_s)
+            line = {"test": nodeid, "phase": phase, "took_s": took_s, "cpu_s": used_s}
             self._file.write(f"{json.dumps(line)}\n")
             self._file.flush()
 

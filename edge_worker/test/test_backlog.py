@@ -9,7 +9,7 @@ from edge_worker.harness.sampling import EVERYTHING
 from edge_worker.test.test_exact import send_views
 
 # Each day has 23 hours with a part to push.
-BACKLOG_DAYS = 30 if EVERYTHING else 8
+BACKLOG_DAYS = 30 if EVERYTHING else 4
 
 
 @pytest.mark.rule("W3")

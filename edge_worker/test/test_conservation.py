@@ -27,7 +27,7 @@ from edge_worker.harness.sampling import EVERYTHING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-EVENTS = 100_000 if EVERYTHING else 18_000
+EVENTS = 100_000 if EVERYTHING else 9_000
 PEOPLE = EVENTS // 5
 LINKS = 8
 DAYS = 3

@@ -23,10 +23,10 @@ from tests.journeys.conftest import PUSHED_BY_MS, connect, crons, settings_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-EVENTS = 100_000 if EVERYTHING else 18_000
+EVENTS = 100_000 if EVERYTHING else 4_500
 PEOPLE = EVENTS // 5
 # The number of cron runs that are needed to fold the events of an hour.
-FOLDS = 30 if EVERYTHING else 10
+FOLDS = 30 if EVERYTHING else 5
 LINKS = 5
 CONNECTIONS = 16
 HOUR_MS, DAY_MS, MINUTE_MS = 3_600_000, 86_400_000, 60_000
