@@ -159,7 +159,7 @@ def _not_ready(message: str, remedy: str) -> Meaning:
     return Meaning(409, message, remedy, "account_not_ready")
 
 
-_TRY_AGAIN = "Try again in a minute. A write with an Idempotency-Key is never done twice."
+_TRY_AGAIN = "Try again in a minute. A write with the same Idempotency-Key is carried out only once."
 _TRY_WITH_NEW_KEY = "Try again with a new Idempotency-Key. If the error persists, contact the operator."
 _RENEW = "Renew the working token with a new bootstrap token."
 
@@ -235,7 +235,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "account_not_ready": Meaning(
         409,
         "The account's state does not allow this request.",
-        "Read the account: its `state` and `error` show the problem. If it stays `pending`, repeat the connect.",
+        "Get the account: `state` and `error` show the problem. If the state stays `pending`, send the request to"
+        " connect the account again.",
     ),
     "site_exists": Meaning(409, "The account already has a site with this host."),
     "site_on_link_host": Meaning(
@@ -268,8 +269,8 @@ CATALOGUE: dict[Code, Meaning] = {
     "site_not_active": Meaning(409, "The site has been deleted."),
     "route_not_ours": Meaning(
         409,
-        "A route of the site was changed outside the service, so it was left in place.",
-        "Delete it in the Cloudflare dashboard if nothing else needs it.",
+        "A route of the site was changed outside the service, so the service did not delete it.",
+        "Delete the route in the Cloudflare dashboard if you do not need it.",
     ),
     "payload_too_large": Meaning(413, "The request body is too large."),
     "invalid_bootstrap": Meaning(
@@ -305,18 +306,18 @@ CATALOGUE: dict[Code, Meaning] = {
     ),
     "permission_catalog": Meaning(
         502,
-        "Cloudflare's list of permissions lacks one that the service needs.",
+        "Cloudflare's list of permissions does not contain a permission that the service needs.",
         "Contact the operator: the service needs an update.",
     ),
     "token_rights_mismatch": Meaning(
         502,
-        "Cloudflare created the working token with different permissions from those requested.",
+        "Cloudflare created the working token with different permissions than requested.",
         _TRY_WITH_NEW_KEY,
     ),
     "token_check_failed": Meaning(502, "The new working token does not work.", _TRY_WITH_NEW_KEY),
     "orphan_not_deleted": Meaning(
         502,
-        "An earlier connect or renewal was interrupted, and its token could not be deleted.",
+        "An earlier attempt to connect or renew was interrupted, and the token that it created could not be deleted.",
         "Delete the tokens listed in details.revoke_tokens in the Cloudflare dashboard, then try again.",
     ),
     "renew_lost": Meaning(
@@ -346,7 +347,7 @@ CATALOGUE: dict[Code, Meaning] = {
     "credentials_missing": _not_ready("The account has no working token.", _RENEW),
     "credentials_unreadable": _not_ready(
         "The stored working token cannot be decrypted with the service's key file.",
-        "Ask the operator to restore the right key file, or renew the working token with a new bootstrap token.",
+        "Ask the operator to restore the correct key file, or renew the working token with a new bootstrap token.",
     ),
     "bootstrap_lost": _not_ready(
         "The connect operation was interrupted.",
@@ -354,7 +355,7 @@ CATALOGUE: dict[Code, Meaning] = {
         " connect again.",
     ),
     "name_taken": _not_ready(
-        "The account has a worker or database with the service's name that the service did not create.",
+        "The account already has a worker or database with the name that the service uses.",
         "Rename or delete it in the Cloudflare dashboard, then install the worker again.",
     ),
     "schema_newer": _not_ready(
@@ -391,7 +392,7 @@ CATALOGUE: dict[Code, Meaning] = {
         503,
         "Cloudflare rejected the request.",
         "Try again in a minute; after a failed install, install the worker again. If the message names a daily limit,"
-        " try again after midnight UTC. A write with an Idempotency-Key is never done twice.",
+        " try again after midnight UTC. A write with the same Idempotency-Key is carried out only once.",
         "cloudflare_unavailable",
     ),
 }

@@ -174,7 +174,7 @@ WORDS: Mapping[FindingKind, Words] = {
         "token", "has the permission {right}", "lacks the permission {right} for some or all resources: {said}"
     ),
     "connect_cut_short": Words("connect", _FINISHED, "was interrupted"),
-    "connect_waits": Words("connect", _FINISHED, "is waiting for the same request to be sent again"),
+    "connect_waits": Words("connect", _FINISHED, "continues when the same request is sent again"),
     "operation_running": Words("operation", _FINISHED, "is at the step {step}"),
 }
 

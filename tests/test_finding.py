@@ -143,7 +143,7 @@ ROWS: list[Row] = [
     (
         "connect_waits",
         {},
-        ("the connect operation", "has finished", "is waiting for the same request to be sent again"),
+        ("the connect operation", "has finished", "continues when the same request is sent again"),
     ),
     (
         "operation_running",

@@ -29,7 +29,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "invalid_request": GermanMeaning("Einige Eingaben sind ungültig."),
     "unauthorized": GermanMeaning("Sie sind nicht mehr angemeldet.", "Melden Sie sich erneut an."),
     "scope_required": GermanMeaning(
-        "Dem API-Schlüssel fehlt die Berechtigung.", "Erstellen Sie einen Schlüssel mit dieser Berechtigung."
+        "Dem API-Schlüssel fehlt die nötige Berechtigung.", "Erstellen Sie einen Schlüssel mit dieser Berechtigung."
     ),
     "session_required": GermanMeaning(
         "Das geht nur in einer Sitzung, nicht mit einem API-Schlüssel.", "Melden Sie sich an."
@@ -37,7 +37,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "user_disabled": GermanMeaning("Der Betreiber hat diesen Benutzer gesperrt.", "Wenden Sie sich an den Betreiber."),
     "sign_up_closed": GermanMeaning(
         "Der Betreiber hat die Registrierung eingeschränkt, oder die Einladung gilt nicht für diese E-Mail-Adresse.",
-        "Bitten Sie den Betreiber um eine Einladung. Sie gilt einmal, für eine Adresse und bis zu ihrem Ablauf.",
+        "Bitten Sie den Betreiber um eine Einladung. Sie gilt einmal und nur für eine Adresse, bis sie abläuft.",
     ),
     "link_disabled": GermanMeaning(
         "Der Betreiber hat den Link mit diesem Code gesperrt.", "Wenden Sie sich an den Betreiber."
@@ -72,7 +72,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "account_taken": GermanMeaning(
         "Ein anderer Benutzer hat dieses Cloudflare-Konto verbunden.",
-        "Bitten Sie ihn oder den Betreiber, es freizugeben.",
+        "Bitten Sie diesen Benutzer oder den Betreiber, das Konto zu trennen.",
     ),
     "already_connected": GermanMeaning("Sie haben dieses Cloudflare-Konto schon verbunden."),
     "account_not_ready": GermanMeaning(
@@ -81,7 +81,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     "site_exists": GermanMeaning("Das Konto hat schon eine Website mit diesem Host."),
     "site_on_link_host": GermanMeaning(
         "Dieser Host ist der Link-Host des Kontos. Er liefert nur Links aus.",
-        "Geben Sie den Host Ihrer Seiten an, oder legen Sie zuerst einen anderen Link-Host fest.",
+        "Geben Sie den Host Ihrer Website an, oder legen Sie zuerst einen anderen Link-Host fest.",
     ),
     "link_exists": GermanMeaning("Das Konto hat schon einen Link mit diesem Code.", "Wählen Sie einen anderen Code."),
     "link_host_required": GermanMeaning(
@@ -143,8 +143,8 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Löschen Sie die hier genannten Tokens im Cloudflare-Dashboard und versuchen Sie es dann erneut.",
     ),
     "renew_lost": GermanMeaning(
-        "Es ist nicht bekannt, ob die Erneuerung gelungen ist.",
-        "Löschen Sie das hier genannte Token im Cloudflare-Dashboard und erneuern Sie dann erneut.",
+        "Es ist unklar, ob das Token erneuert wurde.",
+        "Löschen Sie das hier genannte Token im Cloudflare-Dashboard und wiederholen Sie dann die Erneuerung.",
     ),
     "cloudflare_unavailable": GermanMeaning(
         "Cloudflare ist gestört oder nicht erreichbar.",
@@ -159,7 +159,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Warten Sie: Der Dienst versucht es alle zehn Minuten erneut. Wurde das Token gelöscht, erneuern Sie es.",
     ),
     "permission_error": GermanMeaning(
-        "Dem Arbeits-Token fehlt eine Berechtigung, mit der es erstellt wurde.",
+        "Das Arbeits-Token hat eine Berechtigung verloren.",
         "Erteilen Sie ihm die Berechtigung im Cloudflare-Dashboard wieder, oder erneuern Sie es.",
     ),
     "resource_drift": GermanMeaning(
@@ -178,7 +178,8 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "name_taken": GermanMeaning(
         "Das Konto hat schon einen Worker oder eine Datenbank mit dem Namen, den der Dienst verwendet.",
-        "Benennen Sie sie im Cloudflare-Dashboard um, oder löschen Sie sie. Installieren Sie dann den Worker neu.",
+        "Benennen Sie den Worker oder die Datenbank im Cloudflare-Dashboard um, oder löschen Sie sie. Installieren Sie"
+        " dann den Worker neu.",
     ),
     "schema_newer": GermanMeaning(
         "Die Datenbank des Workers stammt von einer neueren Version des Dienstes. Es wurde nichts geändert.",
@@ -203,8 +204,8 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Installieren Sie ihn neu. Meldet er sich dann immer noch nicht, wenden Sie sich an den Betreiber.",
     ),
     "edge_firewall": GermanMeaning(
-        "Cloudflares Firewall hat die gesendeten Daten als Angriff eingestuft.",
-        "Wählen Sie eine andere Adresse oder einen anderen Pfad. Stammt nichts davon von Ihnen, nennen Sie dem"
+        "Cloudflares Firewall hat die Anfrage als Angriff blockiert.",
+        "Wählen Sie eine andere URL oder einen anderen Pfad. Stammt nichts davon von Ihnen, nennen Sie dem"
         " Betreiber die Ray-ID.",
     ),
     "cloudflare_error": GermanMeaning(

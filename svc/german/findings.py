@@ -47,7 +47,7 @@ GERMAN_FINDINGS = finding.Phrases(
         "script_not_known": Words(
             "script",
             _AS_UPLOADED,
-            "wurde vom Dienst zu einem Zeitpunkt hochgeladen, zu dem sein Speicher keine Daten hat",
+            "wurde vom Dienst hochgeladen, aber im Speicher des Dienstes fehlen Daten darüber",
         ),
         "script_not_installed": Words("script", _INSTALLED, "ist nicht installiert: {said}"),
         "bindings_differ": Words(
@@ -99,7 +99,7 @@ GERMAN_FINDINGS = finding.Phrases(
             "hat die Berechtigung {right} nicht oder nicht für alle Ressourcen: {said}",
         ),
         "connect_cut_short": Words("connect", _FINISHED, "wurde unterbrochen"),
-        "connect_waits": Words("connect", _FINISHED, "wartet darauf, dass dieselbe Anfrage erneut kommt"),
+        "connect_waits": Words("connect", _FINISHED, "wird fortgesetzt, wenn dieselbe Anfrage erneut gesendet wird"),
         "operation_running": Words("operation", _FINISHED, "ist beim Schritt „{step}“"),
     },
     refused="{found}; die Reparatur wurde abgelehnt: {refusal}",

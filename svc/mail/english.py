@@ -73,11 +73,11 @@ ENGLISH = Words(
     ),
     email_change_requested=Text(
         "Your email address for {service} is about to change",
-        "A signed-in user requested to change the email address of your account at {service_url} to {new_email}. The"
-        " address changes when the link in our email to the new address is opened.\n\n"
+        "Someone signed in to your account at {service_url} and requested to change its email address to {new_email}."
+        " The address changes when the link in our email to the new address is opened.\n\n"
         "If this was you, no action is needed. If it wasn't, open this link to keep your address and set a new"
         " password:\n\n{link}\n\n"
-        "The link works until {expiry}, even if the address has changed. It ends all sessions. Then review your API"
+        "The link works until {expiry}, even after the address has changed, and ends all sessions. Then review your API"
         " keys.",
         "Keep the current address",
     ),
@@ -85,14 +85,14 @@ ENGLISH = Words(
         "link": Text(
             "Your link {name} was disabled",
             "The operator of this service disabled your link {name}.\n\nReason: {reason}\n\n"
-            "Visitors now get the response for an unknown link. Its totals are kept. Only the operator can enable the"
-            " link again. View the link:\n\n{link}",
+            "Visitors now see the same response as for an unknown link. The totals are kept. Only the operator can"
+            " enable the link again. View the link:\n\n{link}",
             "View link",
         ),
         "site": Text(
             "Your site {name} was disabled",
             "The operator of this service disabled your site {name}.\n\nReason: {reason}\n\n"
-            "Views of the site are no longer counted. Its totals are kept. Only the operator can enable the site again."
+            "Views of the site are no longer counted. The totals are kept. Only the operator can enable the site again."
             " View the site:\n\n{link}",
             "View site",
         ),
@@ -147,10 +147,10 @@ ENGLISH = Words(
     other_problem="The account needs attention.",
     expires_on="The account's working token expires on {day} (UTC).",
     limits={
-        "requests": "The account's workers had {used} requests on {day}; its plan allows {limit} a day.",
-        "writes": "The account's databases wrote {used} rows on {day}; its plan allows {limit} a day.",
-        "reads": "The account's databases read {used} rows on {day}; its plan allows {limit} a day.",
-        "size": "The worker's database holds {used} MB of the {limit} MB that the account's plan allows.",
+        "requests": "The account's workers received {used} requests on {day}; the plan allows {limit} a day.",
+        "writes": "The account's databases wrote {used} rows on {day}; the plan allows {limit} a day.",
+        "reads": "The account's databases read {used} rows on {day}; the plan allows {limit} a day.",
+        "size": "The worker's database uses {used} MB of the {limit} MB that the account's plan allows.",
     },
     suggestions={
         "shorter_hourly_retention": "Keep breakdowns for fewer days (on the account's page), or upgrade your"

@@ -61,8 +61,8 @@ GERMAN = Words(
         "Einladung zu {service}",
         "Der Betreiber von {service_url} hat Sie eingeladen. Öffnen Sie diesen Link, um sich mit dieser E-Mail-Adresse"
         " zu registrieren:\n\n{link}\n\n"
-        "Der Link gilt einmal und läuft am {expiry} ab. Wenn Sie sich nicht registrieren möchten, können Sie diese"
-        " E-Mail ignorieren.",
+        "Der Link kann einmal verwendet werden und läuft am {expiry} ab. Wenn Sie sich nicht registrieren möchten,"
+        " können Sie diese E-Mail ignorieren.",
         "Registrieren",
     ),
     confirm_new_address=Text(
@@ -86,7 +86,7 @@ GERMAN = Words(
         " zu ändern. Sie ändert sich, sobald der Link in unserer E-Mail an die neue Adresse geöffnet wird.\n\n"
         "Wenn Sie das waren, müssen Sie nichts tun. Andernfalls öffnen Sie diesen Link, um Ihre Adresse zu behalten und"
         " ein neues Passwort festzulegen:\n\n{link}\n\n"
-        "Der Link gilt bis {expiry}, auch wenn die Adresse schon geändert wurde. Er beendet alle Sitzungen. Prüfen Sie"
+        "Der Link gilt bis {expiry}, auch wenn die Adresse schon geändert wurde, und beendet alle Sitzungen. Prüfen Sie"
         " danach Ihre API-Schlüssel.",
         "Bisherige Adresse behalten",
     ),

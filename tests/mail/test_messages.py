@@ -205,7 +205,7 @@ def about(language: Language, **notice: Any) -> str:
 def test_limit_has_the_numbers_and_the_date_of_the_language():
     limit = {"metric": "requests", "used": 104_200, "limit": 100_000, "day": DAY}
     english, german = (about(language, trouble="over", limit=limit) for language in LANGUAGES)
-    assert "had 104,200 requests on November 20, 2026; its plan allows 100,000 a day" in english
+    assert "received 104,200 requests on November 20, 2026; the plan allows 100,000 a day" in english
     assert (
         "Am 20. November 2026 hatten die Worker des Kontos 104.200 Anfragen; der Tarif erlaubt 100.000 pro Tag."
         in german

@@ -175,7 +175,7 @@ def test_rename_renew_check_and_disconnect_account(page, world, customer, zone):
     page.get_by_text("All numbers match.").wait_for()
 
     page.get_by_role("button", name="Check now").click()
-    page.get_by_text("Everything is in order.").wait_for()
+    page.get_by_text("No problems found.").wait_for()
     world.platform(lambda emulator: emulator.set_zone(customer.account_id, zone, dns=[]))
     page.get_by_role("button", name="Check now").click()
     finding = page.get_by_role("region", name="Health check").get_by_role("listitem")

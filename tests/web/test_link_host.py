@@ -30,7 +30,7 @@ def test_redirects_are_set_and_removed_and_a_replacement_shows_its_losses(page, 
     section = page.get_by_role("region", name="Link host")
     section.get_by_role("combobox", name="Host").fill(f"go.{zone}")
     section.get_by_role("button", name="Set link host").click()
-    expect(section.get_by_text("See a short page: nothing found")).to_have_count(2)
+    expect(section.get_by_text("Show a short “not found” page")).to_have_count(2)
 
     section.get_by_role("button", name="Change", exact=True).click()
     expect(page.get_by_role("dialog")).to_contain_text("Clicks in the last 30 days: 0, of which scans of QR codes: 0.")
@@ -47,11 +47,11 @@ def test_redirects_are_set_and_removed_and_a_replacement_shows_its_losses(page, 
     page.get_by_role("button", name="Save").click()
     page.get_by_role("dialog").wait_for(state="detached")
     expect(section.get_by_text(f"https://www.{zone}/home")).to_be_visible()
-    expect(section.get_by_text("See a short page: nothing found")).to_have_count(1)
+    expect(section.get_by_text("Show a short “not found” page")).to_have_count(1)
 
     page.get_by_role("button", name="Change redirects").click()
     expect(root).to_have_value(f"https://www.{zone}/home")
     root.fill("")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("dialog").wait_for(state="detached")
-    expect(section.get_by_text("See a short page: nothing found")).to_have_count(2)
+    expect(section.get_by_text("Show a short “not found” page")).to_have_count(2)

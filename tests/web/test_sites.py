@@ -110,7 +110,7 @@ def exclude_visitors(tab: Page) -> None:
     tab.get_by_role("checkbox", name="Andorra").check()
     tab.keyboard.press("Escape")
     tab.get_by_role("button", name="Excluded countries: Andorra").wait_for()
-    asns = tab.get_by_label("Excluded networks of providers and companies")
+    asns = tab.get_by_label("Excluded autonomous systems (ASN)")
     asns.fill("AS64496 and more")
     tab.get_by_role("button", name="Save").click()
     tab.get_by_role("alert").get_by_text("Enter a whole number.").wait_for()
@@ -143,7 +143,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_role("button", name="Copy snippet").click()
     expect(tab.get_by_role("status").filter(has_text="Copied")).to_have_count(1)  # the page copies asynchronously
     assert tab.evaluate("navigator.clipboard.readText()") == site["snippet"]["inline"]
-    tab.get_by_text("Does your site send a Content-Security-Policy?").click()
+    tab.get_by_text("Does your site have a Content-Security-Policy?").click()
     assert site["snippet"]["csp_hash"] in tab.locator(".snippet details pre").first.inner_text()
     tab.get_by_role("tab", name="Inline").press("ArrowRight")
     assert tab.locator(".snippet pre").first.inner_text() == site["snippet"]["script_tag"]
@@ -366,7 +366,7 @@ def test_report_shows_the_statement_of_counts(furnished: Place, tab: Page) -> No
         arrived, counted, stored = (sum(found[0][name].values()) for name in ("accepted", "counted", "stored"))
         expect(badge).to_contain_text(f"{arrived} arrived, {counted} counted, {stored} stored")
     else:
-        expect(badge).to_contain_text("Nothing has arrived on this day")
+        expect(badge).to_contain_text("Nothing arrived on this day")
     link.click()
     tab.wait_for_url(f"**/accounts/{account}?day={ledger['day']}#ledger")
     tab.get_by_label("Day (UTC)").wait_for()

@@ -153,10 +153,10 @@ async def test_token_that_expires_soon_is_reported_until_its_renewal(quiet):
 
 
 AT_A_LIMIT: dict[Metric, tuple[int, str]] = {
-    "requests": (104_200, "had 104,200 requests on November 20, 2026; its plan allows 100,000 a day"),
-    "writes": (100_000, "wrote 100,000 rows on November 20, 2026; its plan allows 100,000 a day"),
-    "reads": (5_100_000, "read 5,100,000 rows on November 20, 2026; its plan allows 5,000,000 a day"),
-    "size": (412_900_000, "holds 412 MB of the 500 MB that the account's plan allows"),
+    "requests": (104_200, "received 104,200 requests on November 20, 2026; the plan allows 100,000 a day"),
+    "writes": (100_000, "wrote 100,000 rows on November 20, 2026; the plan allows 100,000 a day"),
+    "reads": (5_100_000, "read 5,100,000 rows on November 20, 2026; the plan allows 5,000,000 a day"),
+    "size": (412_900_000, "uses 412 MB of the 500 MB that the account's plan allows"),
 }
 
 

@@ -42,7 +42,7 @@ const account = {
     locationHint: "Wählen Sie eine Region nahe bei Ihren Besuchern. Sie lässt sich später nicht ändern.",
     paste: "Token einfügen",
     submit: "Verbinden",
-    asking: "Cloudflare wird gefragt…",
+    asking: "Wird bei Cloudflare geprüft…",
     settling:
       "Cloudflare akzeptiert das Token noch nicht. Bei neuen Tokens kann das einige Sekunden dauern; der Dienst versucht es weiter.",
     creating: "Cloudflare hat das Token akzeptiert. Der Dienst erstellt jetzt sein eigenes Token für dieses Konto.",
@@ -149,7 +149,7 @@ const account = {
     busiest: (day) => `Stärkster Tag: ${longDay(day)}`,
     idle: "Keine Nutzung.",
     forecast: (day) => `Bei gleichbleibender Nutzung ist das Limit am ${longDay(day)} erreicht.`,
-    unavailable: "Keine Angabe von Cloudflare.",
+    unavailable: "Cloudflare hat diesen Wert nicht gemeldet.",
     shorter_hourly_retention:
       "Nur die Datenbank ist nahe am Limit oder darüber. Sie wird kleiner, wenn Sie Aufschlüsselungen kürzer aufbewahren.",
     keepFewer: "Kürzer aufbewahren",
@@ -195,7 +195,7 @@ const account = {
     title: "Besucher ohne Link",
     root: "Besucher des Hosts selbst",
     notFound: "Unbekannte Codes und Pfade",
-    page: "Sehen eine kurze Seite: nichts gefunden",
+    page: "Kurze Seite „Nicht gefunden“ anzeigen",
     explain:
       "Leiten Sie diese Besucher auf eine Seite Ihrer Website weiter. Bleibt ein Feld leer, sehen sie stattdessen eine kurze Seite.",
     change: "Weiterleitungen ändern",
@@ -229,7 +229,7 @@ const account = {
   check: {
     byItself: "Sie müssen nichts tun. Der Dienst behebt das automatisch.",
     title: "Prüfung",
-    intro: "Vergleicht, was bei Cloudflare vorhanden sein soll, mit dem, was da ist, und behebt, was gefahrlos geht.",
+    intro: "Vergleicht Ihr Cloudflare-Konto mit dem Sollzustand und behebt, was sich gefahrlos beheben lässt.",
     submit: "Jetzt prüfen",
     asking: "Wird geprüft…",
     well: "Alles in Ordnung.",
@@ -277,7 +277,7 @@ const account = {
     },
     offBy: (views, bots) => `Aufrufe: ${views}, Bots: ${bots}`,
     platform: (estimate, least, most) =>
-      `Cloudflares eigene Zählung der Anfragen an den Worker: ${number(estimate)} (zwischen ${number(least)} und ${number(most)}). Sie beruht auf Stichproben, hinkt einige Minuten nach und enthält die 1.440 Cron-Läufe eines Tages.`,
+      `Cloudflares eigene Zählung der Anfragen an den Worker: ${number(estimate)} (zwischen ${number(least)} und ${number(most)}). Sie beruht auf Stichproben, ist einige Minuten alt und enthält 1.440 Cron-Läufe pro Tag.`,
     notPlatform: "Cloudflares eigene Zählung dieses Tages ist nicht verfügbar.",
     lost: (parts) => `Nicht gezählt, über alle Websites und Links: ${list(parts)}.`,
   },

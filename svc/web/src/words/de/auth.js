@@ -76,7 +76,7 @@ const auth = {
     done: "E-Mail-Adresse geändert",
     doneText: "Melden Sie sich ab jetzt mit Ihrer neuen E-Mail-Adresse an.",
     goOn: "Weiter",
-    stale: "Dieser Link ist abgelaufen oder wurde schon verwendet, oder die Adresse kann nicht verwendet werden.",
+    stale: "Dieser Link ist abgelaufen oder wurde schon verwendet, oder die Adresse ist nicht verfügbar.",
     fresh: "Adresse erneut ändern",
   },
   revertEmail: {

@@ -4,7 +4,7 @@
 const events = {
   title: "Verlauf",
   intro: "Alle Änderungen des letzten Jahres: von Ihnen, Ihren API-Schlüsseln und dem Dienst selbst.",
-  withStates: "Auch Statusänderungen ohne Anlass anzeigen",
+  withStates: "Auch automatische Statusänderungen anzeigen",
   changes: (count) => (count === 1 ? "1 Statusänderung" : `${count} Statusänderungen`),
   none: "Noch keine Einträge.",
   what: "Aktion",

@@ -13,8 +13,8 @@ const install = {
   },
   steps: {
     html: [
-      "Fügen Sie das Snippet vor </head> in jede Seite ein, oder in die Vorlage aller Seiten.",
-      "Veröffentlichen Sie die Seiten, und leeren Sie Caches.",
+      "Fügen Sie das Snippet vor </head> in jede Seite oder in eine gemeinsame Vorlage ein.",
+      "Veröffentlichen Sie die Seiten, und leeren Sie vorhandene Caches.",
     ],
     wordpress: [
       "Installieren Sie ein Plugin, das Code in den Header einfügt, zum Beispiel WPCode.",
@@ -23,7 +23,7 @@ const install = {
     ],
     nextjs: [
       "Öffnen Sie app/layout (App Router) oder pages/_app (Pages Router).",
-      "Fügen Sie den Import oben ein und das Element <Script> vor </body> oder neben <Component>.",
+      "Fügen Sie oben den Import ein und vor </body> oder neben <Component> das Element <Script>.",
       "Stellen Sie die Anwendung bereit.",
     ],
     shopify: [
@@ -39,19 +39,19 @@ const install = {
     gtm: [
       "Öffnen Sie Tags → Neu → Tag-Konfiguration → Benutzerdefiniertes HTML, und fügen Sie das Snippet ein.",
       "Wählen Sie als Trigger „Initialization - All Pages“.",
-      "Speichern Sie, dann Senden → Veröffentlichen.",
+      "Speichern Sie das Tag, und wählen Sie Senden → Veröffentlichen.",
     ],
   },
   notes: {
     html: "",
     wordpress: "Wenn ein Plugin Skripte verzögert oder zusammenfasst, nehmen Sie das Snippet davon aus.",
     nextjs:
-      "Das Snippet zählt jede Seite der Anwendung, nicht nur die erste. Bei einer Policy mit Nonce geben Sie die Nonce an.",
+      "Das Snippet zählt auch Seitenwechsel innerhalb der Anwendung. Verwendet Ihre Content-Security-Policy Nonces, geben Sie die Nonce an.",
     shopify:
-      "Seiten des Checkouts verwenden das Theme nicht und werden nicht gezählt. Ein benutzerdefiniertes Pixel funktioniert nicht, weil es in einer Sandbox läuft. Der CNAME-Eintrag der Domain (auf shops.myshopify.com) muss über den Proxy laufen.",
+      "Checkout-Seiten verwenden das Theme nicht und werden deshalb nicht gezählt. Ein benutzerdefiniertes Pixel eignet sich nicht, weil es in einer Sandbox ohne Zugriff auf die Seite läuft. Der CNAME-Eintrag der Domain (auf shops.myshopify.com) muss über den Proxy laufen.",
     webflow:
-      "Custom code setzt einen bezahlten Tarif voraus. Nur Aufrufe auf Ihrer eigenen Domain werden gezählt. Der CNAME-Eintrag der Domain (auf cdn.webflow.com) muss über den Proxy laufen.",
-    gtm: "Wenn Besucher den Tag Manager blockieren oder ihm nicht zustimmen, werden ihre Aufrufe nicht gezählt. Besser ist das Snippet direkt in den Seiten.",
+      "Webflow erlaubt eigenen Code nur in bezahlten Tarifen. Nur Aufrufe auf Ihrer eigenen Domain werden gezählt. Der CNAME-Eintrag der Domain (auf cdn.webflow.com) muss über den Proxy laufen.",
+    gtm: "Wenn Besucher den Tag Manager blockieren oder ihm nicht zustimmen, werden ihre Aufrufe nicht gezählt. Fügen Sie das Snippet besser direkt in die Seiten ein.",
   },
   developer: {
     title: "Betreut jemand anderes die Website?",

@@ -31,7 +31,7 @@ const keys = {
   addresses: "IP-Adressen und Netze",
   addressesHint: "Eine pro Zeile, etwa 192.0.2.7 oder 2001:db8::/32.",
   forGood:
-    "Den Namen eines Schlüssels können Sie später ändern, die Berechtigungen nicht. Erstellen Sie dafür einen neuen.",
+    "Den Namen eines Schlüssels können Sie später ändern, die Berechtigungen nicht. Erstellen Sie stattdessen einen neuen Schlüssel.",
   submit: "Schlüssel erstellen",
   only: "Einschränkungen",
   made: "Erstellt",

@@ -7,7 +7,7 @@ const profile = {
   confirmed: "bestätigt",
   unconfirmed: "noch nicht bestätigt",
   refused: (moment) =>
-    `Mailserver weisen diese Adresse seit ${moment} ab. Sie erhalten keine Benachrichtigungen, bis wieder eine Nachricht angenommen wird.`,
+    `Mailserver weisen diese Adresse seit ${moment} ab. Sie erhalten keine Benachrichtigungen, bis ein Mailserver wieder eine E-Mail an Sie annimmt.`,
   plan: "Tarif",
   plans: { free: "Kostenlos", api: "API" },
   limits: "Nutzung und Limits",

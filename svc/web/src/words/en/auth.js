@@ -74,7 +74,7 @@ export default {
     done: "Email address changed",
     doneText: "From now on, sign in with your new email address.",
     goOn: "Continue",
-    stale: "This link has expired or has already been used, or the address can't be used.",
+    stale: "This link has expired or has already been used, or the address is not available.",
     fresh: "Change the address again",
   },
   revertEmail: {

@@ -41,11 +41,11 @@ const errors = {
     "Delete the tokens listed here in the Cloudflare dashboard, then try again.",
   ],
   renew_lost: [
-    "It is not known whether the renewal succeeded.",
+    "The outcome of the renewal is unknown.",
     "Delete the token listed here in the Cloudflare dashboard, then renew again.",
   ],
   bootstrap_lost: [
-    "The connect was interrupted.",
+    "Connecting the account was interrupted.",
     "Delete the tokens listed here in the Cloudflare dashboard if they still exist, then reconnect.",
   ],
   resource_drift: [

@@ -61,7 +61,7 @@ const via = {
 export default {
   title: "Activity",
   intro: "All changes of the last year: by you, by your API keys and by the service itself.",
-  withStates: "Also show status changes that happened on their own",
+  withStates: "Also show automatic status changes",
   changes: (/** @type {number} */ count) => (count === 1 ? "1 status change" : `${count} status changes`),
   none: "No activity yet.",
   what: "Action",

@@ -12,8 +12,8 @@ export default {
   },
   steps: {
     html: [
-      "Paste the snippet before </head> in every page, or in the template that all pages share.",
-      "Publish the pages, and clear caches.",
+      "Paste the snippet before </head> in every page, or in a template that all pages share.",
+      "Publish the pages, and clear any caches.",
     ],
     wordpress: [
       "Install a plugin that adds code to the header, such as WPCode.",
@@ -22,11 +22,11 @@ export default {
     ],
     nextjs: [
       "Open app/layout (App Router) or pages/_app (Pages Router).",
-      "Add the import at the top, and the <Script> element before </body> or beside <Component>.",
+      "Add the import at the top, and the <Script> element before </body> or next to <Component>.",
       "Deploy.",
     ],
     shopify: [
-      "Open Online Store → Themes, then … → Edit code at your current theme.",
+      "Open Online Store → Themes, then … → Edit code for your current theme.",
       "Open layout/theme.liquid, and paste the snippet before </head>.",
       "Save.",
     ],
@@ -38,18 +38,19 @@ export default {
     gtm: [
       "Open Tags → New → Tag Configuration → Custom HTML, and paste the snippet.",
       "Under Triggering, choose “Initialization - All Pages”.",
-      "Save, then Submit → Publish.",
+      "Save the tag, and choose Submit → Publish.",
     ],
   },
   notes: {
     html: "",
-    wordpress: "If a plugin delays or combines scripts, exclude the snippet.",
-    nextjs: "The snippet counts each page of the app, not only the first. With a nonce-based policy, pass the nonce.",
+    wordpress: "If a plugin delays or combines scripts, exclude the snippet from this.",
+    nextjs:
+      "The snippet also counts navigation within the app. If your Content-Security-Policy uses nonces, pass the nonce.",
     shopify:
-      "Checkout pages do not use the theme and are not counted. A custom pixel does not work, because it runs in a sandbox. The domain's CNAME record (to shops.myshopify.com) must be proxied.",
+      "Checkout pages do not use the theme, so they are not counted. Do not use a custom pixel: it runs in a sandbox without access to the page. The domain's CNAME record to shops.myshopify.com must be proxied.",
     webflow:
-      "Custom code requires a paid plan. Only views on your own domain are counted. The domain's CNAME record (to cdn.webflow.com) must be proxied.",
-    gtm: "If visitors block Tag Manager or do not consent to it, their views are not counted. Add the snippet to the pages themselves if you can.",
+      "Webflow allows custom code only on paid plans. Only views on your own domain are counted. The domain's CNAME record to cdn.webflow.com must be proxied.",
+    gtm: "Views by visitors who block Tag Manager, or do not consent to it, are not counted. If you can, add the snippet to the pages directly.",
   },
   developer: {
     title: "Does someone else maintain the site?",
@@ -58,7 +59,7 @@ export default {
     subject: (/** @type {string} */ host) => `Snippet for ${host}`,
     intro: (/** @type {string} */ host) =>
       `Please add this snippet to every page of ${host}. It counts page views without cookies.`,
-    policy: "If the site sends a Content-Security-Policy, add:",
-    more: "More:",
+    policy: "If the site has a Content-Security-Policy, add:",
+    more: "More information:",
   },
 };

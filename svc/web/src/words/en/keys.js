@@ -2,7 +2,7 @@
 
 export default {
   title: "API keys",
-  intro: "Programs use API keys to do what you can do here, within the permissions that you choose.",
+  intro: "API keys give programs access to your data, with the permissions that you choose.",
   toReference: "See the API reference.",
   make: "New API key",
   none: "No API keys yet.",
@@ -23,7 +23,7 @@ export default {
   allAccounts: "All accounts, including future ones",
   theseAccounts: "Selected accounts",
   onlyAccounts: (/** @type {string} */ accounts) => `Only ${accounts}`,
-  noAccounts: "No account is connected yet.",
+  noAccounts: "No accounts connected yet.",
   fromWhere: "IP addresses",
   anyAddress: "Any IP address",
   theseAddresses: "Selected IP addresses",

@@ -30,7 +30,7 @@ const links = {
   none: "No links yet. A short link redirects to any URL, counts clicks and has a QR code.",
   noneFound: (/** @type {string} */ q) => `No links match “${q}”.`,
   showAll: "Show all links",
-  noAccount: "Short links use a host of your own. Connect an account first.",
+  noAccount: "Short links use your own host. Connect an account first.",
   noHost: "This account has no link host yet.",
   noHostWhy: "All short links of an account share one host, such as go.example.com.",
   chooseHost: "Set link host",
@@ -186,7 +186,7 @@ const links = {
       tooLong: "The line is too long.",
       shortCode: "The code is too short. Use at least 3 characters.",
       longCode: "The code is too long. Use at most 32 characters.",
-      wrongCode: "The code contains other characters than letters from A to Z, digits, - and _.",
+      wrongCode: "The code contains characters other than letters from A to Z, digits, - and _.",
     },
   },
 };

@@ -6,7 +6,7 @@ export default {
   confirmed: "confirmed",
   unconfirmed: "not confirmed yet",
   refused: (/** @type {string} */ moment) =>
-    `Mail servers have rejected this address since ${moment}. You do not receive notifications until one accepts a message again.`,
+    `Mail servers have rejected this address since ${moment}. You do not receive notifications until a mail server accepts an email to you again.`,
   plan: "Plan",
   plans: { free: "Free", api: "API" },
   limits: "Usage and limits",
@@ -17,7 +17,7 @@ export default {
     `Per minute: ${requests} requests per API key, ${reports} reads of report breakdowns.`,
   notify: "Notifications",
   notifyLabel: "Email me when an account needs attention and when the problem is resolved",
-  notifyHint: "Emails missed while this is off are not sent later.",
+  notifyHint: "While this is off, emails are not sent, and they are not sent later either.",
   look: "This browser",
   theme: "Theme",
   language: "Language",

@@ -5,7 +5,7 @@ const plain = { string: "string", integer: "integer", number: "number", boolean:
 
 export default {
   title: "API reference",
-  intro: "Everything these pages do is available through this API. All bodies are JSON, and times are in UTC.",
+  intro: "This API offers everything that the web application does. All bodies are JSON, and times are in UTC.",
   credential: "Send “Authorization: Bearer …” with an API key. Create keys on the “API keys” page.",
   errors: "Errors are {error: {code, message, details}}. Branch on the code; details.remedy says what to do.",
   writes: "Writes accept an Idempotency-Key. A request repeated with the same key is carried out only once.",

@@ -19,7 +19,7 @@ export default {
       lost: (/** @type {string} */ dropped) => `${dropped} could not be counted`,
       differs: () => "the numbers do not agree",
     },
-    nothing: "Nothing has arrived on this day",
+    nothing: "Nothing arrived on this day",
     unavailable: "Statement of counts not available",
     unknown: "No statement of counts for this day",
     full: "Statement of counts",
