@@ -129,8 +129,12 @@ Step = Literal["hour", "day", "week", "month"]  # what each point of a report's 
 Compare = Literal["previous", "year"]
 OverviewOrder = Literal["views", "change", "name"]
 UnavailableReason = Literal["not_installed", "cloudflare", "rate_limited"]  # why a worker's database was not read
-Dimension = Literal["pages", "sources", "countries", "devices", "browsers", "os", "bots"]
+Dimension = Literal[
+    "pages", "sources", "countries", "devices", "browsers", "os", "bots", "campaigns", "entries", "arrivals", "targets"
+]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+# The dimensions that older workers do not count.
+VisitList = Literal["campaigns", "entries", "arrivals", "targets"]
 # The failed action in a worker's error report: an earlier push, or a cron run.
 WorkerErrorKind = Literal["push", "cron"]
 DROP_REASONS = ("budget", "invalid", "unknown_target", "too_old", "busy", "expired")

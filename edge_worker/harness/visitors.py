@@ -104,6 +104,9 @@ class Hit:
     source: str
     page: str = ""  # a link's page is always empty
     scanned: bool = False  # a click with ?q
+    query: str = ""  # the parameters that name the campaign
+    campaign: str = ""
+    served: str = ""  # the target of a click on a link with rules
 
     @property
     def user_agent(self) -> str:

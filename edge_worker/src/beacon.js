@@ -1,9 +1,7 @@
 /**
- * Parses the body that the snippet sends. It has four lines: the path, the referrer, "?utm_source=…", and "true" if a
- * program controls the browser.
+ * Parses the body that the snippet sends. It has four lines: the path, the referrer, "?utm_source=…,&utm_campaign=…",
+ * and "true" if a program controls the browser. Older snippets send only one of the parameters.
  */
-
-import { namedSource } from "./sources.js";
 
 /** Maximum size of a body. A longer body is rejected without being read completely. */
 export const BEACON_BYTES = 8_192;
@@ -14,8 +12,12 @@ export const PAGE_CHARS = 200;
 /** A valid `location.pathname`: browsers percent-encode all other characters (URL standard). */
 const PATH = /^\/[!#-[\]-~]*$/;
 
+/** The comma that the snippet puts between two parameters. A comma within a value remains. */
+const BETWEEN = /,(?=[?&](?:utm_(?:ca|s)\w+|ref)=)/g;
+
 /**
- * @typedef {{page: string, referrer: string, named: string, driven: boolean}} Beacon
+ * @typedef {{page: string, referrer: string, search: string, driven: boolean}} Beacon search: the parameters that name
+ *   the source and the campaign
  */
 
 /**
@@ -54,7 +56,8 @@ export function parseBeacon(body) {
   if (!PATH.test(path)) return null;
   const end = path.search(/[?#]/);
   const page = (end < 0 ? path : path.slice(0, end)).slice(0, PAGE_CHARS);
-  return { page, referrer, named: namedSource(query), driven: driven === "true" };
+  // Some values end at the next "?", which would otherwise belong to the value.
+  return { page, referrer, search: query.replaceAll(BETWEEN, "&"), driven: driven === "true" };
 }
 
 /**

@@ -25,9 +25,9 @@ export const newWriteName = () => `${btoa(String.fromCharCode(...crypto.getRando
 export const writesIn = (chars) => chars / WRITE_NAME_CHARS;
 
 /**
- * @typedef {[string, number, string, string, string?, string?, string?]} Line target, epoch hour, bot reason, visitor;
- *   for a person also page, source and client, unless the write budget omits them. The fields are unnamed, because
- *   names would add 100 bytes per event.
+ * @typedef {[string, number, string, string, string?, string?, string?, string?, string?]} Line target, epoch hour, bot
+ *   reason, visitor; for a person also page, source, client, and the campaign and target URL if there are any, unless
+ *   the write budget omits them. The fields are unnamed, because names would add 100 bytes per event.
  *
  * @typedef {object} Event
  * @property {string} target id, without quotes
@@ -35,6 +35,8 @@ export const writesIn = (chars) => chars / WRITE_NAME_CHARS;
  * @property {import("./bots.js").Reason} reason "" for a person
  * @property {string} page @property {string} source @property {string} country
  * @property {string} device @property {string} browser @property {string} os
+ * @property {string} campaign "" for none
+ * @property {string} served key of the target URL, "" for a link without rules
  */
 
 const CLIENT_MARK = "|";
@@ -62,11 +64,13 @@ const quote = (text) => JSON.stringify(text).replace(NOT_ASCII, escapeOf);
  * @param {boolean} withDetail
  * @returns {OpenLine}
  */
-export function encodeEvent({ target, hour, reason, page, source, country, device, browser, os }, withDetail) {
+export function encodeEvent(event, withDetail) {
+  const { target, hour, reason, page, source, country, device, browser, os, campaign, served } = event;
   const head = `["${target}",${hour},"${reason}","`;
   if (reason !== "" || !withDetail) return { head, tail: '"]\n' };
   const client = [country, device, browser, os].join(CLIENT_MARK);
-  return { head, tail: `",${quote(page)},${quote(source)},"${client}"]\n` };
+  const more = served !== "" ? `,${quote(campaign)},${quote(served)}` : campaign !== "" ? `,${quote(campaign)}` : "";
+  return { head, tail: `",${quote(page)},${quote(source)},"${client}"${more}]\n` };
 }
 
 /** @param {OpenLine} line @param {string} visitor hash, "" for a bot @returns {string} the complete line */

@@ -2,6 +2,7 @@
 
 import { splitClient } from "./event_log.js";
 import { countEvent } from "./ledger.js";
+import { INTERNAL } from "./sources.js";
 import vocabulary from "./vocabulary.json" with { type: "json" };
 
 /**
@@ -14,19 +15,29 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {Breakdown} pages @property {Breakdown} sources @property {Breakdown} countries
  * @property {Breakdown} devices @property {Breakdown} browsers @property {Breakdown} os
  * @property {Breakdown} bots by reason; their sum is the number of bot requests
+ * @property {Breakdown} [campaigns] @property {Breakdown} [entries]
+ * @property {Breakdown} [arrivals] @property {Breakdown} [targets] these four are missing in a row that an older Worker
+ *   wrote, so that they are either complete or missing
  *
  * @typedef {{target: string, day: number, hour: number, views: number, bots: number, visitors: Set<string>}} HourSum
  *   hour: of the day
  * @typedef {{target: string, day: number, views: number, pages: Map<string, number>, sources: Map<string, number>,
- *   clients: Map<string, number>, bots: Map<string, number>}} DaySum
+ *   clients: Map<string, number>, bots: Map<string, number>, campaigns: Map<string, number>,
+ *   arrivals: Map<string, number>, targets: Map<string, number>}} DaySum
  * @typedef {object} Sums
  * @property {Map<string, HourSum>} hours @property {Map<string, DaySum>} days
  * @property {number} tooOld number of events whose day is closed @property {Tally} late these events, by target and day
  * @property {number} invalid
  */
 
-/** Maximum number of keys per target and day, for each dimension. */
+/**
+ * Maximum number of keys, and their total size in bytes, per target and day, for each dimension.
+ * @typedef {{keys: number, bytes: number}} Cap
+ */
 const CAPS = vocabulary.dimensions;
+
+/** Separates the source from the page in a key of `arrivals`. A page contains no space. */
+const ARRIVAL_MARK = " ";
 
 /** The key for values beyond the cap, and for detail that the write budget omitted. */
 export const OTHER = "(other)";
@@ -90,7 +101,7 @@ export function addLines(sums, lines, closedDay) {
       sums.invalid += 1;
       continue;
     }
-    const [target, epochHour, reason, visitor, page, source, client] = line;
+    const [target, epochHour, reason, visitor, page, source, client, campaign, served] = line;
     // Lines of the same target and hour are usually adjacent.
     if (
       hourSum === undefined ||
@@ -118,6 +129,10 @@ export function addLines(sums, lines, closedDay) {
     addOne(daySum.pages, page ?? OTHER);
     addOne(daySum.sources, source ?? OTHER);
     addOne(daySum.clients, client ?? OTHER);
+    // A link has no pages, and details can be missing.
+    if (page && source !== INTERNAL) addOne(daySum.arrivals, `${source}${ARRIVAL_MARK}${page}`);
+    if (campaign) addOne(daySum.campaigns, campaign);
+    if (served) addOne(daySum.targets, served);
   }
 }
 
@@ -136,7 +151,18 @@ function daySumOf(sums, target, day) {
   const key = dayKey(target, day);
   const known = sums.days.get(key);
   if (known !== undefined) return known;
-  const sum = { target, day, views: 0, pages: new Map(), sources: new Map(), clients: new Map(), bots: new Map() };
+  const sum = {
+    target,
+    day,
+    views: 0,
+    pages: new Map(),
+    sources: new Map(),
+    clients: new Map(),
+    bots: new Map(),
+    campaigns: new Map(),
+    arrivals: new Map(),
+    targets: new Map(),
+  };
   sums.days.set(key, sum);
   return sum;
 }
@@ -145,22 +171,37 @@ function daySumOf(sums, target, day) {
  * Adds counts to one dimension. New keys beyond the cap are counted as "(other)", which does not count towards the cap.
  * @param {Breakdown} known updated in place
  * @param {Iterable<[string, number]>} added in order of appearance
- * @param {number} cap
+ * @param {Cap} cap
  * @returns {Breakdown} known
  */
 export function mergeCapped(known, added, cap) {
-  let size = -1;
+  let keys = -1;
+  let bytes = 0;
   for (const [key, n] of added) {
     let name = key;
     if (key !== OTHER && !Object.hasOwn(known, key)) {
-      if (size < 0) size = Object.keys(known).length - (Object.hasOwn(known, OTHER) ? 1 : 0);
-      if (size < cap) size += 1;
-      else name = OTHER;
+      if (keys < 0) {
+        const names = Object.keys(known).filter((each) => each !== OTHER);
+        keys = names.length;
+        bytes = names.reduce((sum, each) => sum + bytesOf(each), 0);
+      }
+      const size = bytesOf(key);
+      if (keys < cap.keys && bytes + size <= cap.bytes) {
+        keys += 1;
+        bytes += size;
+      } else {
+        name = OTHER;
+      }
     }
     addTo(known, name, n);
   }
   return known;
 }
+
+const ASCII = /^[\0-\x7f]*$/;
+
+/** @param {string} key @returns {number} its size in UTF-8, rounded up: UTF-8 needs at most 3 bytes per UTF-16 unit */
+const bytesOf = (key) => (ASCII.test(key) ? key.length : 3 * key.length);
 
 /** @param {Breakdown} counts @param {string} key @param {number} n */
 function addTo(counts, key, n) {
@@ -197,5 +238,22 @@ export function mergeDay(known, added) {
     browsers: merged("browsers", ofClients(2)),
     os: merged("os", ofClients(3)),
     bots: merged("bots", added.bots),
+    ...(known === undefined || stored.entries !== undefined ? visitLists(merged, added) : {}),
   };
 }
+
+/**
+ * The breakdowns that older Workers do not count.
+ * @param {(name: keyof typeof CAPS, counts: Iterable<[string, number]>) => Breakdown} merged
+ * @param {DaySum} added
+ */
+const visitLists = (merged, { campaigns, arrivals, targets }) => ({
+  campaigns: merged("campaigns", campaigns),
+  entries: merged("entries", entriesOf(arrivals)),
+  arrivals: merged("arrivals", arrivals),
+  targets: merged("targets", targets),
+});
+
+/** @param {Map<string, number>} arrivals @returns {[string, number][]} */
+const entriesOf = (arrivals) =>
+  [...arrivals].map(([arrival, n]) => [arrival.slice(arrival.lastIndexOf(ARRIVAL_MARK) + 1), n]);

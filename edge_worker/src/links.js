@@ -7,6 +7,11 @@ import { ruleDevice } from "./agents.js";
  * @typedef {{target: string, url: string, rules?: LinkRule[]}} Link
  */
 
+/** Maximum length of the key of a target URL, of which this many characters are its end. */
+const SERVED_CHARS = 200;
+const SERVED_END_CHARS = 79;
+const GAP = "...";
+
 export const CODE = /^[A-Za-z0-9_-]{3,32}$/;
 
 /**
@@ -30,4 +35,15 @@ export function targetOf(link, country, ua) {
     return rule.url;
   }
   return link.url;
+}
+
+/**
+ * Returns the key under which a click is counted by its target URL. The middle of a long URL is left out, because URLs
+ * that differ only in their parameters differ at the end.
+ * @param {string} url
+ * @returns {string}
+ */
+export function servedKey(url) {
+  if (url.length <= SERVED_CHARS) return url;
+  return url.slice(0, SERVED_CHARS - SERVED_END_CHARS - GAP.length) + GAP + url.slice(-SERVED_END_CHARS);
 }

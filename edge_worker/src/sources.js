@@ -1,4 +1,4 @@
-/** Derives the source of a visit, which is one short key. "" means a direct visit. */
+/** Derives the source and the campaign of a visit, which are short keys. "" means a direct visit, or no campaign. */
 
 import { clean } from "./text.js";
 
@@ -8,7 +8,7 @@ import { clean } from "./text.js";
  */
 export const SOURCE_CHARS = 100;
 
-/** A campaign name is truncated to this length before it is decoded. */
+/** A name in a URL is truncated to this length before it is decoded. */
 export const NAMED_CHARS = 1_000;
 
 // Any text beyond this length is ignored. A host name, which browsers send in ASCII (URL standard), has at most 253
@@ -38,12 +38,12 @@ export function referrerHost(referrer) {
 }
 
 /**
- * Normalizes a campaign name (`utm_source`, `ref`): trims it, converts it to lower case, and reduces a URL to its host.
- * Returns "" for a value that could identify a person (an email address).
+ * Normalizes a name in a URL: decodes and trims it, removes control characters, and converts it to lower case. Returns
+ * "" for a value that could identify a person (an email address).
  * @param {string} value decoded or not
  * @returns {string}
  */
-export function campaign(value) {
+function normalizeName(value) {
   let text = value.slice(0, NAMED_CHARS);
   try {
     text = decodeURIComponent(text.replaceAll("+", " "));
@@ -52,8 +52,29 @@ export function campaign(value) {
   }
   text = clean(text, SOURCE_CHARS).trim().toLowerCase();
   if (!ASCII.test(text)) text = text.slice(0, SOURCE_CHARS / 2).toWellFormed();
-  if (text.includes("@")) return "";
+  return text.includes("@") ? "" : text;
+}
+
+/**
+ * Normalizes the name of a source (`utm_source`, `ref`), and reduces a URL to its host.
+ * @param {string} value decoded or not
+ * @returns {string}
+ */
+export function sourceName(value) {
+  const text = normalizeName(value);
   return referrerHost(text) || text.replace(/^www\./, "");
+}
+
+const CAMPAIGN = /[?&]utm_campaign=([^&#]*)/;
+
+/**
+ * Returns the campaign in a query, which has the same limits as a source.
+ * @param {string} search with its "?"
+ * @returns {string} "" for none
+ */
+export function campaignOf(search) {
+  const value = search === "" ? undefined : CAMPAIGN.exec(search)?.[1];
+  return value === undefined ? "" : normalizeName(value);
 }
 
 /**
@@ -64,7 +85,7 @@ export function campaign(value) {
  */
 export function sourceKey(referrer, named, ownHost) {
   if (referrer.startsWith("/")) return INTERNAL;
-  const source = named === "" ? "" : campaign(named);
+  const source = named === "" ? "" : sourceName(named);
   if (source !== "") return source;
   if (referrer === "") return "";
   const host = referrerHost(referrer);

@@ -12,10 +12,10 @@ import { isVisitorExcluded } from "./exclusions.js";
 import { ensure } from "./freshness.js";
 import { keep } from "./isolate.js";
 import { answerOther, answerUnknown } from "./link_host.js";
-import { CODE, targetOf } from "./links.js";
+import { CODE, servedKey, targetOf } from "./links.js";
 import { findSite } from "./sites.js";
 import { snippetCode } from "./snippet.js";
-import { clickSource, sourceKey } from "./sources.js";
+import { campaignOf, clickSource, namedSource, sourceKey } from "./sources.js";
 import { cut } from "./text.js";
 import { hourOf } from "./time.js";
 
@@ -55,9 +55,10 @@ const uaOf = (headers) => cut(headers.get("user-agent") ?? "", UA_CHARS);
 /**
  * Counts one request. Call this once the response is determined.
  * @param {Env} env @param {ExecutionContext} ctx @param {Request} request
- * @param {{target: string, page: string, driven: boolean, ua: string, country: string, source: () => string}} seen
+ * @param {{target: string, page: string, driven: boolean, ua: string, country: string, search: string,
+ *   source: () => string, served?: string}} seen search: the query that can name a campaign
  */
-function count(env, ctx, request, { target, page, driven, ua, country, source }) {
+function count(env, ctx, request, { target, page, driven, ua, country, search, source, served = "" }) {
   const { headers, method } = request;
   const { reason: byAgent, device, browser, os } = agentOf(ua);
   // A beacon comes from a page that is already being shown. Only links can be prefetched.
@@ -73,6 +74,8 @@ function count(env, ctx, request, { target, page, driven, ua, country, source })
     device,
     browser,
     os,
+    campaign: reason === "" ? campaignOf(search) : "",
+    served,
   };
   const visitor = { ip: headers.get("cf-connecting-ip") ?? "", ua };
   const written = record(buffer, event, visitor, { db: env.DB, level: config.level });
@@ -119,7 +122,10 @@ function redirect(request, env, ctx, url, code, link) {
   const country = countryOf(request);
   const location = targetOf(link, country, ua);
   const source = () => clickSource(headers.get("referer") ?? "", url.search, url.hostname);
-  count(env, ctx, request, { target: link.target, page: "", driven: false, ua, country, source });
+  const { search } = url;
+  // All clicks of a link without rules have the same target.
+  const served = link.rules === undefined ? "" : servedKey(location);
+  count(env, ctx, request, { target: link.target, page: "", driven: false, ua, country, search, source, served });
   copyWhenDue(config, ctx, url.hostname, code, Date.now());
   return new Response(null, { status: 302, headers: { location, ...NO_STORE } });
 }
@@ -149,10 +155,10 @@ async function countView(request, env, ctx, url, site, country) {
   const beacon = body === null ? null : parseBeacon(await body);
   if (beacon === null) drop(env, ctx, "invalid");
   else if (!(site.respect_gpc && optsOut(headers)) && !isExcluded(beacon.page, site.excluded_paths ?? [])) {
-    const { page, referrer, named, driven } = beacon;
+    const { page, referrer, search, driven } = beacon;
     const ua = uaOf(headers);
-    const source = () => sourceKey(referrer, named, url.hostname);
-    count(env, ctx, request, { target: site.target, page, driven, ua, country, source });
+    const source = () => sourceKey(referrer, namedSource(search), url.hostname);
+    count(env, ctx, request, { target: site.target, page, driven, ua, country, search, source });
   }
 }
 

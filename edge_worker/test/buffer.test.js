@@ -155,6 +155,8 @@ const view = (page, source = "") => ({
   device: "mobile",
   browser: "Safari",
   os: "iOS",
+  campaign: "",
+  served: "",
 });
 
 /** Sends a request that counts a view. @param {string} page @param {number} level */

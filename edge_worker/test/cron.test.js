@@ -12,7 +12,7 @@ const ENV = { WORKER_KEY: "k", BUNDLE: "b", INSTALL: "i", PUSH_SECOND: "420" };
 
 /** @param {string} page @param {string} source */
 function lineOf(page, source) {
-  const client = { country: "DE", device: "mobile", browser: "Safari", os: "iOS" };
+  const client = { country: "DE", device: "mobile", browser: "Safari", os: "iOS", campaign: "", served: "" };
   return closeLine(
     encodeEvent({ target: "site_a", hour: hourOf(HOUR), reason: "", page, source, ...client }, true),
     "AAAAAAAA",

@@ -8,7 +8,7 @@ import vocabulary from "../src/vocabulary.json" with { type: "json" };
 
 const HOUR = 500_001;
 const DAY = Math.floor(HOUR / 24);
-const PAGES_CAP = vocabulary.dimensions.pages;
+const PAGES_CAP = vocabulary.dimensions.pages.keys;
 
 /** @type {import("../src/event_log.js").Event} */
 const EVENT = {
@@ -21,6 +21,8 @@ const EVENT = {
   device: "mobile",
   browser: "Safari",
   os: "iOS",
+  campaign: "",
+  served: "",
 };
 
 /** @param {import("../src/event_log.js").Event} event @param {string} visitor @param {boolean} withDetail */
@@ -69,7 +71,74 @@ test("detail counts people only, bots count by reason", () => {
     browsers: { Safari: 1 },
     os: { iOS: 1 },
     bots: { list: 1 },
+    campaigns: {},
+    entries: { "/": 1 },
+    arrivals: { " /": 1 },
+    targets: {},
   });
+});
+
+test("a view that follows another one on the site is not an entry", () => {
+  const sums = fold(
+    lineOf({ ...EVENT, source: "a.example", campaign: "spring sale" }, "A", true),
+    lineOf({ ...EVENT, source: "spring news" }, "B", true),
+    lineOf({ ...EVENT, page: "/b", source: "(internal)", campaign: "spring sale" }, "A", true),
+    lineOf({ ...EVENT, reason: "list", source: "a.example", campaign: "bots" }, "", true),
+    lineOf(EVENT, "C", false),
+  );
+  const { pages, campaigns, entries, arrivals } = mergeDay(undefined, dayOf(sums));
+  assert.deepEqual(pages, { "/": 2, "/b": 1, [OTHER]: 1 });
+  assert.deepEqual(campaigns, { "spring sale": 2 });
+  assert.deepEqual(entries, { "/": 2 });
+  assert.deepEqual(arrivals, { "a.example /": 1, "spring news /": 1 });
+});
+
+test("a click on a link with rules is counted by its target, and no click is an entry", () => {
+  const click = { ...EVENT, page: "" };
+  const sums = fold(
+    lineOf({ ...click, served: "https://a.example/" }, "A", true),
+    lineOf({ ...click, served: "https://a.example/", campaign: "mail" }, "B", true),
+    lineOf(click, "C", true),
+  );
+  const day = mergeDay(undefined, dayOf(sums));
+  assert.deepEqual(day.targets, { "https://a.example/": 2 });
+  assert.deepEqual(day.campaigns, { mail: 1 });
+  assert.deepEqual([day.entries, day.arrivals], [{}, {}]);
+});
+
+test("a day that an older worker began has no partial lists", () => {
+  const older = '{"views":1,"pages":{"/":1},"sources":{"":1},"bots":{}}';
+  const day = mergeDay(older, dayOf(fold(lineOf({ ...EVENT, campaign: "mail" }, "A", true))));
+  assert.deepEqual([day.views, day.pages], [2, { "/": 2 }]);
+  assert.deepEqual(
+    [day.campaigns, day.entries, day.arrivals, day.targets],
+    [undefined, undefined, undefined, undefined],
+  );
+});
+
+// rule W6
+test("a breakdown is also limited in bytes, and a shorter key can still fit", () => {
+  const cap = { keys: 10, bytes: 10 };
+  const counts = mergeCapped({ abc: 1 }, [["defg", 1], ["xxxx", 1], ["é", 1], ["defg", 1], ["y", 1]], cap); // prettier-ignore
+  assert.deepEqual(counts, { abc: 1, defg: 2, [OTHER]: 2, é: 1 });
+  assert.deepEqual(mergeCapped({ [OTHER]: 5 }, [["abcdefghij", 1]], cap), { [OTHER]: 5, abcdefghij: 1 });
+});
+
+test("a day's row has a maximum size for any input", () => {
+  const lines = Array.from({ length: 500 }, (_, i) => {
+    const page = `/${String(i).padStart(4, "0")}${"p".repeat(195)}`;
+    const source = `${i}${"日".repeat(46)}`;
+    return lineOf({ ...EVENT, page, source, campaign: `${source}c`, served: `${page}x` }, "A", true);
+  });
+  const day = mergeDay(undefined, dayOf(fold(...lines)));
+  for (const [name, { bytes }] of Object.entries(vocabulary.dimensions)) {
+    const counts = day[/** @type {keyof typeof vocabulary.dimensions} */ (name)] ?? {};
+    const keys = Object.keys(counts).filter((key) => key !== OTHER);
+    assert.ok(Buffer.byteLength(keys.join("")) <= bytes, name);
+  }
+  assert.equal(day.arrivals?.[OTHER], 500 - (Object.keys(day.arrivals ?? {}).length - 1));
+  // The caps of pages and sources alone allow 55,000 bytes of keys.
+  assert.ok(Buffer.byteLength(JSON.stringify(day)) < 85_000);
 });
 
 // rule W6
@@ -91,7 +160,11 @@ test("keys past the cap are counted under (other), and no event is lost", () => 
 
 test("folding in two steps gives the same result as in one", () => {
   const lines = Array.from({ length: 900 }, (_, i) =>
-    lineOf({ ...EVENT, page: `/p${(i * 7) % 311}`, source: `s${(i * 3) % 131}` }, String(i % 50), true),
+    lineOf(
+      { ...EVENT, page: `/p${(i * 7) % 311}`, source: `s${(i * 3) % 131}`, campaign: `c${(i * 5) % 83}` },
+      String(i % 50),
+      true,
+    ),
   );
   const whole = mergeDay(undefined, dayOf(fold(...lines)));
   const half = mergeDay(undefined, dayOf(fold(...lines.slice(0, 400))));
@@ -115,7 +188,7 @@ test("keys with a special meaning in JavaScript are counted like others", () => 
       ["__proto__", 1],
       ["constructor", 1],
     ]),
-    10,
+    { keys: 10, bytes: 1_000 },
   );
   assert.equal(JSON.stringify(merged), '{"__proto__":3,"constructor":1}');
   const fresh = mergeCapped(
@@ -124,7 +197,7 @@ test("keys with a special meaning in JavaScript are counted like others", () => 
       ["__proto__", 1],
       ["toString", 1],
     ]),
-    10,
+    { keys: 10, bytes: 1_000 },
   );
   assert.equal(JSON.stringify(fresh), '{"__proto__":1,"toString":1}');
 });

@@ -253,7 +253,8 @@ test("parts and ledger are kept for the maximum wait of a part, even with a shor
 test("a day that is deleted before it is sent remains complete in the outbox", async () => {
   const nights = 20;
   const database = databaseOf({ days: [], setting: { days: 14 } });
-  const client = { page: "/", source: "", country: "DE", device: "mobile", browser: "Safari", os: "iOS" };
+  const named = { page: "/", source: "", campaign: "", served: "" };
+  const client = { ...named, country: "DE", device: "mobile", browser: "Safari", os: "iOS" };
   for (let day = CLOSED + 1; day <= CLOSED + nights; day += 1) {
     const at = day * DAY_MS + 12 * HOUR_MS;
     const event = encodeEvent({ target: "site_a", hour: hourOf(at), reason: "", ...client }, true);

@@ -8,7 +8,7 @@ import { list } from "isbot";
 import { readAgent } from "../src/agents.js";
 import { isExcluded, parseBeacon } from "../src/beacon.js";
 import { agentReason, botReason } from "../src/bots.js";
-import { campaign, hasMarker, namedSource, referrerHost } from "../src/sources.js";
+import { campaignOf, hasMarker, namedSource, referrerHost, sourceName } from "../src/sources.js";
 import { clean } from "../src/text.js";
 
 /** Functions that process text from visitors. Their cost must be at most linear in the original length of the text. */
@@ -16,7 +16,8 @@ const READERS = {
   agentReason,
   readAgent,
   referrerHost,
-  campaign,
+  sourceName,
+  campaignOf: (/** @type {string} */ text) => campaignOf(`?utm_campaign=${text}`),
   namedSource,
   hasMarker,
   parseBeacon,

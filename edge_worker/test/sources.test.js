@@ -4,7 +4,16 @@ import { test } from "node:test";
 import { readAddress } from "../src/address.js";
 import { isExcluded, parseBeacon, readBody } from "../src/beacon.js";
 import { closeLine, encodeEvent } from "../src/event_log.js";
-import { campaign, clickSource, hasMarker, namedSource, referrerHost, sourceKey } from "../src/sources.js";
+import { servedKey } from "../src/links.js";
+import {
+  campaignOf,
+  clickSource,
+  hasMarker,
+  namedSource,
+  referrerHost,
+  sourceKey,
+  sourceName,
+} from "../src/sources.js";
 
 // rule R3
 test("only the normalized host of a referrer is kept", () => {
@@ -28,12 +37,56 @@ test("a view after another one on the same site is internal, and one without a r
 
 test("utm_source and ref name the source, but never a person", () => {
   assert.equal(sourceKey("https://google.com/", "News+Letter", "a.b"), "news letter");
-  assert.equal(campaign("https%3A%2F%2Fwww.producthunt.com%2Fposts%2Fx"), "producthunt.com");
-  assert.equal(campaign("ada%40example.com"), "");
-  assert.equal(campaign("%E0%A4%A"), "%e0%a4%a");
+  assert.equal(sourceName("https%3A%2F%2Fwww.producthunt.com%2Fposts%2Fx"), "producthunt.com");
+  assert.equal(sourceName("ada%40example.com"), "");
+  assert.equal(sourceName("%E0%A4%A"), "%e0%a4%a");
   assert.equal(namedSource("?a=1&utm_source=x%20y&b=2"), "x%20y");
   assert.equal(namedSource("?xref=1"), "");
-  assert.equal(campaign("x".repeat(5_000)).length, 100);
+  assert.equal(sourceName("x".repeat(5_000)).length, 100);
+});
+
+test("utm_campaign names the campaign, within the limits of a source", () => {
+  assert.equal(campaignOf(""), "");
+  assert.equal(campaignOf("?utm_source=a&utm_campaign=Spring+Sale%21&x=1"), "spring sale!");
+  assert.equal(campaignOf("?utm_campaign=&utm_source=a"), "");
+  assert.equal(campaignOf("?utm_campaign_id=7&xutm_campaign=8"), "");
+  assert.equal(campaignOf("?utm_campaign=ada%40example.com"), "");
+  assert.equal(campaignOf("?utm_campaign=%E0%A4%A"), "%e0%a4%a");
+  assert.equal(campaignOf("?utm_campaign=a%00%0Ab%7F%C2%85c%E2%80%A8d"), "abcd");
+  assert.equal(campaignOf(`?utm_campaign=${"x".repeat(5_000)}`).length, 100);
+  assert.equal(campaignOf(`?utm_campaign=${"%C3%A9".repeat(100)}`), "é".repeat(50));
+  // A campaign is a name, so it can have the form of a host or URL.
+  assert.equal(campaignOf("?utm_campaign=https%3A%2F%2Fwww.a.example%2Fx"), "https://www.a.example/x");
+});
+
+test("the parameters of a beacon are those of the page's address, whatever their values contain", () => {
+  const sent = (/** @type {string} */ address) =>
+    parseBeacon(`/a\n\n${address.match(/[?&](utm_(ca|s)\w+|ref)=[^&#]*/g)}\nfalse`)?.search ?? "";
+  for (const [address, source, name] of [
+    ["https://a.b/?utm_source=x&utm_campaign=y", "x", "y"],
+    ["https://a.b/?utm_campaign=y&utm_source=x", "x", "y"],
+    ["https://a.b/?ref=r&utm_source=x", "r", ""],
+    ["https://a.b/?utm_source=x,&utm_campaign=y,", "x,", "y,"],
+    ["https://a.b/?utm_source=a,b&utm_campaign=,&utm_source_platform=p", "a,b", ","],
+    ["https://a.b/?utm_source=x&next=/c?ref=z&utm_campaign=y", "x", "y"],
+    ["https://a.b/?utm_source=&ref=z", "", ""],
+    ["https://a.b/?a=1#/b?ref=z&utm_campaign=y", "z", "y"],
+  ]) {
+    const search = sent(String(address));
+    assert.deepEqual([namedSource(search), campaignOf(search)], [source, name], address);
+  }
+  // An older snippet sends one parameter, or nothing.
+  assert.equal(namedSource(parseBeacon("/a\n\n?utm_source=x,y\nfalse")?.search ?? ""), "x,y");
+  assert.equal(parseBeacon("/a\n\n\n")?.search, "");
+});
+
+test("the key of a long target URL keeps its start and its end", () => {
+  assert.equal(servedKey("https://a.example/"), "https://a.example/");
+  const long = (/** @type {string} */ end) => `https://a.example/${"x".repeat(2_000)}?utm_campaign=${end}`;
+  const [one, other] = [servedKey(long("de")), servedKey(long("fr"))];
+  assert.deepEqual([one.length, other.length], [200, 200]);
+  assert.match(one, /^https:\/\/a\.example\/x+\.\.\.x+\?utm_campaign=de$/);
+  assert.notEqual(one, other);
 });
 
 // rule L5
@@ -61,7 +114,7 @@ test("a beacon's page is its sanitized and truncated path", () => {
   assert.deepEqual(parseBeacon("/a?token=1#x\nhttps://b.c/\n&ref=news\ntrue"), {
     page: "/a",
     referrer: "https://b.c/",
-    named: "news",
+    search: "&ref=news",
     driven: true,
   });
   assert.equal(parseBeacon(`/${"x".repeat(500)}`)?.page.length, 200);
@@ -87,8 +140,16 @@ test("the line of an event has a maximum length for any input", () => {
       const page = parseBeacon(`/${"x".repeat(8_000)}`)?.page ?? "";
       const event = { target: `site_${"a".repeat(20)}`, hour: 500_000, reason: /** @type {""} */ (""), page, source };
       const client = { country: "DE", device: "desktop", browser: "Internet Explorer", os: "Windows Phone" };
-      const line = closeLine(encodeEvent({ ...event, ...client }, true), "AAAAAAAA");
-      assert.ok(line.length <= 700, `${letter}: ${line.length} characters`);
+      const campaign = campaignOf(`?utm_campaign=${named}`);
+      // A site's event has a page, and a link's event a target URL. No event has both.
+      for (const [shown, served] of [
+        [page, ""],
+        ["", servedKey(`https://${"x".repeat(2_000)}`)],
+      ]) {
+        const whole = { ...event, ...client, campaign, page: String(shown), served: String(served) };
+        const line = closeLine(encodeEvent(whole, true), "AAAAAAAA");
+        assert.ok(line.length <= 1_000, `${letter}: ${line.length} characters`);
+      }
     }
   }
 });

@@ -82,6 +82,7 @@ async def test_a_click_goes_to_the_first_matching_rule_and_is_counted(worker: In
     assert await target(IPHONE, "DE") == "https://example.net/mobile"
     assert await target(CHROME, "DE") == "https://example.net/x?y=1#z"
     assert await target(CHROME, "DE", "?q") == "https://example.net/x?y=1#z"
+    assert await target(CHROME, "FR", "?utm_campaign=Spring+Sale") == "https://example.net/fr"
     assert await target("curl/8.5.0", "DE", "?q") == "https://example.net/x?y=1#z"
     head = await worker.click("abc", method="HEAD")
     assert (head.status, head.headers["location"]) == (302, "https://example.net/x?y=1#z")
@@ -90,11 +91,19 @@ async def test_a_click_goes_to_the_first_matching_rule_and_is_counted(worker: In
     now = await worker.clock(0)
     await worker.crons_until_quiet(next_hour(now))
     totals = json.loads((await worker.sql("select totals from day where target = 'lnk_a'"))[0]["totals"])
-    assert (totals["views"], sum(totals["bots"].values())) == (5, 3)
-    assert totals["sources"] == {"": 4, "qr": 1}
+    assert (totals["views"], sum(totals["bots"].values())) == (6, 3)
+    assert totals["sources"] == {"": 5, "qr": 1}
     assert totals["bots"] == {"list": 1, "head": 1, "prefetch": 1}
-    assert totals["pages"] == {"": 5}
-    assert totals["countries"] == {"FR": 2, "DE": 3}
+    assert totals["pages"] == {"": 6}
+    assert totals["countries"] == {"FR": 3, "DE": 3}
+    assert totals["campaigns"] == {"spring sale": 1}
+    assert totals["targets"] == {
+        "https://example.net/fr-mobile": 1,
+        "https://example.net/fr": 2,
+        "https://example.net/mobile": 1,
+        "https://example.net/x?y=1#z": 2,
+    }
+    assert (totals["entries"], totals["arrivals"]) == ({}, {})
 
 
 async def test_other_requests_go_to_the_site_and_unknown_paths_are_404(worker: InstalledWorker) -> None:

@@ -69,7 +69,7 @@ async def test_each_visible_page_is_one_view(worker: InstalledWorker, bundle: Pa
     response = await drive(
         worker,
         [
-            {"goto": f"http://{SITE_HOST}/?utm_source=News&token=secret"},
+            {"goto": f"http://{SITE_HOST}/?utm_source=News&token=secret&utm_campaign=Spring%20Sale"},
             {"push_state": "/a"},
             {"push_state": "/a?only=query"},
             {"replace_state": "/b"},
@@ -86,6 +86,9 @@ async def test_each_visible_page_is_one_view(worker: InstalledWorker, bundle: Pa
     totals = await counted(worker)
     assert totals["pages"] == {"/": 1, "/a": 3, "/b": 1, "/two": 1, "/tag": 1}
     assert totals["sources"] == {"news": 1, "(internal)": 5, "": 1}
+    assert totals["campaigns"] == {"spring sale": 1}
+    assert totals["entries"] == {"/": 1, "/tag": 1}
+    assert totals["arrivals"] == {"news /": 1, " /tag": 1}
     assert (totals["views"], totals["bots"], totals["visitors"]) == (7, {}, 1)
     assert totals["browsers"] == {"Chrome": 7}
 

@@ -37,6 +37,8 @@ const event = (at, number) => {
       device: ["mobile", "desktop"][number % 2] ?? "",
       browser: ["Chrome", "Safari", "Firefox"][number % 3] ?? "",
       os: ["Windows", "iOS", "Android"][number % 3] ?? "",
+      campaign: number % 2 === 0 ? `newsletter-${number % 30}` : "",
+      served: "",
     },
     true,
   );
@@ -55,6 +57,10 @@ function fillDays() {
     browsers: { Chrome: 180 },
     os: { Android: 180 },
     bots: {},
+    campaigns: keys("newsletter-"),
+    entries: keys("/blog/an-article-"),
+    arrivals: keys("site7.example /blog/an-article-"),
+    targets: {},
   });
   const insert = sqlite.prepare("insert into day(target, day, totals) values (?, ?, ?)");
   for (let n = 0; n < TARGETS; n += 1) insert.run(targetOf(n), dayOf(NOW), totals);

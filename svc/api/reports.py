@@ -10,7 +10,7 @@ from svc.api.endpoint import Endpoint
 from svc.api.fields import DIGITS, Count, Day, Moment, QueryDay
 from svc.api.ledger import DayStatement
 from svc.api.shape import Query, ResponseBody, optional_field
-from svc.model import Compare, ReportPeriod, ShownPeriod, Step, UnavailableReason
+from svc.model import Compare, ReportPeriod, ShownPeriod, Step, UnavailableReason, VisitList
 
 # The periods of version 0.8.0. A report of these periods has the later fields only on request.
 _FIRST_PERIODS = ("today", "7d", "30d")
@@ -38,7 +38,8 @@ class ReportQuery(Query):
         "Add the counts of the period before (`previous`), or of the same dates a year before (`year`)."
     )
     breakdowns: Literal["1"] | None = optional_field(
-        "Include the top pages, sources, countries, devices, browsers, operating systems and bots."
+        "Include the top pages, sources, countries, devices, browsers, operating systems and bots. A site's report also"
+        " includes campaigns, entry pages and arrivals, and a link's report campaigns and targets."
     )
     limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(10, description="Maximum length of each breakdown.")
     statement: Literal["1"] | None = optional_field(
@@ -91,10 +92,19 @@ class Top(ResponseBody):
     n: Count
 
 
+class Arrival(ResponseBody):
+    """A source of visits, and the first page of these visits. Both are `(other)` for all pairs without an entry."""
+
+    source: str
+    page: str
+    n: Count
+
+
 class Breakdowns(ResponseBody):
     """The most frequent values of each dimension, most frequent first.
 
-    The worker keeps a limited number of values. `(other)` combines all others.
+    The worker keeps a limited number of values. `(other)` combines all others. `campaigns`, `entries`, `arrivals` and
+    `targets` are absent if the worker's version does not count them.
     """
 
     pages: tuple[Top, ...]
@@ -108,6 +118,19 @@ class Breakdowns(ResponseBody):
         "The groups of the sources: `search`, `social`, `ai` (AI assistants), `email`, `campaign`, `referral`,"
         " `direct`, `qr`, `internal` (a view that followed another view on the same site). `(other)` combines the"
         " views whose source has no entry. Present if the report has `by`."
+    )
+    campaigns: tuple[Top, ...] | None = optional_field(
+        "The values of `utm_campaign` in lower case, of the views that have one."
+    )
+    entries: tuple[Top, ...] | None = optional_field(
+        "Only for a site: the pages of the views that did not follow another view on the same site."
+    )
+    arrivals: tuple[Arrival, ...] | None = optional_field(
+        "Only for a site: the sources and pages of the views that did not follow another view on the same site."
+    )
+    targets: tuple[Top, ...] | None = optional_field(
+        "Only for a link: the URLs to which the clicks were redirected, while the link had rules. The middle of a URL"
+        " with more than 200 characters is replaced by `...`."
     )
 
 
@@ -126,12 +149,14 @@ class MissingBreakdowns(ResponseBody):
     """Days of a report that its breakdowns do not cover.
 
     `not_kept`: the worker's database no longer has these days. `imported`: the totals were imported from another
-    product. Otherwise, the database could not be read (see `unavailable`).
+    product. `not_counted`: an older version of the worker did not count `lists` on some of these days. Otherwise, the
+    database could not be read (see `unavailable`).
     """
 
     from_: Day = Field(serialization_alias="from")
     to: Day
-    reason: Literal["not_kept", "imported"] | UnavailableReason
+    reason: Literal["not_kept", "imported", "not_counted"] | UnavailableReason
+    lists: tuple[VisitList, ...] | None = optional_field("The lists that are missing, if not all are.")
 
 
 class Report(ResponseBody):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from svc.config import ConfigError
 from svc.model import DIMENSIONS, DROP_REASONS
+from svc.worker.breakdowns import Cap
 from svc.worker.explain import Explainer
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class WorkerBundle:
     `migrations`: for each schema version, starting with 1, the statements that migrate from the previous version. The
     last of them sets the version number. Migrations only add tables and columns, so that older workers keep working.
     All statements except `alter table` can be repeated.
-    `caps`: the maximum number of keys per target and day in each breakdown.
+    `caps`: the limits of each breakdown, per target and day.
     `live_after_s`: the number of seconds after a sync at which all isolates use the new configuration. `explainer`:
     evaluates clicks in the same way as this worker.
     """
@@ -42,7 +43,7 @@ class WorkerBundle:
     compatibility_flags: tuple[str, ...]
     cron: str
     live_after_s: int
-    caps: Mapping[Dimension, int]
+    caps: Mapping[Dimension, Cap]
     explainer: Explainer
 
     @property
@@ -76,8 +77,8 @@ def load_bundle(folder: Path = _FOLDER) -> WorkerBundle:
             compatibility_flags=tuple(manifest["compatibility_flags"]),
             cron=manifest["cron"],
             live_after_s=vocabulary["live_after_s"],
-            caps=vocabulary["dimensions"],
+            caps={name: Cap(**cap) for name, cap in vocabulary["dimensions"].items()},
             explainer=Explainer(json.loads((folder / "patterns.json").read_text())),
         )
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"The worker's bundle cannot be used ({error}); run: make build") from None

@@ -13,22 +13,21 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from pydantic import BaseModel, Field, TypeAdapter
 
 from svc.clock import DAY_MS, HOUR_MS, LAST_DAY, day_of
-from svc.model import DIMENSIONS, Counts, Dimension
+from svc.model import DIMENSIONS, Counts, Dimension, VisitList
 from svc.worker import known_sources
+from svc.worker.breakdowns import LINK_LISTS, SITE_LISTS, VISIT_LISTS, CappedCounts, event_keys
 from svc.worker.event_lines import read_events_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
+    from svc.worker.breakdowns import Cap
     from svc.worker.ledger import TargetDay
     from svc.worker.rows import Row, Statement
 
-_OF_PEOPLE: tuple[Dimension, ...] = ("pages", "sources", "countries", "devices", "browsers", "os")
 # There are two statements, because the firewall of Cloudflare's API blocks `union` as an attack.
 _PAGES_OF = "select lines from event_page where instr(lines, ?1) > 0"
 _LOG_OF = "select lines from event_log where instr(lines, ?1) > 0"
-# The key for all values beyond a breakdown's cap. The values that occur first have their own keys.
-_OTHER = "(other)"
 # The most entries of a breakdown that a report can show.
 MAX_TOP = 100
 _HASHES = TypeAdapter(list[str])
@@ -72,11 +71,14 @@ class Live:
 
     `days`: by day number.
     `hours`: today's hours, by start time (epoch ms).
-    `breakdowns`: sums over all days that were read, from `kept_from` on.
+    `breakdowns`: sums over all days that were read, from `kept_from` on. Lists that the target or the worker's version
+    does not have are missing.
     `kept_from`: the number of the first day that the worker has not deleted because of its age; 0 if it has not deleted
     any days. Missing counts of earlier days are unknown.
     `statement`: the statement of counts for the last day; None if it was not read or its numbers are unknown.
     `channels`: the breakdown of the sources by channel (`known_sources.py`).
+    `visit_lists`: the target's lists that older workers do not count.
+    `unlisted_days`: the numbers of the days that an older worker counted without these lists.
     """
 
     at: int
@@ -86,6 +88,8 @@ class Live:
     kept_from: int = 0
     statement: DayStatement | None = None
     channels: Mapping[str, int] = field(default_factory=dict)
+    visit_lists: tuple[VisitList, ...] = ()
+    unlisted_days: Set[int] = frozenset()
 
     def with_tops(self) -> Live:
         """Return a copy with only the `MAX_TOP` largest keys of each breakdown."""
@@ -107,6 +111,10 @@ class _Day(BaseModel):
     browsers: dict[str, int] = {}
     os: dict[str, int] = {}
     bots: dict[str, int] = {}
+    campaigns: dict[str, int] = {}
+    entries: dict[str, int] | None = None  # None: an older worker counted the day
+    arrivals: dict[str, int] = {}
+    targets: dict[str, int] = {}
 
 
 class _State(BaseModel):
@@ -122,10 +130,11 @@ class _State(BaseModel):
 @dataclass
 class _Tally:
     today: int
-    caps: Mapping[Dimension, int]
+    caps: Mapping[Dimension, Cap]
     days: dict[int, Counts] = field(default_factory=dict)
     hours: dict[int, Counts] = field(default_factory=dict)
-    keys: dict[tuple[int, Dimension], dict[str, int]] = field(default_factory=dict)
+    keys: dict[tuple[int, Dimension], CappedCounts] = field(default_factory=dict)
+    unlisted_days: set[int] = field(default_factory=set)
     day_seen: dict[int, set[str]] = field(default_factory=dict)
     hour_seen: dict[int, set[str]] = field(default_factory=dict)
 
@@ -134,8 +143,11 @@ class _Tally:
         stored = _Day.model_validate_json(str(row["totals"]))
         day = int(str(row["day"]))
         self.days[day] = Counts(stored.views, sum(stored.bots.values()), stored.visitors)
+        if stored.entries is None:
+            self.unlisted_days.add(day)
         for dimension in DIMENSIONS:
-            self.keys[day, dimension] = dict(getattr(stored, dimension))
+            counts = dict(getattr(stored, dimension) or {})
+            self.keys[day, dimension] = CappedCounts(self.caps[dimension], counts)
 
     def add_hour(self, row: Row) -> None:
         """Add the folded counts of an hour on an open day. The day's counts already include its views and bots."""
@@ -161,27 +173,34 @@ class _Tally:
         else:
             of_day = Counts(1, 0, _first_time(self.day_seen.setdefault(day, set()), visitor))
             of_hour = Counts(1, 0, _first_time(self.hour_seen.setdefault(hour_at, set()), visitor))
-            for dimension, key in zip(_OF_PEOPLE, _keys_of(detail), strict=True):
-                self.count_key(day, dimension, key)
+            for dimension, key in event_keys(detail):
+                if day not in self.unlisted_days or dimension not in VISIT_LISTS:
+                    self.count_key(day, dimension, key)
         self.days[day] = self.days.get(day, Counts()) + of_day
         if day == self.today:
             self.hours[hour_at] = self.hours.get(hour_at, Counts()) + of_hour
 
     def count_key(self, day: int, dimension: Dimension, key: str) -> None:
-        """Add 1 to a day's count for a key, or for `(other)` if the breakdown has reached the worker's cap."""
-        counts = self.keys.setdefault((day, dimension), {})
-        full = len(counts) - (_OTHER in counts) >= self.caps[dimension]
-        name = _OTHER if key not in counts and full else key
-        counts[name] = counts.get(name, 0) + 1
+        """Add 1 to a day's count for a key, within the worker's limits."""
+        counts = self.keys.get((day, dimension))
+        if counts is None:
+            counts = self.keys[day, dimension] = CappedCounts(self.caps[dimension])
+        counts.add(key)
 
-    def breakdowns(self, first_day: int) -> dict[Dimension, dict[str, int]]:
-        """Return each breakdown, summed over all days from `first_day` on."""
-        summed: dict[Dimension, dict[str, int]] = {name: {} for name in DIMENSIONS}
-        for (day, dimension), counts in self.keys.items():
-            if day < first_day:
+    def breakdowns(self, first_day: int, lists: Sequence[VisitList]) -> dict[Dimension, dict[str, int]]:
+        """Return each breakdown, summed over all days from `first_day` on. `lists`: the lists that the target can have.
+
+        If a worker without these lists counted all days, they are missing.
+        """
+        days = {day for day in self.days if day >= first_day}
+        shown = lists if not days or days - self.unlisted_days else ()
+        names = [name for name in DIMENSIONS if name in shown or name not in VISIT_LISTS]
+        summed: dict[Dimension, dict[str, int]] = {name: {} for name in names}
+        for (day, dimension), capped in self.keys.items():
+            if day < first_day or dimension not in summed:
                 continue
             of_all = summed[dimension]
-            for key, n in counts.items():
+            for key, n in capped.counts.items():
                 of_all[key] = of_all.get(key, 0) + n
         return summed
 
@@ -199,8 +218,8 @@ def read_statements(asked: TargetDays) -> list[Statement]:
     ]
 
 
-def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: int) -> Live:
-    """Add up the rows of a read at `now` (epoch ms). `caps`: the maximum number of keys in each breakdown.
+def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: int) -> Live:
+    """Add up the rows of a read at `now` (epoch ms). `caps`: the limits of each breakdown.
 
     Raises ValueError, KeyError or TypeError on rows that the worker did not write.
     """
@@ -223,23 +242,28 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, int], now: in
     # D1 does not document that batches are atomic. The state is read last, so a cron run may have deleted days after
     # they were read. Those days' counts are correct, but the breakdowns omit them.
     listed_from = asked.first_day if asked.listed_from is None else asked.listed_from
-    breakdowns = tally.breakdowns(max(kept_from, listed_from))
-    channels = known_sources.channels(breakdowns["sources"], of_link=asked.target_id.startswith("lnk_"))
-    live = Live(now, tally.days, tally.hours, breakdowns, kept_from, channels=channels)
+    first_listed = max(kept_from, listed_from)
+    of_link = asked.target_id.startswith("lnk_")
+    lists = LINK_LISTS if of_link else SITE_LISTS
+    breakdowns = tally.breakdowns(first_listed, lists)
+    channels = known_sources.channels(breakdowns["sources"], of_link=of_link)
+    unlisted = frozenset(day for day in tally.unlisted_days if day >= first_listed)
+    live = Live(
+        now,
+        tally.days,
+        tally.hours,
+        breakdowns,
+        kept_from,
+        channels=channels,
+        visit_lists=lists,
+        unlisted_days=unlisted,
+    )
     counts = [
         count for one in (*live.days.values(), *live.hours.values()) for count in (one.views, one.bots, one.visitors)
     ]
     if min((*counts, *(n for keys in live.breakdowns.values() for n in keys.values())), default=0) < 0:
         raise ValueError("a count is negative")
     return live
-
-
-def _keys_of(detail: Sequence[str]) -> list[str]:
-    """Return one key per dimension. All are `(other)` if the worker omitted the details to save writes."""
-    if not detail:
-        return [_OTHER] * len(_OF_PEOPLE)
-    page, source, client = detail
-    return [page, source, *client.split("|")]
 
 
 def _first_time(seen: set[str], visitor: str) -> int:

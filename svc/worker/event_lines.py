@@ -11,12 +11,18 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter
 
 # Target, epoch hour, bot reason, visitor hash. For people, the page, source and client ("country|device|browser|os")
-# follow, unless the worker omitted them to stay within its write budget.
-Event = tuple[str, int, str, str, str, str, str] | tuple[str, int, str, str]
+# follow, unless the worker omitted them to stay within its write budget. After them come the campaign and the key of
+# the target URL, if there are any.
+Event = (
+    tuple[str, int, str, str, str, str, str]
+    | tuple[str, int, str, str]
+    | tuple[str, int, str, str, str, str, str, str]
+    | tuple[str, int, str, str, str, str, str, str, str]
+)
 # Target, day number, views, bots, and the ledger entry unless that is `accepted`.
 Tally = tuple[str, int, int, int] | tuple[str, int, int, int, str]
 
-# left_to_right is safe, because the two variants have different lengths and only one can match.
+# left_to_right is safe, because all variants have different lengths and only one can match.
 _EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Annotated[Event, Field(union_mode="left_to_right")]])
 _TALLIES: TypeAdapter[list[Tally]] = TypeAdapter(list[Annotated[Tally, Field(union_mode="left_to_right")]])
 

@@ -23,6 +23,14 @@ SECOND_MS, MINUTE_MS = 1_000, 60_000
 _CLOSED_AFTER_MIDNIGHT_MS = 11 * MINUTE_MS
 # A user creates one link, or all links of a shop at the same time.
 _MADE_AT_ONCE = (1, 2, 4, 12, 24)
+# Campaigns as the address of a page or link names them, and the resulting keys.
+_CAMPAIGNS = (("", ""), ("", ""), ("Spring+Sale", "spring sale"), ("spring%20sale", "spring sale"), ("mail", "mail"))
+# The rules of some links.
+RULES = (
+    {"countries": ["DE", "FR"], "url": "https://a.example/de"},
+    {"devices": ["mobile"], "url": "https://a.example/mobile"},
+)
+URL = "https://a.example/"
 # Actions of users and events of accounts, with their weights. The weights add up to 100.
 ACTIONS = {
     "nothing": 45, "add": 16, "delete": 5, "rotate": 8, "reinstall": 2, "short budget": 14, "no crons": 7,
@@ -90,6 +98,7 @@ class Site:
     path: str
     old_paths: list[tuple[str, int]] = field(default_factory=list)  # (path, time until which it counts, in epoch ms)
     alive: bool = True
+    has_rules: bool = False
     synced: bool = False  # True if the worker has its current version
 
 
@@ -159,17 +168,22 @@ class RandomAccount:
             return  # until the next cron, it is unknown whether isolates omit details
         for site in self.alive:
             count, seed = self.chance.choice((0, 0, 1, 2, 3, 5, 9)), self.chance.randrange(2**32)
-            for hit in views(count, seed) if site.target.kind == "site" else clicks(count, seed):
+            is_site = site.target.kind == "site"
+            # Separate random numbers, so that the histories of earlier versions stay the same.
+            visit_chance = random.Random(f"{seed}/visits")
+            for plain in views(count, seed) if is_site else clicks(count, seed):
+                hit = _visit(visit_chance, plain) if is_site else _click(visit_chance, plain, site)
                 path = site.path
                 if site.old_paths and self.chance.random() < 0.3:
                     path, until = self.chance.choice(site.old_paths)
                     if until < now + 2 * MINUTE_MS:  # the path has expired or is about to expire
                         continue
-                if site.target.kind == "site":
-                    line, body = f"POST {path}", f"{hit.page}\n{hit.referrer}\n"
+                if is_site:
+                    line, body = f"POST {path}", f"{hit.page}\n{hit.referrer}\n{hit.query and f'?{hit.query}'}"
                 else:
                     method = (hit.bot and hit.bot.method) or "GET"
-                    line, body = f"{method} {path}{'?q' if hit.scanned else ''}", ""
+                    query = "&".join(filter(None, ("q" if hit.scanned else "", hit.query)))
+                    line, body = f"{method} {path}{query and f'?{query}'}", ""
                 yield Visit(line, site.host, body, hit, site.target, self.level < 2)
 
     def waits(self, now: int) -> bool:
@@ -187,6 +201,28 @@ class RandomAccount:
             for path in [*([] if site.alive else [site.path]), *over]:
                 if self.chance.random() < 0.2:
                     yield "POST" if site.target.kind == "site" else "GET", site.host, path
+
+
+def _visit(chance: random.Random, hit: Hit) -> Hit:
+    """Return the view with a campaign, or as one that follows another view on the site."""
+    if chance.random() < 0.3:
+        return replace(hit, referrer="/before", source="(internal)")
+    return _with_campaign(chance, hit)
+
+
+def _click(chance: random.Random, hit: Hit, link: Site) -> Hit:
+    """Return the click with a campaign, and the target of its link's rules."""
+    hit = _with_campaign(chance, hit)
+    if not link.has_rules:
+        return hit
+    if hit.country in ("DE", "FR"):
+        return replace(hit, served="https://a.example/de")
+    return replace(hit, served="https://a.example/mobile" if hit.agent.device in ("mobile", "tablet") else URL)
+
+
+def _with_campaign(chance: random.Random, hit: Hit) -> Hit:
+    sent, campaign = chance.choice(_CAMPAIGNS)
+    return replace(hit, query=f"utm_campaign={sent}", campaign=campaign) if sent else hit
 
 
 @dataclass

@@ -22,7 +22,19 @@ from svc.clock import day_of
 from svc.model import Counts
 from svc.store import imported_days
 from tests.journeys import ranges, recount
-from tests.journeys.histories import MINUTE_MS, SECOND_MS, Moment, Plan, RandomAccount, Seen, Site, Visit, moments
+from tests.journeys.histories import (
+    MINUTE_MS,
+    RULES,
+    SECOND_MS,
+    URL,
+    Moment,
+    Plan,
+    RandomAccount,
+    Seen,
+    Site,
+    Visit,
+    moments,
+)
 from tests.journeys.recount import DAY_MS, DAYS, HOUR_MS, Event, Target
 
 if TYPE_CHECKING:
@@ -195,10 +207,13 @@ class RandomAccounts:
         made: dict[int, tuple[Site, int]] = {}  # (site, time in epoch ms)
 
         async def add(number: int, kind: str, host: str) -> None:
-            body = {"account_id": account.account_id}
-            body |= {"host": host} if kind == "site" else {"url": "https://a.example/", "code": f"code{number}"}
+            body: dict[str, Any] = {"account_id": account.account_id}
+            has_rules = kind == "link" and number % 2 == 1
+            body |= {"host": host} if kind == "site" else {"url": URL, "code": f"code{number}"}
+            body |= {"rules": list(RULES)} if has_rules else {}
             shown = (await self._call(account, "POST", f"/v1/{kind}s", body))[kind]
-            site = Site(Target(kind, shown["id"]), host, shown["path"] if kind == "site" else f"/code{number}")
+            path = shown["path"] if kind == "site" else f"/code{number}"
+            site = Site(Target(kind, shown["id"]), host, path, has_rules=has_rules)
             made[number] = site, recount.moment(shown["created_at"])
 
         async with trio.open_nursery() as nursery:

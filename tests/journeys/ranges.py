@@ -26,6 +26,7 @@ _CHANNELS = {
     "duckduckgo.com": "search",
     "news.ycombinator.com": "social",
     "qr": "qr",
+    "(internal)": "internal",
 }
 # The worker of these tests keeps the breakdowns of this many days.
 _KEPT_DAYS = 35

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 DAYS = {"today": 1, "7d": 7, "30d": 30}
 DIMENSIONS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
+VISIT_LISTS = {"site": ("campaigns", "entries", "arrivals"), "link": ("campaigns", "targets")}
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Event:
         """Return the event's key in this breakdown, or None if the breakdown does not count the event."""
         if self.hit.bot or dimension == "bots":
             return self.hit.bot.reason if self.hit.bot and dimension == "bots" else None
+        if dimension in ("campaigns", "entries", "arrivals", "targets"):
+            return self._visit_key(dimension) if self.detailed else None
         if not self.detailed:
             return "(other)"
         keys = {
@@ -47,6 +50,14 @@ class Event:
             "os": self.hit.agent.os,
         }
         return keys[dimension]
+
+    def _visit_key(self, dimension: str) -> str | None:
+        hit = self.hit
+        if dimension in ("campaigns", "targets"):
+            return (hit.campaign if dimension == "campaigns" else hit.served) or None
+        if hit.source == "(internal)":
+            return None
+        return hit.page if dimension == "entries" else f"{hit.source} {hit.page}"
 
 
 @dataclass
@@ -122,7 +133,11 @@ def breakdowns(target: Target, period: str, now: int) -> dict[str, list[dict[str
 def listed(target: Target, first_day: int, last_day: int) -> dict[str, list[dict[str, Any]]]:
     """Return the ten most frequent keys of each dimension in the events of these days. Ties are sorted by key."""
     events = [event for event in target.events if first_day <= event.at // DAY_MS <= last_day]
-    return {dimension: ranked([event.key(dimension) for event in events])[:10] for dimension in DIMENSIONS}
+    names = (*DIMENSIONS, *VISIT_LISTS[target.kind])
+    lists = {name: ranked([event.key(name) for event in events])[:10] for name in names}
+    for entry in lists.get("arrivals", ()):
+        entry["source"], entry["page"] = entry.pop("key").rsplit(" ", 1)
+    return lists
 
 
 def ranked(keys: Sequence[str | None]) -> list[dict[str, Any]]:

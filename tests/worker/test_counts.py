@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from svc.clock import DAY_MS, HOUR_MS
 from svc.model import Counts
+from svc.worker.breakdowns import Cap, CappedCounts, arrival_of
 from svc.worker.bundle import load_bundle
 from svc.worker.counts import Live, Rows, TargetDays, add_up, read_statements
 from svc.worker.rows import Row
@@ -31,6 +32,10 @@ OPEN = [{"value": json.dumps({"day": DAY - 1})}]
 def event(visitor: str, *, hour: int = 10, day: int = DAY, reason: str = "", source: str = "", target: str = TARGET):
     head = [target, day * 24 + hour, reason, visitor]
     return head if reason else [*head, "", source, "DE|mobile|Firefox|Android"]
+
+
+def view(source: str, page: str, *more: str, target: str = "site_a", hour: int = 10):
+    return [target, DAY * 24 + hour, "", "a" * 8, page, source, "DE|mobile|Firefox|Android", *more]
 
 
 def log_row(*events: list[object]) -> dict[str, object]:
@@ -173,6 +178,68 @@ def test_keys_beyond_the_cap_are_counted_as_other():
     assert len(live.breakdowns["sources"]) == 101
     assert live.breakdowns["sources"]["(other)"] == 3
     assert live.breakdowns["sources"]["host0.example"] == 2
+
+
+def counted_site(events: Sequence[Row], *, days: Sequence[Row] = ()) -> Live:
+    return add_up(Rows(days, [], events, [], OPEN), TargetDays("site_a", DAY - 1, DAY), BUNDLE.caps, AT)
+
+
+@pytest.mark.rule("R3")
+def test_site_has_campaigns_entries_and_arrivals_of_people_who_came_from_elsewhere():
+    rows = [
+        log_row(
+            view("a.example", "/", "spring sale"),
+            view("spring news", "/"),
+            view("", "/b"),
+            view("(internal)", "/b", "spring sale"),
+            ["site_a", DAY * 24, "", "a" * 8],
+            ["site_a", DAY * 24, "list", ""],
+        )
+    ]
+    live = counted_site(rows)
+    assert live.breakdowns["campaigns"] == {"spring sale": 2}
+    assert live.breakdowns["entries"] == {"/": 2, "/b": 1}
+    assert live.breakdowns["arrivals"] == {"a.example /": 1, "spring news /": 1, " /b": 1}
+    assert "targets" not in live.breakdowns
+    assert live.unlisted_days == frozenset()
+    assert arrival_of("spring news /") == ("spring news", "/")
+    assert arrival_of(" /b") == ("", "/b")
+    assert arrival_of("(other)") == ("(other)", "(other)")
+
+
+@pytest.mark.rule("R3")
+def test_link_has_campaigns_and_targets():
+    lines = [[*event("a" * 8), "", "https://a.example/"], [*event("b" * 8), "mail", "https://a.example/"]]
+    live = counted([log_row(*lines, event("c" * 8), [*event("d" * 8), "mail"])])
+    assert live.breakdowns["campaigns"] == {"mail": 2}
+    assert live.breakdowns["targets"] == {"https://a.example/": 2}
+    assert not {"entries", "arrivals"} & live.breakdowns.keys()
+
+
+@pytest.mark.rule("R3")
+def test_day_that_an_older_worker_began_has_no_partial_lists():
+    older = {"day": DAY, "totals": json.dumps({"views": 1, "pages": {"/": 1}})}
+    newer = {"day": DAY - 1, "totals": json.dumps({"views": 1, "pages": {"/": 1}, "entries": {"/": 1}})}
+    rows = [log_row(view("", "/c", "mail"))]
+    live = counted_site(rows, days=[older])
+    assert live.breakdowns["pages"] == {"/": 1, "/c": 1}
+    assert not {"campaigns", "entries", "arrivals"} & live.breakdowns.keys()
+    assert live.unlisted_days == {DAY}
+    live = counted_site(rows, days=[older, newer])
+    assert (live.breakdowns["entries"], live.breakdowns["campaigns"]) == ({"/": 1}, {})
+    assert live.unlisted_days == {DAY}
+
+
+@pytest.mark.rule("W6")
+def test_breakdown_is_also_limited_in_bytes_and_a_shorter_key_can_still_fit():
+    counts = CappedCounts(Cap(10, 10), {"abc": 1})
+    for key in ("defg", "xxxx", "é", "defg", "y", "(other)"):
+        counts.add(key)
+    assert counts.counts == {"abc": 1, "defg": 2, "(other)": 3, "é": 1}
+    astral = CappedCounts(Cap(10, 6))
+    for key in ("\U0001f642", "a"):
+        astral.add(key)
+    assert astral.counts == {"\U0001f642": 1, "(other)": 1}, "two UTF-16 units"
 
 
 @given(

@@ -35,7 +35,14 @@ def test_tallies_are_read_with_and_without_entry():
 
 @pytest.mark.parametrize(
     "wrong",
-    [[], ["lnk_a"], PERSON[:5], [*PERSON, "more"], ["lnk_a", "x", "", "ann"], ["lnk_a", 480_000, None, "ann"]],
+    [
+        [],
+        ["lnk_a"],
+        PERSON[:5],
+        [*PERSON, "mail", "https://a.example/", "more"],
+        ["lnk_a", "x", "", "ann"],
+        ["lnk_a", 480_000, None, "ann"],
+    ],
 )
 def test_invalid_events_are_rejected(wrong):
     with pytest.raises(ValueError, match="validation error"):

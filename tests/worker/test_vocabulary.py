@@ -40,7 +40,8 @@ def test_service_and_worker_have_the_same_breakdowns_and_drop_reasons():
     assert list(VOCABULARY["dimensions"]) == list(DIMENSIONS) == list(get_args(Dimension))
     assert list(VOCABULARY["drop_reasons"]) == list(DROP_REASONS)
     bundle = load_bundle()
-    assert (bundle.caps, bundle.schema) == (VOCABULARY["dimensions"], VOCABULARY["schema"])
+    assert {name: cap._asdict() for name, cap in bundle.caps.items()} == VOCABULARY["dimensions"]
+    assert bundle.schema == VOCABULARY["schema"]
 
 
 def test_worker_recognizes_all_generated_site_paths():
@@ -60,9 +61,10 @@ def test_push_documentation_lists_all_drop_reasons():
 
 
 def test_database_documentation_lists_all_caps_and_bot_reasons():
-    rows = table("worker-counting.md", "| dimension | keys | cap |")
-    assert {name: int(cap) for name, _, cap in rows} == VOCABULARY["dimensions"]
-    keys = {name: keys for name, keys, _ in rows}
+    rows = table("worker-breakdowns.md", "| dimension | keys | cap | bytes |")
+    caps = {name: {"keys": int(cap), "bytes": int(size.replace(",", ""))} for name, _, cap, size in rows}
+    assert caps == VOCABULARY["dimensions"]
+    keys = {name: keys for name, keys, *_ in rows}
     assert re.findall(r"\w+", keys["bots"]) == list(VOCABULARY["bot_reasons"])
     text = (ROOT / "docs/develop/worker-counting.md").read_text()
     assert re.findall(r"`id` = minute . (\d+) \+ slot", text) == [str(VOCABULARY["log_slots"])]
@@ -80,7 +82,7 @@ def test_database_documentation_lists_all_tables_and_columns():
 
 
 def test_live_report_uses_the_worker_caps():
-    cap = VOCABULARY["dimensions"]["devices"]
+    cap = VOCABULARY["dimensions"]["devices"]["keys"]
     line = '["lnk_a",480000,"","aaaaaaaa","","","DE|device{}|Firefox|Android"]\n'
     rows = [{"lines": "".join(line.format(number) for number in range(cap + 2))}]
     live = add_up(Rows([], [], [], rows, []), TargetDays("lnk_a", 20_000, 20_000), load_bundle().caps, 20_000 * DAY_MS)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.edge.d1 import Parameter
     from svc.model import Account, Dimension
+    from svc.worker.breakdowns import Cap
     from svc.worker.ledger import Stored
 
 log = logging.getLogger(__name__)
@@ -219,7 +220,7 @@ async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: A
     return [result.rows for result in results]
 
 
-def _count(found: Found, days: TargetDays, caps: Mapping[Dimension, int], now: int) -> Live:
+def _count(found: Found, days: TargetDays, caps: Mapping[Dimension, Cap], now: int) -> Live:
     # Keep only the most frequent keys, because reports show no others. Cache entries of large sites stay small.
     return add_up(Rows(*found), days, caps, now).with_tops()
 

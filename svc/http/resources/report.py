@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svc.api import reports as api
 from svc.api.ledger import DayStatement
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import DIMENSIONS, Counts
+from svc.worker.breakdowns import VISIT_LISTS, arrival_of
 from svc.worker.counts import top
 
 if TYPE_CHECKING:
@@ -113,25 +114,29 @@ def with_missing_breakdowns(
     longer keeps any of the days.
     """
     if live is None:
-        missing: list[tuple[int, int, str]] = [(span.first_day, span.last_day, report.unavailable or "not_kept")]
-    else:
-        imported = [day for day in span.days if day in stored.imported_days]
-        missing = [(imported[0], imported[-1], "imported")] if imported else []
-        # Before its creation, the target had no counts that could be missing.
-        first = max(span.first_day, created_on, *(day + 1 for day in imported[-1:]))
-        last = min(span.last_day, live.kept_from - 1)
-        if first <= last:
-            missing.append((first, last, "not_kept"))
-    nothing_kept = live is not None and live.kept_from > span.last_day
+        missing = [_missing(span.first_day, span.last_day, report.unavailable or "not_kept")]
+        return report.model_copy(update={"breakdowns_missing": tuple(missing)})
+    imported = [day for day in span.days if day in stored.imported_days]
+    missing = [_missing(imported[0], imported[-1], "imported")] if imported else []
+    # Before its creation, the target had no counts that could be missing.
+    first = max(span.first_day, created_on, *(day + 1 for day in imported[-1:]))
+    last = min(span.last_day, live.kept_from - 1)
+    if first <= last:
+        missing.append(_missing(first, last, "not_kept"))
+    unlisted = sorted(day for day in live.unlisted_days if day in span.days)
+    if unlisted:
+        missing.append(_missing(unlisted[0], unlisted[-1], "not_counted", live.visit_lists))
+    nothing_kept = live.kept_from > span.last_day
     return report.model_copy(
         update={
-            "breakdowns_missing": tuple(
-                api.MissingBreakdowns.model_validate({"from_": first, "to": last, "reason": reason})
-                for first, last, reason in missing
-            ),
+            "breakdowns_missing": tuple(missing),
             **({"breakdowns": None, "breakdowns_from": None} if nothing_kept else {}),
         }
     )
+
+
+def _missing(first: int, last: int, reason: str, lists: Sequence[str] | None = None) -> api.MissingBreakdowns:
+    return api.MissingBreakdowns.model_validate({"from_": first, "to": last, "reason": reason, "lists": lists})
 
 
 def _stored_numbers(span: Span, stored: Stored) -> _Numbers:
@@ -259,11 +264,15 @@ def _report(
 
 
 def _breakdowns(span: Span, live: Live, limit: int) -> api.Breakdowns:
-    lists = {dimension: _tops(live.breakdowns.get(dimension, {}), limit) for dimension in DIMENSIONS}
+    shown = [name for name in DIMENSIONS if name in live.breakdowns or name not in VISIT_LISTS]
+    tops = {name: top(live.breakdowns.get(name, {}), limit) for name in shown}
+    lists: dict[str, Any] = {name: _listed(tally) for name, tally in tops.items() if name != "arrivals"}
+    if "arrivals" in tops:
+        lists["arrivals"] = tuple(api.Arrival(**arrival_of(key)._asdict(), n=n) for key, n in tops["arrivals"].items())
     # There are so few channels that their list is always complete.
-    channels = _tops(live.channels, len(live.channels)) if span.extended else None
+    channels = _listed(top(live.channels, len(live.channels))) if span.extended else None
     return api.Breakdowns(**lists, channels=channels)
 
 
-def _tops(tally: Mapping[str, int], limit: int) -> tuple[api.Top, ...]:
-    return tuple(api.Top(key=name, n=n) for name, n in top(tally, limit).items())
+def _listed(tally: Mapping[str, int]) -> tuple[api.Top, ...]:
+    return tuple(api.Top(key=name, n=n) for name, n in tally.items())

@@ -14,6 +14,7 @@ from svc.http.resources import report as report_module
 from svc.http.resources.report import Stored
 from svc.http.resources.spans import span_of
 from svc.model import DIMENSIONS, Counts
+from svc.worker.breakdowns import VISIT_LISTS
 from svc.worker.counts import Live
 from tests.clock import START_MS
 
@@ -147,9 +148,24 @@ def test_limit_sets_length_of_breakdowns():
 def test_breakdowns_have_every_dimension():
     read = live(breakdowns={"pages": {"/": 3}})
     report = site_report(span_of("today", NOW), NOTHING, read, None)
-    assert list(report["breakdowns"]) == list(DIMENSIONS)
+    assert list(report["breakdowns"]) == [name for name in DIMENSIONS if name not in VISIT_LISTS]
     assert report["breakdowns"]["pages"] == [{"key": "/", "n": 3}]
     assert report["breakdowns"]["bots"] == []
+
+
+@pytest.mark.rule("R3")
+def test_arrivals_have_a_source_and_a_page():
+    tally = {"spring news /a": 2, " /": 3, "(other)": 1}
+    read = live(breakdowns={"pages": {"/": 6}, "campaigns": {}, "entries": {"/": 3}, "arrivals": tally})
+    for limit, length in ((10, 3), (2, 2)):
+        shown = site_report(span_of("today", NOW), NOTHING, read, None, limit)["breakdowns"]
+        assert shown["arrivals"] == [
+            {"source": "", "page": "/", "n": 3},
+            {"source": "spring news", "page": "/a", "n": 2},
+            {"source": "(other)", "page": "(other)", "n": 1},
+        ][:length]  # fmt: skip
+        assert (shown["campaigns"], shown["entries"]) == ([], [{"key": "/", "n": 3}])
+        assert "targets" not in shown
 
 
 @pytest.mark.rule("R3")

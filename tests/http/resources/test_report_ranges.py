@@ -314,6 +314,26 @@ async def test_report_names_the_days_without_breakdowns(place, noun):
     assert "breakdowns_missing" not in await place.report("?period=month", noun)
 
 
+async def test_report_names_the_days_without_lists_of_an_older_worker(place):
+    for unlisted, missing in (
+        ((), []),
+        (
+            (9, 4),
+            [{"from": place.day(9), "to": place.day(4), "reason": "not_counted", "lists": ["campaigns", "targets"]}],
+        ),
+    ):
+        place.read({"pages": {"/": 3}, "campaigns": {"mail": 2}, "targets": {}}, kept_from=place.today - 35)
+        place.world.supervisor.readable = replace(
+            place.world.supervisor.readable,
+            visit_lists=("campaigns", "targets"),
+            unlisted_days=frozenset(place.today - ago for ago in unlisted),
+        )
+        report = await place.report(f"?from={place.day(20)}&breakdowns=1", "link")
+        assert report["breakdowns_missing"] == missing
+        assert report["breakdowns"]["campaigns"] == [{"key": "mail", "n": 2}]
+        assert report["breakdowns"]["targets"] == []
+
+
 @pytest.mark.parametrize("noun", ["site", "link"])
 async def test_days_that_no_worker_keeps_cost_no_read(place, noun):
     report = await place.report(f"?from={place.day(90)}&to={place.day(50)}&breakdowns=1", noun)

@@ -8,7 +8,7 @@ import { t } from "../words.js";
 
 /**
  * @typedef {import("../wire").Breakdowns} Lists
- * @typedef {keyof Lists} Name
+ * @typedef {Exclude<keyof Lists, "campaigns" | "entries" | "arrivals" | "targets">} Name
  */
 
 /** @type {Name[]} */
