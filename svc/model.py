@@ -596,6 +596,7 @@ class Site:
     excluded_networks: tuple[str, ...] = ()  # canonical; see security/ip_networks
     excluded_countries: tuple[str, ...] = ()
     excluded_asns: tuple[int, ...] = ()
+    visitor_opt_out: bool = False  # offer visitors a page that turns counting off for their browser
 
     @property
     def routes(self) -> list[ObsoleteRoute]:
@@ -620,6 +621,7 @@ class SiteChange:
     excluded_countries: tuple[str, ...] | None = None
     excluded_asns: tuple[int, ...] | None = None
     respect_gpc: bool | None = None
+    visitor_opt_out: bool | None = None
 
     def apply_to(self, site: Site) -> Site:
         """Return the site with these settings."""

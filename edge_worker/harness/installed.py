@@ -152,9 +152,9 @@ class InstalledWorker:
         site = {"target": "site_a", "script": "k3f", "excluded_paths": ["/admin"]}
         await self.configure({"host": {"host": LINK_HOST}, f"path:{SITE_HOST}{SITE_PATH}": site})
 
-    async def route(self, pattern: str, script: str) -> None:
-        """Create a route in the account's zone."""
-        path = f"/zones/{self.customer.zones['example.com']}/workers/routes"
+    async def route(self, pattern: str, script: str, zone_id: str | None = None) -> None:
+        """Create a route in a zone, by default in the account's first one."""
+        path = f"/zones/{zone_id or self.customer.zones['example.com']}/workers/routes"
         response = await self._client.post(path, json={"pattern": pattern, "script": script})
         assert response.is_success, response.text
 

@@ -21,3 +21,9 @@ export function readAddress(url) {
     search: url.slice(from, end),
   };
 }
+
+/**
+ * @param {string} url absolute, as in Request.url
+ * @returns {string} scheme, host and port, as in the header Origin
+ */
+export const originOf = (url) => url.slice(0, url.indexOf("/", url.indexOf("://") + 3));

@@ -10,7 +10,7 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {string[]} [excluded_paths]
  * @property {string[]} [excluded_networks] @property {string[]} [excluded_countries]
  * @property {number[]} [excluded_asns]
- * @property {boolean} [respect_gpc]
+ * @property {boolean} [respect_gpc] @property {boolean} [visitor_opt_out]
  * @property {number} [until] epoch ms at which the path stops working
  * @typedef {SiteRow & {exclusions: import("./exclusions.js").Exclusions | null}} Site
  */
@@ -20,7 +20,10 @@ export const siteOf = (row) => ({ ...row, exclusions: exclusionsOf(row) });
 
 const PATH_FORM = new RegExp(vocabulary.site_path);
 
-/** @param {string} pathname @returns {boolean} true if it has the form of a site path or of a site's script */
+/**
+ * @param {string} pathname
+ * @returns {boolean} true if it has the form of a site path, or of the path of a site's script or opt-out page
+ */
 export const hasPathForm = (pathname) => PATH_FORM.test(pathname);
 
 /**

@@ -13,6 +13,7 @@ import { ensure } from "./freshness.js";
 import { keep } from "./isolate.js";
 import { answerOther, answerUnknown } from "./link_host.js";
 import { CODE, servedKey, targetOf } from "./links.js";
+import { OPT_OUT_PATH, answerOptOut, hasOptedOut } from "./opt_out.js";
 import { findSite } from "./sites.js";
 import { snippetCode } from "./snippet.js";
 import { campaignOf, clickSource, namedSource, sourceKey } from "./sources.js";
@@ -139,7 +140,9 @@ async function answerBeacon(request, env, ctx, url, site) {
   if (request.method !== "POST") return notFound();
   const country = countryOf(request);
   // The Worker does not even read the body of an excluded visitor's beacon, so it writes nothing about it.
-  const excluded = site.exclusions !== null && isVisitorExcluded(site.exclusions, request, country);
+  const excluded =
+    (site.visitor_opt_out && hasOptedOut(request.headers)) ||
+    (site.exclusions !== null && isVisitorExcluded(site.exclusions, request, country));
   if (!excluded) await countView(request, env, ctx, url, site, country);
   copyWhenDue(config, ctx, url.hostname, "", Date.now());
   return new Response(null, { status: 204 });
@@ -189,6 +192,7 @@ function answer(request, env, ctx, url, now) {
   if (found !== null) {
     if (found.rest === "") return answerBeacon(request, env, ctx, url, found.site);
     if (found.rest === `/${found.site.script}.js`) return answerScript(request, found.path);
+    if (found.rest === OPT_OUT_PATH && found.site.visitor_opt_out) return answerOptOut(request, url.search, found.path);
     return notFound();
   }
   if (url.hostname === config.host) return answerLink(request, env, ctx, url);

@@ -8,6 +8,7 @@ import { list } from "isbot";
 import { readAgent } from "../src/agents.js";
 import { isExcluded, parseBeacon } from "../src/beacon.js";
 import { agentReason, botReason } from "../src/bots.js";
+import { hasOptedOut } from "../src/opt_out.js";
 import { campaignOf, hasMarker, namedSource, referrerHost, sourceName } from "../src/sources.js";
 import { clean } from "../src/text.js";
 
@@ -24,6 +25,7 @@ const READERS = {
   clean: (/** @type {string} */ text) => clean(text, 1_000_000),
   purpose: (/** @type {string} */ text) => botReason({ method: "GET", purpose: text, driven: false, byAgent: "" }),
   isExcluded: (/** @type {string} */ text) => isExcluded(text, ["/a/", "/b"]),
+  hasOptedOut: (/** @type {string} */ text) => hasOptedOut(/** @type {any} */ ({ get: () => text })),
 };
 
 /**
@@ -32,7 +34,7 @@ const READERS = {
  */
 function fragments() {
   const sources = [...list];
-  for (const file of ["agents", "bots", "sources", "beacon", "text"]) {
+  for (const file of ["agents", "bots", "sources", "beacon", "text", "opt_out"]) {
     const text = readFileSync(join(import.meta.dirname, "../src", `${file}.js`), "utf8");
     const literals = text.matchAll(/\/((?:[^/\\\n*]|\\.)(?:[^/\\\n]|\\.)*)\/[a-z]*[\],;.]/g);
     const strings = text.matchAll(/"((?:[^"\\\n]|\\.)+)"/g);

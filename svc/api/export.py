@@ -114,6 +114,7 @@ class Site(ResponseBody):
     excluded_countries: tuple[str, ...]
     excluded_asns: tuple[int, ...]
     respect_gpc: bool
+    visitor_opt_out: bool
     path: str
     created_at: Moment
     first_view_at: Moment | None
@@ -132,6 +133,7 @@ class Site(ResponseBody):
             excluded_countries=site.excluded_countries,
             excluded_asns=site.excluded_asns,
             respect_gpc=site.respect_gpc,
+            visitor_opt_out=site.visitor_opt_out,
             path=site.path,
             created_at=site.created_at,
             first_view_at=site.first_view_at,
@@ -228,8 +230,8 @@ accounts.json      Cloudflare accounts. edge_account_id is the id at Cloudflare,
                    Workers plan, and days_kept is the number of days for which the worker
                    keeps breakdowns. Disconnected accounts have disconnected_at.
 sites.json         Sites: host, exclusions (excluded_paths, excluded_networks,
-                   excluded_countries, excluded_asns, respect_gpc), and the path of the
-                   snippet. Sites with the state "deleted" are no longer counted.
+                   excluded_countries, excluded_asns, respect_gpc, visitor_opt_out), and
+                   the path of the snippet. Sites with the state "deleted" are no longer counted.
 sites.csv          The sites as a table; each list of exclusions is a JSON list in its cell.
 links.json         Short links: code, target (url) and rules. Links with the state
                    "deleted" no longer redirect, and other links may use their codes.

@@ -38,6 +38,12 @@ _NETWORKS = (
 _COUNTRIES = "Countries whose views are not counted, as ISO 3166-1 alpha-2 codes."
 _ASNS = "Autonomous systems (networks of internet providers and companies) whose views are not counted."
 
+_OPT_OUT = (
+    "Offer visitors a page at `https://<host><path>/off` on which they can turn counting off for their browser. The"
+    " browser stores a cookie only for visitors who do so. A rotation changes the address, and the cookies lose their"
+    " effect."
+)
+
 
 class NewSite(Body):
     """A site to add."""
@@ -60,6 +66,7 @@ class NewSite(Body):
     respect_gpc: bool = Field(
         False, description="Do not count visitors whose browser sends `Sec-GPC: 1` or `DNT: 1`. Default: `false`."
     )
+    visitor_opt_out: bool = Field(False, description=f"{_OPT_OUT} Default: `false`.")
 
     @property
     def settings(self) -> model.SiteChange:
@@ -85,6 +92,7 @@ class SiteChange(Body):
         None, description=f"{_ASNS} They replace all existing numbers. `[]` removes all numbers."
     )
     respect_gpc: bool | None = None
+    visitor_opt_out: bool | None = Field(None, description=_OPT_OUT)
 
     @property
     def settings(self) -> model.SiteChange:
@@ -148,6 +156,7 @@ class Site(ResponseBody):
     excluded_countries: tuple[str, ...]
     excluded_asns: tuple[int, ...]
     respect_gpc: bool
+    visitor_opt_out: bool
     config: ConfigState
     live_at: Moment | None = Field(
         description="The time at which this version takes effect for all visitors. Null if the worker does not have"
@@ -201,6 +210,7 @@ class Site(ResponseBody):
             excluded_countries=site.excluded_countries,
             excluded_asns=site.excluded_asns,
             respect_gpc=site.respect_gpc,
+            visitor_opt_out=site.visitor_opt_out,
             config=config,
             live_at=site.live_at if config == "synced" else None,
             retiring=tuple(Retiring(path=old.path, until=old.until) for old in site.retiring),

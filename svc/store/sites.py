@@ -43,8 +43,8 @@ def add_site(site: Site, default_limit: int) -> Tx[Site]:
     rows = yield sql(
         "insert into sites (id, account_id, user_id, host, zone_id, state, path, script_name, excluded_paths,"
         " respect_gpc, route_id, error, version, created_at, snippet, warnings,"
-        " excluded_networks, excluded_countries, excluded_asns)"
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)"
+        " excluded_networks, excluded_countries, excluded_asns, visitor_opt_out)"
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)"
         " on conflict (account_id, host) where state <> 'deleted' do nothing returning id",
         added.id,
         added.account_id,
@@ -65,6 +65,7 @@ def add_site(site: Site, default_limit: int) -> Tx[Site]:
         to_json(added.excluded_networks),
         to_json(added.excluded_countries),
         to_json(added.excluded_asns),
+        int(added.visitor_opt_out),
     )
     if not rows:
         raise Conflict("site_exists")
@@ -93,7 +94,8 @@ def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
         changed = replace(changed, version=(yield from bump_version(account_id)), config_error=None)
     yield sql(
         "update sites set excluded_paths = $2, respect_gpc = $3, error = $4, version = $5, config_error = $6,"
-        " excluded_networks = $7, excluded_countries = $8, excluded_asns = $9 where id = $1",
+        " excluded_networks = $7, excluded_countries = $8, excluded_asns = $9, visitor_opt_out = $10"
+        " where id = $1",
         site_id,
         to_json(changed.excluded_paths),
         int(changed.respect_gpc),
@@ -103,6 +105,7 @@ def change_site(account_id: str, site_id: str, change: SiteChange) -> Tx[Site]:
         to_json(changed.excluded_networks),
         to_json(changed.excluded_countries),
         to_json(changed.excluded_asns),
+        int(changed.visitor_opt_out),
     )
     return changed
 
@@ -354,4 +357,5 @@ def _site(row: Row, retiring: tuple[Retiring, ...], ended_paths: tuple[EndedPath
         excluded_networks=tuple(from_json(row["excluded_networks"])),
         excluded_countries=tuple(from_json(row["excluded_countries"])),
         excluded_asns=tuple(from_json(row["excluded_asns"])),
+        visitor_opt_out=row["visitor_opt_out"] == 1,
     )

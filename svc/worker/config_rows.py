@@ -132,6 +132,7 @@ def _site_fields(site: Site) -> dict[str, object]:
         "excluded_networks": site.excluded_networks,
         "excluded_countries": site.excluded_countries,
         "excluded_asns": site.excluded_asns,
+        "visitor_opt_out": site.visitor_opt_out,
     }
     # Omit the defaults, so that a row is as small as possible and does not change if a setting is added.
     return {**fields, **{name: value for name, value in settings.items() if value}}

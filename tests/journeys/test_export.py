@@ -30,6 +30,7 @@ RULES = [
 ]
 EXCLUDED = {
     "excluded_networks": ["192.0.2.0/24", "2001:db8::1"], "excluded_countries": ["FR"], "excluded_asns": [64496],
+    "visitor_opt_out": True,
 }  # fmt: skip
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5"
 

@@ -76,6 +76,7 @@ def new_site(user_id: int, account_id: str, host: str = "shop.example.com", at: 
         error=None,
         version=0,
         created_at=at,
+        visitor_opt_out=True,
     )
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 HOST = "www.shop.example"
 DAY_MS = 86_400_000
 SEEN = "Your first view!"
+CLIPBOARD_IS = "async (text) => (await navigator.clipboard.readText()) === text"
+OFFER = "Offer visitors a page to turn counting off"
 # Hides the fact that the browser is automated, because a real visitor's browser is not automated.
 UNDRIVEN = "Object.defineProperty(Navigator.prototype, 'webdriver', {get: () => false})"
 
@@ -129,6 +131,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_label("Host").fill(f" https://{HOST}/?a=1 ")  # as pasted from the address bar
     tab.get_by_text("Exclusions").click()
     expect(tab.get_by_label("Host")).to_have_value(HOST)
+    tab.get_by_label(OFFER).check()
     tab.get_by_label("Excluded paths").fill("admin\n")
     tab.get_by_role("button", name="Add site").click()
     excluded = tab.get_by_label("Excluded paths")
@@ -140,6 +143,7 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_role("listitem").filter(has_text="Site synced to the worker").locator(".good").wait_for()
     site = site_of(furnished, tab)
     assert (site["excluded_paths"], site["config"], site["state"]) == (["/admin", "/private"], "synced", "active")
+    assert furnished.visit(HOST, f"{site['path']}/off")["status"] == 200
     tab.get_by_role("button", name="Copy snippet").click()
     expect(tab.get_by_role("status").filter(has_text="Copied")).to_have_count(1)  # the page copies asynchronously
     assert tab.evaluate("navigator.clipboard.readText()") == site["snippet"]["inline"]
@@ -184,10 +188,17 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     assert (changed["excluded_paths"], changed["respect_gpc"]) == (["/private"], True)
     assert changed["excluded_networks"] == ["192.0.2.0/24", "2606:4700::/64"]
     assert (changed["excluded_countries"], changed["excluded_asns"]) == (["AD"], [64496, 64497])
+    check_opt_out(tab, site)
     tab.get_by_role("button", name="Change tracking path").click()
+    tab.get_by_role("dialog").get_by_text("The page for visitors gets a new address.").wait_for()
     tab.get_by_role("dialog").get_by_role("button", name="Change tracking path").press("Enter")
     tab.get_by_text("Old paths that are still counted").wait_for()
     rotated = site_of(furnished, tab)
+    check_opt_out(tab, rotated)
+    tab.get_by_label(OFFER).uncheck()
+    tab.get_by_role("button", name="Save").click()
+    expect(tab.get_by_role("region", name="Page for visitors")).to_have_count(0)
+    assert site_of(furnished, tab)["visitor_opt_out"] is False
     assert tab.locator("#rotate ~ ul code").inner_text() == site["path"] == rotated["retiring"][0]["path"]
     assert tab.locator(".snippet pre").first.inner_text() == rotated["snippet"]["inline"] != site["snippet"]["inline"]
 
@@ -207,6 +218,21 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     tab.get_by_text("no longer counted").wait_for()
     assert site_of(furnished, tab)["state"] == "deleted"
     expect(tab.get_by_role("link", name="Settings")).to_have_count(0)
+
+
+def check_opt_out(tab: Page, site: dict[str, Any]) -> None:
+    """The settings show the address of the page for visitors, and a text that contains it."""
+    address = f"https://{HOST}{site['path']}/off"
+    section = tab.get_by_role("region", name="Page for visitors")
+    assert section.get_by_role("link", name=address).get_attribute("href") == address
+    section.get_by_role("button", name="Copy address").click()
+    tab.wait_for_function(CLIPBOARD_IS, arg=address)
+    text = section.locator("pre")
+    if not text.is_visible():
+        section.get_by_text("Text for your privacy policy").click()
+    section.get_by_role("button", name="Copy text").click()
+    assert address in text.inner_text()
+    tab.wait_for_function(CLIPBOARD_IS, arg=text.inner_text())
 
 
 def check_instructions(tab: Page, site: dict[str, Any]) -> None:

@@ -117,9 +117,14 @@ def test_retiring_path_has_its_end():
     assert bodies["path:shop.example/old"] == {**fields, "until": 99}
 
 
-def test_respect_gpc_is_set_on_all_paths_of_a_site():
-    rows = rows_of([site(2, retiring=(Retiring("/old", None, 99),), respect_gpc=True)], [], None, DEFAULT, 0)
-    assert [json.loads(row.body or "")["respect_gpc"] for row in rows] == [True, True]
+@pytest.mark.parametrize("value", [True, False])
+def test_settings_are_in_all_paths_of_a_site_only_while_they_are_on(value):
+    change = SiteChange(respect_gpc=value, visitor_opt_out=value)
+    changed = change.apply_to(site(2, retiring=(Retiring("/old", None, 99),)))
+    rows = [json.loads(row.body or "") for row in rows_of([changed], [], None, DEFAULT, 0)]
+    settings = {"respect_gpc": True, "visitor_opt_out": True} if value else {}
+    fields = {"target": "site_a", "excluded_paths": ["/admin"], "script": "k3", **settings}
+    assert rows == [fields, {**fields, "until": 99}]
 
 
 def test_link_host_is_written_only_if_newer():

@@ -50,6 +50,7 @@ def test_worker_recognizes_all_generated_site_paths():
         path = new_site_path()
         assert form.search(path), path
         assert form.search(f"{path}/{new_script_name()}.js"), path
+        assert form.search(f"{path}/off"), path
     for path in ("/", "/abcdefgh/", "/abcd/efgh/page", "/about-us", "/ABCDEFGH", "/abcd"):
         assert not form.search(path), path
 

@@ -84,6 +84,7 @@ async def test_adding_a_site_returns_202_with_its_snippet(world):
         "excluded_countries": [],
         "excluded_asns": [],
         "respect_gpc": False,
+        "visitor_opt_out": False,
         "config": "pending",
         "live_at": None,
         "retiring": [],
@@ -103,15 +104,24 @@ async def test_adding_a_site_returns_202_with_its_snippet(world):
     assert listed == {**shown.body["site"], "views_7d": 0, "series_7d": [0] * 7}
 
 
-async def test_site_can_respect_gpc(world):
+@pytest.mark.parametrize("setting", ["respect_gpc", "visitor_opt_out"])
+async def test_site_can_respect_gpc_and_offer_an_opt_out(world, setting):
     _, session, account = await world.ready()
-    body = {"account_id": account.id, "host": "shop.example.com", "respect_gpc": True}
+    body = {"account_id": account.id, "host": "shop.example.com", setting: True}
     response = await world.call("POST", "/v1/sites", body, headers=session)
-    assert (response.status, response.body["site"]["respect_gpc"]) == (202, True)
-    shown = await world.call("GET", f"/v1/sites/{response.body['site']['id']}", headers=session)
-    assert shown.body["site"]["respect_gpc"] is True
+    assert (response.status, response.body["site"][setting]) == (202, True)
+    path = f"/v1/sites/{response.body['site']['id']}"
+    assert (await world.call("GET", path, headers=session)).body["site"][setting] is True
     for wrong in ("true", 1, None):
-        refused = await world.call("POST", "/v1/sites", {**body, "respect_gpc": wrong}, headers=session)
+        refused = await world.call("POST", "/v1/sites", {**body, setting: wrong}, headers=session)
+        assert (refused.status, refused.code) == (400, "invalid_request")
+    rotated = await world.call("POST", f"{path}/rotate", headers=session)
+    assert rotated.body["site"][setting] is True
+    for value in (None, False):
+        changed = await world.call("PATCH", path, {setting: value}, headers=session)
+        assert changed.body["site"] == {**rotated.body["site"], setting: value is None}
+    for other in ("false", 0):
+        refused = await world.call("PATCH", path, {setting: other}, headers=session)
         assert (refused.status, refused.code) == (400, "invalid_request")
 
 
@@ -379,13 +389,17 @@ async def test_exclusions_of_a_site_can_be_changed(world):
     assert (response.status, list(response.body)) == (200, ["site"])
     assert response.body["site"] == {**site, "excluded_paths": ["/a", "/b"], "config": "pending"}
     assert world.supervisor.woken == [EDGE_ACCOUNT]
-    response = await world.call("PATCH", path, {"respect_gpc": True, "excluded_paths": []}, headers=session)
-    assert response.body["site"] == {**site, "excluded_paths": [], "respect_gpc": True, "config": "pending"}
+    settings = {"respect_gpc": True, "excluded_paths": [], "visitor_opt_out": True}
+    response = await world.call("PATCH", path, settings, headers=session)
+    assert response.body["site"] == {**site, **settings, "config": "pending"}
     assert (await world.call("GET", path, headers=session)).body == response.body
 
 
 @pytest.mark.rule("S4")
-@pytest.mark.parametrize("body", [{}, {"excluded_paths": None}, {"excluded_paths": ["/admin"], "respect_gpc": False}])
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"excluded_paths": None}, {"excluded_paths": ["/admin"], "respect_gpc": False, "visitor_opt_out": False}],
+)
 async def test_change_without_effect_triggers_no_sync(world, body):
     _, session, account = await world.ready()
     site = await added(world, session, account, excluded_paths=["/admin"])

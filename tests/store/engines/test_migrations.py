@@ -49,6 +49,7 @@ DIGESTS = {
     "0012-disabled-objects.sql": "fcc017da8257796e3c32a7f54aaa48aebdbcac099151c8b268b3af517bbb20f2",
     "0013-disconnect-requests.sql": "c08a4f71d4dceb1ed96d4778b1a96e32b1d764b0a664dbddee33909393b7bba0",
     "0014-notes.sql": "0da3581cb23fc21e3252c07b1696227b69683c38a61fd3224a82801f59915f04",
+    "0015-visitor-opt-out.sql": "5017d920427c9084f1e99fb4afa71dc5a56d055d1eb80bff41612f1187225b84",
 }
 
 # Tables in released schemas whose rows are now in other tables. Separate tests cover them.

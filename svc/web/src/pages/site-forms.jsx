@@ -14,6 +14,7 @@ import { ExcludedVisitors, excludedVisitors } from "../ui/excluded-visitors.jsx"
 import { Check, Field, Form } from "../ui/form.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
 import { NotFound } from "../ui/not-found.jsx";
+import { OptOut } from "../ui/opt-out.jsx";
 import { ErrorMessage, Loaded, Note, Page } from "../ui/parts.jsx";
 import { Help } from "../ui/help.jsx";
 import { Snippet } from "../ui/snippet.jsx";
@@ -142,16 +143,18 @@ function Uncounted({ site }) {
       />
       <ExcludedVisitors site={site} />
       <Check name="respect_gpc" label={words.gpc} defaultChecked={site?.respect_gpc ?? false} />
+      <Check name="visitor_opt_out" label={words.optOut.offer} defaultChecked={site?.visitor_opt_out ?? false} />
     </>
   );
 }
 
 /** @param {Record<string, string>} values of the fields in `Uncounted` @returns the fields of the body */
-function uncounted({ excluded_paths = "", respect_gpc, ...visitors }) {
+function uncounted({ excluded_paths = "", respect_gpc, visitor_opt_out, ...visitors }) {
   const lines = excluded_paths.split("\n").map((line) => line.trim());
   return {
     excluded_paths: lines.filter(Boolean),
     respect_gpc: respect_gpc !== undefined,
+    visitor_opt_out: visitor_opt_out !== undefined,
     ...excludedVisitors(visitors),
   };
 }
@@ -206,6 +209,7 @@ function Settings({ site, put }) {
         <section aria-labelledby="uncounted">
           <h2 id="uncounted">{words.more}</h2>
           <Change site={site} put={put} />
+          {site.visitor_opt_out && <OptOut site={site} />}
         </section>
       )}
       <section aria-labelledby="snippet">
@@ -259,6 +263,7 @@ function Settings({ site, put }) {
           }}
         >
           <p>{words.rotateWhat}</p>
+          {site.visitor_opt_out && <p>{words.optOut.rotate}</p>}
         </Confirm>
       )}
       {asks.value === "delete" && (

@@ -10,6 +10,7 @@ const TOPICS = {
   check: "/help/use/account-health#run-a-health-check",
   ledger: "/help/use/ledger",
   snippet: "/help/use/snippet",
+  privacy: "/help/use/privacy",
   keys: "/help/use/keys",
   import: "/help/use/import-links",
 };

@@ -51,6 +51,7 @@ const common = {
     check: "Mehr über die Prüfung (englisch)",
     ledger: "Mehr über den Zählnachweis (englisch)",
     snippet: "Mehr über das Snippet (englisch)",
+    privacy: "Mehr über den Datenschutz (englisch)",
     keys: "Mehr über API-Schlüssel (englisch)",
     import: "Mehr über Dateiformate (englisch)",
   },

@@ -50,6 +50,21 @@ const sites = {
   asns: "Ausgenommene autonome Systeme (ASN)",
   asnsHint: "Nummern der Netze von Anbietern und Unternehmen, durch Kommas getrennt, höchstens 20. Beispiel: AS64496.",
   gpc: "Global Privacy Control und Do Not Track beachten",
+  optOut: {
+    offer: "Besuchern eine Seite anbieten, auf der sie die Zählung ausschalten können",
+    title: "Seite für Besucher",
+    explain:
+      "Auf dieser Seite können Besucher die Zählung für ihren Browser aus- und wieder einschalten. Nur ein Browser mit ausgeschalteter Zählung speichert ein Cookie.",
+    copyAddress: "Adresse kopieren",
+    privacy: "Text für Ihre Datenschutzerklärung",
+    privacyText: (address) =>
+      "Wir zählen die Besuche dieser Website. Dafür verwenden wir keine Cookies und speichern Ihre IP-Adresse nicht. Wenn " +
+      `Ihre Besuche nicht gezählt werden sollen, können Sie die Zählung für Ihren Browser ausschalten: ${address}. Ihr ` +
+      "Browser speichert diese Entscheidung dann 400 Tage lang in einem Cookie.",
+    copyText: "Text kopieren",
+    rotate:
+      "Die Seite für Besucher erhält eine neue Adresse. Besucher, die die Zählung ausgeschaltet haben, werden wieder gezählt, bis sie sie auf der neuen Seite ausschalten.",
+  },
   save: "Speichern",
   saved: "Gespeichert.",
   savedPending: "Gespeichert. Die Änderung wird in wenigen Sekunden wirksam.",

@@ -50,6 +50,7 @@ const common = {
     check: "About health checks",
     ledger: "About the statement of counts",
     snippet: "About the snippet",
+    privacy: "About privacy",
     keys: "About API keys",
     import: "About file formats",
   },

@@ -44,6 +44,21 @@ export default {
   asns: "Excluded autonomous systems (ASN)",
   asnsHint: "Numbers of internet providers' and companies' networks, separated by commas, up to 20. Example: AS64496.",
   gpc: "Respect Global Privacy Control and Do Not Track",
+  optOut: {
+    offer: "Offer visitors a page to turn counting off",
+    title: "Page for visitors",
+    explain:
+      "On this page, visitors can turn counting off for their browser, and on again. Only a browser in which counting is off stores a cookie.",
+    copyAddress: "Copy address",
+    privacy: "Text for your privacy policy",
+    privacyText: (/** @type {string} */ address) =>
+      "We count visits to this website. We use no cookies for this and do not store your IP address. If you do not want " +
+      `your visits to be counted, you can turn counting off for your browser: ${address}. Your browser then stores this ` +
+      "choice in a cookie for 400 days.",
+    copyText: "Copy text",
+    rotate:
+      "The page for visitors gets a new address. Visitors who have turned counting off are counted again until they turn it off on the new page.",
+  },
   save: "Save",
   saved: "Saved.",
   savedPending: "Saved. The change takes effect in a few seconds.",

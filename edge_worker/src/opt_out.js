@@ -1,0 +1,71 @@
+/**
+ * Lets visitors of a site turn counting off for their browser, if the site's owner offers it. A cookie stores the
+ * choice. Without this choice, the Worker stores nothing in a browser.
+ */
+
+import { originOf } from "./address.js";
+import { htmlPage } from "./html_page.js";
+import { pageIn } from "./opt_out_page.js";
+import vocabulary from "./vocabulary.json" with { type: "json" };
+
+/** The path of the page below the site's path. Names of scripts end with ".js", so none of them is the same. */
+export const OPT_OUT_PATH = "/off";
+
+/** 400 days, the longest lifetime that browsers allow (RFC 6265bis, 5.5). */
+const MAX_AGE_S = 34_560_000;
+
+const OPTED_OUT = /(?:^|;) *__Secure-uncounted=1 *(?:;|$)/;
+
+/**
+ * Browsers send the cookie only to the path of the site that set it. Any other value means nothing.
+ * @param {Headers} headers @returns {boolean} true if the visitor has turned counting off in this browser
+ */
+export const hasOptedOut = (headers) => OPTED_OUT.test(headers.get("cookie") ?? "");
+
+/** @param {string} path of the site @param {boolean} isOff @returns {string} a Set-Cookie header */
+const cookieOf = (path, isOff) =>
+  `__Secure-uncounted=${isOff ? "1" : ""}; Path=${path}; HttpOnly; Secure; SameSite=Lax; Max-Age=${isOff ? MAX_AGE_S : 0}`;
+
+/**
+ * Returns true if this page sent the request. A page of another origin must not change the choice, and SameSite does
+ * not prevent that: a browser also stores the cookies of a response to another site's form. Browsers send Origin with
+ * every POST. Older ones do not send Sec-Fetch-Site.
+ * @param {Request} request
+ */
+function isSameOrigin({ headers, url }) {
+  return headers.get("origin") === originOf(url) && (headers.get("sec-fetch-site") ?? "same-origin") === "same-origin";
+}
+
+/**
+ * Responds to a request for the page. Only a POST with the query "?off" or "?on" changes anything; its body is ignored.
+ * @param {Request} request @param {string} search the query, with its "?" @param {string} path of the site
+ * @returns {Response}
+ */
+export function answerOptOut(request, search, path) {
+  const { headers, method } = request;
+  if (method === "GET" || method === "HEAD") return optOutPage(request, hasOptedOut(headers));
+  if (method !== "POST") return respond(405, { allow: "GET, HEAD, POST" });
+  if (!isSameOrigin(request)) return respond(403);
+  if (search !== "?off" && search !== "?on") return respond(400);
+  const cookie = cookieOf(path, search === "?off");
+  return respond(303, { location: `${path}${OPT_OUT_PATH}`, "set-cookie": cookie });
+}
+
+/** @param {number} status @param {Record<string, string>} [headers] */
+const respond = (status, headers = {}) =>
+  new Response(null, { status, headers: { "cache-control": "no-store", ...headers } });
+
+/**
+ * The referrer policy makes browsers send the Origin of the form instead of "null" (Fetch standard, "append a request
+ * Origin header"). The content policy prevents that a page in whose frame this page is tricks visitors into a click.
+ * @param {Request} request @param {boolean} isOff
+ */
+const optOutPage = (request, isOff) =>
+  htmlPage(request, (language) => pageIn(language, isOff), {
+    status: 200,
+    headers: {
+      vary: "accept-language, cookie",
+      "content-security-policy": vocabulary.opt_out_policy,
+      "referrer-policy": "same-origin",
+    },
+  });
