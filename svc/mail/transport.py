@@ -9,6 +9,7 @@ import itertools
 import os
 import stat
 from contextlib import suppress
+from email.header import Header
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import EmailPolicy
@@ -40,27 +41,45 @@ _FOLDER_MODE = 0o700
 _NUMBERS = itertools.count()
 
 
+_LONGEST_WORD = 75  # RFC 2047, 2
+
+
 class _Policy(EmailPolicy):
     """A policy that folds only the subject header, because some programs cannot read folded addresses.
 
-    RFC 2047, 2: an encoded word has at most 75 characters, so a long non-ASCII subject needs several encoded words.
+    RFC 2047, 2: an encoded word has at most 75 characters, so a long non-ASCII subject or name needs several encoded
+    words.
     """
 
     def fold(self, name: str, value: Any) -> str:
         """Return the folded header as text."""
-        folded: str = super().fold(name, value) if name != "Subject" else _folding(self).fold(name, value)
+        folded: str
+        if name == "Subject":
+            folded = EmailPolicy(linesep=self.linesep).fold(name, value)
+        elif name == "From":
+            folded = f"From: {_encoded(value.addresses[0])}{self.linesep}"
+        else:
+            folded = super().fold(name, value)
         return folded
 
     def fold_binary(self, name: str, value: Any) -> bytes:
         """Return the folded header as bytes."""
-        folded: bytes = (
-            super().fold_binary(name, value) if name != "Subject" else _folding(self).fold_binary(name, value)
-        )
+        if name in ("Subject", "From"):
+            return self.fold(name, value).encode("ascii")
+        folded: bytes = super().fold_binary(name, value)
         return folded
 
 
-def _folding(policy: _Policy) -> Any:
-    return EmailPolicy(linesep=policy.linesep)
+def _encoded(address: Address) -> str:
+    """Return the address on one line, with a non-ASCII name as encoded words.
+
+    `EmailPolicy` writes the name as one word of any length, or, if it folds, loses the quotes of other names.
+    """
+    name = address.display_name
+    if name.isascii():
+        return str(address)
+    words = Header(name, "utf-8", maxlinelen=_LONGEST_WORD, header_name="From").encode(linesep="\n").replace("\n", "")
+    return f"{words} <{address.addr_spec}>"
 
 
 # The policy for files, which people should be able to read.
