@@ -27,17 +27,18 @@ from svc.api import (
 )
 from svc.api.endpoint import Endpoint, Tag
 
+# In the order in which the API reference shows them: what programs use most comes first.
 TAGS: dict[Tag, str] = {
-    "sign-in": "Sign-up, confirmation of the email address, sign-in and sign-out. These paths are outside /v1.",
+    "reports": "Counts of sites and links.",
+    "links": "Short links and their QR codes.",
+    "sites": "Hosts whose page views are counted.",
+    "accounts": "Connected Cloudflare accounts with their worker, zones and link host.",
+    "keys": "API keys.",
     "me": "The signed-in user: limits, usage, sessions and password.",
     "events": "The activity log: changes with actor, time and IP address.",
-    "keys": "API keys.",
-    "accounts": "Connected Cloudflare accounts with their worker, zones and link host.",
-    "sites": "Hosts whose page views are counted.",
-    "links": "Short links and their QR codes.",
-    "reports": "Counts of sites and links.",
-    "worker": "Requests that installed workers send.",
+    "sign-in": "Sign-up, confirmation of the email address, sign-in and sign-out. These paths are outside /v1.",
     "service": "Probes and API descriptions.",
+    "worker": "Requests that installed workers send.",
 }
 
 ENDPOINTS: tuple[Endpoint[Any, Any], ...] = (

@@ -12,16 +12,20 @@ import pytest
 
 from edge_worker.tools.node import node_command
 from svc.api.openapi import document
-from tests.web.places import EMAIL, PASSWORD, ROOT
+from tests.web.places import EMAIL, PASSWORD, ROOT, sign_up
 from tests.web.test_every_page import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tests.web.places import Place
+
 # Runs the page's own modules with the schemas as input.
 _KNOWN = """
+import { inBrowser } from "./svc/web/test/browser.js";
 import { FACTS, SHAPE, exampleOf, rowsOf } from "./svc/web/src/ui/schema.js";
-import en from "./svc/web/src/words/en/reference.js";
+inBrowser();
+const { default: en } = await import("./svc/web/src/words/en/reference.js");
 const contract = JSON.parse(await new Promise((read) => {
   let text = "";
   process.stdin.on("data", (part) => (text += part)).on("end", () => read(text));
@@ -83,6 +87,54 @@ def test_examples_match_schemas_and_every_field_has_row(contract, known):
         whole = {**schemas[name], "components": {"schemas": schemas}}
         jsonschema.validate(example, whole)
         assert set(schemas[name].get("properties", {})) <= {row["path"] for row in known["rows"][name]}, name
+
+
+def test_control_character_patterns_are_not_shown(known):
+    facts = [fact for rows in known["rows"].values() for row in rows for fact in row["facts"]]
+    assert any(fact.startswith("^") for fact in facts)
+    assert [fact for fact in facts if "x00" in fact] == []
+
+
+def test_types_are_written_like_code(known):
+    types = {row["path"]: row["type"] for rows in known["rows"].values() for row in rows}
+    assert types["links[].rules[].countries"] == "string[] | null"
+    assert types["account_id"] == "string"
+    assert types["series[].at"] == "string"
+
+
+def access_token(place: Place, email: str) -> str:
+    body = {"email": email, "password": PASSWORD}
+    token: str = httpx.post(f"{place.url}/auth/sign-in", json=body, trust_env=False).json()["access_token"]
+    return token
+
+
+def test_commands_of_the_quick_start_work(stranger, furnished):
+    """A new user creates the key, because the other user has as many as the plan allows, but has a site to read."""
+    page = stranger.new_page()
+    page.goto(f"{furnished.url}/reference")
+    commands = page.locator(".quick-start pre")
+    commands.first.wait_for()
+    assert page.get_by_role("heading", level=2).all_inner_texts()[:4] == [
+        "Quick start",
+        "Conventions",
+        "Reports",
+        "Links",
+    ]
+
+    def run(command: str, **values: str) -> Any:
+        for name, value in values.items():
+            command = command.replace(name, value)
+        done = subprocess.run(["sh", "-c", f"{command} --noproxy '*' -sS"], stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout)
+
+    sign_up(furnished, "program@example.com")
+    first, second, third = commands.all_inner_texts()
+    key = run(first, ACCESS_TOKEN=access_token(furnished, "program@example.com"))["key"]
+    assert run(second, API_KEY=key) == {"sites": []}
+    token = access_token(furnished, EMAIL)
+    site = next(each for each in run(second, API_KEY=token)["sites"] if each["id"] == furnished.ids["sites"])
+    report = run(third, API_KEY=token, SITE_ID=site["id"])["report"]
+    assert (report["period"], report["totals"]["views"] > 0) == ("7d", True)
 
 
 def test_request_with_session_shows_response(page, place):

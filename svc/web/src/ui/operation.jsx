@@ -52,7 +52,7 @@ function Parameters({ parameters, schemas }) {
   const rows = parameters.map(({ name, in: where, required, schema, description = "" }) => {
     const [type = "", ...facts] = valueOf(schema, schemas, words.types);
     const place = words.places[/** @type {"path" | "query" | "header"} */ (where)];
-    return { path: name, required, type, facts: [place, ...facts], description };
+    return { path: name, required, type, place, facts, description };
   });
   return <Fields title={words.parameters} rows={rows} />;
 }
@@ -101,21 +101,28 @@ const Example = ({ example }) => (
   </details>
 );
 
-/** @param {{title: string, rows: import("./schema.js").Row[]}} props */
+/**
+ * @param {{title: string, rows: (import("./schema.js").Row & {place?: string})[]}} props `place`: where a parameter is
+ *   in the request
+ */
 function Fields({ title, rows }) {
   const words = t().reference;
   return (
     <>
       <h4>{title}</h4>
       <dl class="fields">
-        {rows.map(({ path, required, type, facts, description }) => (
+        {rows.map(({ path, required, type, place, facts, description }) => (
           <div key={path}>
             <dt>
               <code>{path}</code>
-              {!required && <span class="small"> {words.absent}</span>}
             </dt>
             <dd>
-              <span class="small">{[type, ...facts].filter(Boolean).join(" · ")}</span>
+              <p class="labels">
+                <code class="label">{type}</code>
+                {place && <span class="label">{place}</span>}
+                {!required && <span class="label">{words.absent}</span>}
+                <span class="small">{facts.join(" · ")}</span>
+              </p>
               {description && (
                 <p lang="en">
                   <Text text={description} />

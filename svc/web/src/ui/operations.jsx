@@ -6,6 +6,7 @@ import { useKeys } from "../keys.js";
 import { address, setSearch } from "../router.js";
 import { t } from "../words.js";
 import { Operation } from "./operation.jsx";
+import { Copy } from "./parts.jsx";
 import { Text } from "./text.jsx";
 
 /** @typedef {{method: string, path: string, about: any}} Listed */
@@ -34,6 +35,8 @@ export function Operations({ contract }) {
   const found = listed(contract).filter((one) => fits(one, q));
   return (
     <>
+      <p>{words.intro}</p>
+      <QuickStart />
       <Basics />
       <p class="field column">
         <label for="filter">{words.filter}</label>
@@ -78,12 +81,56 @@ export function Operations({ contract }) {
   );
 }
 
+/** The first three requests of a new program. */
+function QuickStart() {
+  const words = t().reference.quick;
+  const { origin } = location;
+  const steps = [
+    {
+      title: words.key,
+      more: (
+        <>
+          {words.keyText} <a href="/keys">{words.toKeys}</a>
+        </>
+      ),
+      command: [
+        `curl ${origin}/v1/keys`,
+        '-H "Authorization: Bearer ACCESS_TOKEN" -H "Content-Type: application/json"',
+        `-d '{"name": "First program", "scopes": ["sites", "reports"]}'`,
+      ],
+    },
+    { title: words.sites, command: [`curl ${origin}/v1/sites`, '-H "Authorization: Bearer API_KEY"'] },
+    {
+      title: words.report,
+      command: [`curl '${origin}/v1/sites/SITE_ID/report?period=7d'`, '-H "Authorization: Bearer API_KEY"'],
+    },
+  ];
+  return (
+    <section aria-labelledby="quick-start">
+      <h2 id="quick-start">{words.title}</h2>
+      <ol class="quick-start">
+        {steps.map(({ title, more, command }, i) => (
+          <li key={title}>
+            <p>
+              <strong>{title}</strong> {more}
+            </p>
+            <pre class="verbatim" tabIndex={0}>
+              <code id={`quick-${i}`}>{command.join(" \\\n  ")}</code>
+            </pre>
+            <Copy text={command.join(" \\\n  ")} shownIn={`quick-${i}`} label={words.copy} />
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
 /** Conventions of all operations. */
 function Basics() {
   const words = t().reference;
   return (
-    <>
-      <p>{words.intro}</p>
+    <section aria-labelledby="conventions">
+      <h2 id="conventions">{words.conventions}</h2>
       <ul>
         <li>{words.credential}</li>
         <li>{words.errors}</li>
@@ -93,7 +140,7 @@ function Basics() {
         {words.programs} <a href="/openapi.json">/openapi.json</a> · <a href="/openapi.yaml">/openapi.yaml</a> ·{" "}
         <a href="/reference.md">/reference.md</a>
       </p>
-    </>
+    </section>
   );
 }
 

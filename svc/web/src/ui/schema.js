@@ -2,7 +2,8 @@
 
 /**
  * @typedef {Record<string, any>} Schema
- * @typedef {{path: string, required: boolean, type: string, facts: string[], description: string}} Row
+ * @typedef {{path: string, required: boolean, type: string, facts: string[], description: string}} Row `type`: in the
+ *   notation of code, such as `string[]`
  * @typedef {ReturnType<typeof import("../words.js").t>["reference"]["types"]} Words
  */
 
@@ -54,10 +55,16 @@ function resolve(schema, schemas) {
 /** @param {Schema} schema @returns {string} the name of the referenced schema, or "" */
 const nameOf = ({ $ref = "" }) => $ref.split("/").pop();
 
+/**
+ * @param {string} pattern
+ * @returns {boolean} false if it is long, or says nothing but which control characters a text must not contain
+ */
+const isReadable = (pattern) => pattern.length <= LONGEST_PATTERN && !pattern.includes("\\x00");
+
 /** @param {Schema} schema @param {Words} words @returns {string[]} */
 function factsOf(schema, words) {
   return FACTS.filter((name) => name in schema)
-    .filter((name) => name !== "pattern" || schema["pattern"].length <= LONGEST_PATTERN)
+    .filter((name) => name !== "pattern" || isReadable(schema["pattern"]))
     .map((name) => /** @type {(value: any) => string} */ (words.facts[name])(schema[name]));
 }
 
@@ -73,7 +80,7 @@ function describe(given, schemas, words) {
     const flat = (/** @type {"facts" | "below"} */ part) => seen.flatMap((/** @type {any} */ each) => each[part]);
     const types = seen.map((/** @type {any} */ { type }) => type);
     return {
-      type: [...new Set(types)].join(` ${words.or} `),
+      type: [...new Set(types)].join(" | "),
       facts: [...flat("facts"), ...factsOf(schema, words)],
       below: flat("below"),
     };
@@ -81,17 +88,21 @@ function describe(given, schemas, words) {
   const facts = factsOf(schema, words);
   if (schema["prefixItems"]) {
     const items = schema["prefixItems"].map((/** @type {Schema} */ each) => describe(each, schemas, words).type);
-    return { type: words.listInOrder(items.join(", ")), facts, below: [] };
+    return { type: `[${items.join(", ")}]`, facts, below: [] };
   }
   if (schema["type"] === "array") {
     const item = describe(schema["items"] ?? {}, schemas, words);
     const below = item.below.map(([suffix, each]) => /** @type {[string, Schema]} */ ([`[]${suffix}`, each]));
-    return { type: words.listOf(item.type), facts: [...facts, ...item.facts], below };
+    return {
+      type: `${item.type.includes(" ") ? `(${item.type})` : item.type}[]`,
+      facts: [...facts, ...item.facts],
+      below,
+    };
   }
   if (schema["properties"]) {
     const needed = schema["required"] ?? [];
     return {
-      type: words.object,
+      type: "object",
       facts,
       below: Object.entries(schema["properties"]).map(([name, each]) => [
         `.${name}`,
@@ -102,9 +113,9 @@ function describe(given, schemas, words) {
   if (schema["type"] === "object" && typeof schema["additionalProperties"] === "object") {
     const value = describe(schema["additionalProperties"], schemas, words);
     const below = value.below.map(([suffix, each]) => /** @type {[string, Schema]} */ ([`.*${suffix}`, each]));
-    return { type: words.objectOf(value.type), facts: [...facts, ...value.facts], below };
+    return { type: `object<${value.type}>`, facts: [...facts, ...value.facts], below };
   }
-  return { type: schema["type"] ? (words.plain[schema["type"]] ?? schema["type"]) : words.anything, facts, below: [] };
+  return { type: schema["type"] ?? "any", facts, below: [] };
 }
 
 /**

@@ -1,9 +1,21 @@
 /** API-Referenz. */
 
+import { plural } from "../../format.js";
+
 /** @type {typeof import("../en/reference.js").default} */
 const reference = {
   title: "API-Referenz",
   intro: "Alles, was diese Seiten können, geht auch über diese API. Alle Bodys sind JSON, Zeiten sind in UTC.",
+  quick: {
+    title: "Schnellstart",
+    key: "Erstellen Sie einen API-Schlüssel.",
+    keyText: "Auf dieser Seite, oder mit einem Zugriffstoken von POST /auth/sign-in:",
+    toKeys: "API-Schlüssel",
+    sites: "Lassen Sie Ihre Websites auflisten.",
+    report: "Rufen Sie den Bericht einer Website ab. SITE_ID ist die id aus der Liste.",
+    copy: "Befehl kopieren",
+  },
+  conventions: "Konventionen",
   credential:
     "Senden Sie „Authorization: Bearer …“ mit einem API-Schlüssel. Schlüssel erstellen Sie auf der Seite „API-Schlüssel“.",
   errors:
@@ -28,7 +40,7 @@ const reference = {
   example: "Beispiel",
   response: (status) => `Antwort ${status}`,
   refusals: (count) => `Fehler (${count})`,
-  places: { path: "im Pfad", query: "in der Query", header: "im Header" },
+  places: { path: "Pfad", query: "Query", header: "Header" },
   tryIt: "Ausprobieren",
   real: "Das sendet eine echte Anfrage, die Ihre Daten ändert.",
   as: "Anmeldung mit",
@@ -43,13 +55,6 @@ const reference = {
   noText: "Die Antwort ist kein Text.",
   asCode: "Codebeispiel",
   types: {
-    or: "oder",
-    anything: "beliebiger Wert",
-    object: "Objekt",
-    plain: { string: "Text", integer: "ganze Zahl", number: "Zahl", boolean: "true oder false", null: "null" },
-    listOf: (item) => `Liste von ${item}`,
-    listInOrder: (items) => `Liste von genau ${items}`,
-    objectOf: (value) => `Objekt mit Werten vom Typ ${value}`,
     facts: {
       const: (value) => `immer ${value}`,
       enum: (values) => `eines von ${values.join(", ")}`,
@@ -61,7 +66,7 @@ const reference = {
       multipleOf: (value) => `ein Vielfaches von ${value}`,
       minItems: (count) => `mindestens ${count} Einträge`,
       maxItems: (count) => `höchstens ${count} Einträge`,
-      minProperties: (count) => (count === 1 ? "mindestens ein Feld" : `mindestens ${count} Felder`),
+      minProperties: (count) => plural(count, { one: "mindestens ein Feld", other: "mindestens # Felder" }),
       propertyNames: (names) => `Schlüssel: ${names.enum.join(", ")}`,
       not: (values) => `keines von ${values.enum.join(", ")}`,
       pattern: (pattern) => pattern,

@@ -1,11 +1,20 @@
 /** The API reference page. */
 
-/** @type {Record<string, string | undefined>} */
-const plain = { string: "string", integer: "integer", number: "number", boolean: "boolean", null: "null" };
+import { plural } from "../../format.js";
 
 export default {
   title: "API reference",
   intro: "This API offers everything that the web application does. All bodies are JSON, and times are in UTC.",
+  quick: {
+    title: "Quick start",
+    key: "Create an API key.",
+    keyText: "Create it on this page, or with an access token from POST /auth/sign-in:",
+    toKeys: "API keys",
+    sites: "List your sites.",
+    report: "Read the report of a site. For SITE_ID, use the id from the list.",
+    copy: "Copy command",
+  },
+  conventions: "Conventions",
   credential: "Send “Authorization: Bearer …” with an API key. Create keys on the “API keys” page.",
   errors: "Errors are {error: {code, message, details}}. Branch on the code; details.remedy says what to do.",
   writes: "Writes accept an Idempotency-Key. A request repeated with the same key is carried out only once.",
@@ -27,7 +36,7 @@ export default {
   example: "Example",
   response: (/** @type {string} */ status) => `Response ${status}`,
   refusals: (/** @type {number} */ count) => `Errors (${count})`,
-  places: { path: "in the path", query: "in the query", header: "in the header" },
+  places: { path: "path", query: "query", header: "header" },
   tryIt: "Try it",
   real: "This sends a real request that changes your data.",
   as: "Credential",
@@ -42,13 +51,6 @@ export default {
   noText: "The response is not text.",
   asCode: "Code sample",
   types: {
-    or: "or",
-    anything: "any value",
-    object: "object",
-    plain,
-    listOf: (/** @type {string} */ item) => `list of ${item}`,
-    listInOrder: (/** @type {string} */ items) => `list of exactly ${items}`,
-    objectOf: (/** @type {string} */ value) => `object with values of type ${value}`,
     facts: {
       const: (/** @type {unknown} */ value) => `always ${value}`,
       enum: (/** @type {unknown[]} */ values) => `one of ${values.join(", ")}`,
@@ -60,7 +62,8 @@ export default {
       multipleOf: (/** @type {number} */ value) => `a multiple of ${value}`,
       minItems: (/** @type {number} */ count) => `at least ${count} items`,
       maxItems: (/** @type {number} */ count) => `at most ${count} items`,
-      minProperties: (/** @type {number} */ count) => (count === 1 ? "at least one field" : `at least ${count} fields`),
+      minProperties: (/** @type {number} */ count) =>
+        plural(count, { one: "at least one field", other: "at least # fields" }),
       propertyNames: (/** @type {{enum: string[]}} */ names) => `keys: ${names.enum.join(", ")}`,
       not: (/** @type {{enum: string[]}} */ values) => `none of ${values.enum.join(", ")}`,
       pattern: (/** @type {string} */ pattern) => pattern,
