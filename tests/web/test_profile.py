@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +50,9 @@ def test_create_use_rename_and_revoke_api_key(tab, bea):
     tab.goto(f"{bea.url}/keys")
     tab.get_by_text("No API keys yet.").wait_for()
     tab.keyboard.press("n")
+    expect(tab.get_by_role("checkbox", name="Reports")).to_be_checked()
+    assert tab.get_by_role("checkbox", checked=True).count() == 1
+    tab.get_by_role("checkbox", name="Reports").uncheck()
     tab.get_by_role("button", name="Create key").click()
     tab.get_by_text("Select at least one.").wait_for()
     tab.get_by_label("Name").fill("nightly")
@@ -75,9 +79,12 @@ def test_create_use_rename_and_revoke_api_key(tab, bea):
     assert "Only from 127.0.0.0/8 and 2001:db8::/32" in row.inner_text()
     assert key not in tab.content()
     assert key[:12] in tab.content()
-    expect(tab.get_by_text("1 of 1 used")).to_have_count(1)
+    expect(tab.get_by_role("meter", name="API keys")).to_have_attribute("aria-valuetext", "1 of 1")
+    tab.get_by_text("Plan: Free", exact=True).wait_for()
     expect(tab.get_by_role("button", name="New API key")).to_have_count(0)
     assert asked_with(key, bea) == 200
+    tab.reload()
+    expect(row.get_by_role("time").filter(has_text="today")).to_have_attribute("title", re.compile(r"20\d\d UTC$"))
 
     row.get_by_role("button", name="Rename “nightly”").click()
     tab.get_by_role("dialog").get_by_label("Name").fill("weekly")
@@ -98,6 +105,14 @@ def test_new_password_ends_other_sessions_and_is_in_activity(tab, bea, browser):
     sessions = tab.get_by_role("table", name="Active sessions")
     tab.goto(f"{bea.url}/profile")
     sessions.get_by_role("row", name="curl").wait_for()
+    expect(sessions.get_by_role("time").first).to_have_attribute("title", re.compile(r" 20\d\d, "))
+    limits = tab.get_by_role("region", name="Usage and limits")
+    assert [meter.get_attribute("aria-valuetext") for meter in limits.get_by_role("meter").all()] == [
+        "0 of 10",
+        "0 of 100",
+        "0 of 10,000",
+        "0 of 1",
+    ]
     tab.get_by_label("Current password").fill(PASSWORD)
     tab.get_by_label("New password").fill(CHOSEN)
     tab.get_by_role("button", name="Change password").click()

@@ -16,6 +16,9 @@ import { Level } from "./accounts.jsx";
 /** The metrics of each plan, in display order. @type {Record<Account["plan"], Metric[]>} */
 const METRICS = { free: ["requests", "writes", "reads", "size"], paid: ["size"] };
 
+/** Thresholds of the service's advice levels `watch` and `upgrade_soon`, in percent. */
+const TICKS = [60, 80];
+
 /**
  * @param {{
  *   account: Account,
@@ -79,7 +82,7 @@ function Measured({ metric, advice }) {
   return (
     <>
       <span class="name">{name}</span>
-      <Gauge label={name} text={value} part={busiest.value / limit} />
+      <Gauge label={name} text={value} part={busiest.value / limit} ticks={TICKS} />
       <span class="number">{value}</span>
       <Level level={level} />
       <span class="more hint">{[when, forecast && words.forecast(forecast)].filter(Boolean).join(" · ")}</span>

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 
 import { call } from "../api.js";
-import { ago, list, longDay, moment } from "../format.js";
+import { list } from "../format.js";
 import { useKeys } from "../keys.js";
 import { changed, useResource } from "../resource.js";
 import { Confirm, Dialog } from "../ui/dialog.jsx";
@@ -13,6 +13,8 @@ import { IssuedKey } from "../ui/issued-key.jsx";
 import { Rows } from "../ui/list.jsx";
 import { NewKey } from "../ui/new-key.jsx";
 import { Empty, KeyHint, Loaded, Note, Page } from "../ui/parts.jsx";
+import { Quotas } from "../ui/quotas.jsx";
+import { When } from "../ui/when.jsx";
 import { t } from "../words.js";
 
 /** @typedef {import("../wire").Key} Key */
@@ -72,7 +74,12 @@ export function Keys() {
             ) : (
               <List keys={own} accounts={accounts.data?.accounts ?? []} />
             )}
-            {me.data && <p class="small after">{words.quota(own.length, most, t().profile.plans[me.data.plan])}</p>}
+            {me.data && (
+              <section class="after" aria-label={t().profile.limits}>
+                <Quotas rows={[{ title: words.title, used: own.length, most }]} />
+                <p class="small">{words.plan(t().profile.plans[me.data.plan])}</p>
+              </section>
+            )}
             {full && <Note>{words.full}</Note>}
           </>
         )}
@@ -109,8 +116,8 @@ function List({ keys, accounts }) {
               </span>
             ),
           },
-          { label: words.made, cell: ({ created_at }) => <time title={moment(created_at)}>{ago(created_at)}</time> },
-          { label: words.used, cell: ({ last_used }) => (last_used ? longDay(last_used) : words.never) },
+          { label: words.made, cell: ({ created_at }) => <When at={created_at} /> },
+          { label: words.used, cell: ({ last_used }) => (last_used ? <When at={last_used} /> : words.never) },
           {
             label: words.change,
             cell: (key) => (

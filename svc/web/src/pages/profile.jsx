@@ -13,6 +13,7 @@ import { Export } from "../ui/export.jsx";
 import { DeleteUser, UserDeleted } from "../ui/leave.jsx";
 import { Field, Form, Password } from "../ui/form.jsx";
 import { ErrorMessage, Loaded, Mark, Note, Page, Skeleton } from "../ui/parts.jsx";
+import { Quotas } from "../ui/quotas.jsx";
 import { SendAgain } from "../ui/send-again.jsx";
 import { Sessions } from "../ui/sessions.jsx";
 import { useWrite } from "../ui/write.js";
@@ -94,32 +95,7 @@ function Limits({ caller: { limits, use } }) {
   return (
     <section aria-labelledby="limits">
       <h2 id="limits">{words.limits}</h2>
-      <table class="rows limits" aria-label={words.limits}>
-        <thead>
-          <tr>
-            <th scope="col">{words.what}</th>
-            <th scope="col" class="number">
-              {words.used}
-            </th>
-            <th scope="col" class="number">
-              {words.most}
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {counted.map(([name, title]) => (
-            <tr key={name}>
-              <th scope="row">{title}</th>
-              <td class="number" data-label={words.used}>
-                {number(use[name])}
-              </td>
-              <td class="number" data-label={words.most}>
-                {number(limits[name])}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Quotas rows={counted.map(([name, title]) => ({ title, used: use[name], most: limits[name] }))} />
       <p class="small after">
         {words.rates(number(limits.requests_per_minute), number(limits.report_reads_per_minute))}
       </p>

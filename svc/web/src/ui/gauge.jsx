@@ -1,13 +1,10 @@
 /** A bar that shows usage relative to a limit. */
 
-/** Thresholds of the service's advice levels `watch` and `upgrade_soon`, in percent. */
-const TICKS = [60, 80];
-
 /**
- * @param {{label: string, text: string, part: number}} props `text`: text alternative; `part`: the fraction of the
- *   limit, 1 when it is reached
+ * @param {{label: string, text: string, part: number, ticks?: number[]}} props `text`: text alternative; `part`: the
+ *   fraction of the limit, 1 when it is reached; `ticks`: marks on the bar, in percent
  */
-export function Gauge({ label, text, part }) {
+export function Gauge({ label, text, part, ticks = [] }) {
   const percent = Math.max(0, Math.min(100, 100 * part));
   return (
     <svg
@@ -23,7 +20,7 @@ export function Gauge({ label, text, part }) {
     >
       <rect class="track" width="100" height="10" />
       <rect class="used" width={percent} height="10" />
-      {TICKS.map((at) => (
+      {ticks.map((at) => (
         <line key={at} x1={at} x2={at} y1="0" y2="10" />
       ))}
     </svg>

@@ -10,6 +10,9 @@ import { Check, Field, Form, Group } from "./form.jsx";
 /** @type {import("../wire").Key["scopes"]} */
 const SCOPES = ["accounts", "sites", "links", "reports"];
 
+/** The scope of a key unless the user chooses others: the one that cannot change anything. */
+const DEFAULT_SCOPE = "reports";
+
 /**
  * @param {{
  *   accounts: import("../wire").Account[],
@@ -44,6 +47,7 @@ export function NewKey({ accounts, close, issued }) {
               key={scope}
               name="scopes"
               value={scope}
+              defaultChecked={scope === DEFAULT_SCOPE}
               label={
                 <>
                   {words.scopes[scope].name} <span class="small">{words.scopes[scope].about}</span>

@@ -1,7 +1,6 @@
 /** The active sessions of the user, with buttons to end them. */
 
 import { call } from "../api.js";
-import { ago, moment } from "../format.js";
 import { changed, useResource } from "../resource.js";
 import { leave } from "../router.js";
 import { end } from "../session.js";
@@ -9,6 +8,7 @@ import { t } from "../words.js";
 import { Rows } from "./list.jsx";
 import { ErrorMessage, Loaded, Mark } from "./parts.jsx";
 import { SignOut } from "./sign-out.jsx";
+import { When } from "./when.jsx";
 import { useWrite } from "./write.js";
 
 /** @typedef {import("../wire").Session} Session */
@@ -43,8 +43,8 @@ export function Sessions() {
             id={({ id }) => id}
             columns={[
               { label: words.browser, cell: ({ browser }) => words.named(browser) },
-              { label: words.since, cell: ({ created_at }) => moment(created_at) },
-              { label: words.used, cell: ({ last_used }) => <time title={moment(last_used)}>{ago(last_used)}</time> },
+              { label: words.since, cell: ({ created_at }) => <When at={created_at} /> },
+              { label: words.used, cell: ({ last_used }) => <When at={last_used} /> },
               {
                 label: words.end,
                 cell: (session) =>

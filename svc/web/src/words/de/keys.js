@@ -7,7 +7,7 @@ const keys = {
   toReference: "Zur API-Referenz.",
   make: "Neuer API-Schlüssel",
   none: "Noch keine API-Schlüssel.",
-  quota: (used, most, plan) => `API-Schlüssel: ${used} von ${most} belegt (Tarif: ${plan}).`,
+  plan: (plan) => `Tarif: ${plan}`,
   full: "Alle API-Schlüssel Ihres Tarifs sind belegt. Widerrufen Sie einen, den Sie nicht mehr brauchen, oder bitten Sie den Betreiber um mehr.",
   name: "Name",
   nameHint: "Zum Beispiel „Nächtlicher Export“.",

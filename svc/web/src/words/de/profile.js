@@ -11,9 +11,7 @@ const profile = {
   plan: "Tarif",
   plans: { free: "Kostenlos", api: "API" },
   limits: "Nutzung und Limits",
-  what: "Ressource",
-  used: "Genutzt",
-  most: "Limit",
+  of: (used, most) => `${used} von ${most}`,
   rates: (requests, reports) =>
     `Pro Minute: ${requests} Anfragen je API-Schlüssel, ${reports} Abrufe von Aufschlüsselungen.`,
   notify: "Benachrichtigungen",

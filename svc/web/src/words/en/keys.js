@@ -6,8 +6,7 @@ export default {
   toReference: "See the API reference.",
   make: "New API key",
   none: "No API keys yet.",
-  quota: (/** @type {number} */ used, /** @type {number} */ most, /** @type {string} */ plan) =>
-    `API keys: ${used} of ${most} used (plan: ${plan}).`,
+  plan: (/** @type {string} */ plan) => `Plan: ${plan}`,
   full: "You have used all API keys included in your plan. Revoke a key that you no longer need, or ask the operator for more.",
   name: "Name",
   nameHint: "For example, “Nightly export”.",

@@ -10,9 +10,7 @@ export default {
   plan: "Plan",
   plans: { free: "Free", api: "API" },
   limits: "Usage and limits",
-  what: "Resource",
-  used: "Used",
-  most: "Limit",
+  of: (/** @type {string} */ used, /** @type {string} */ most) => `${used} of ${most}`,
   rates: (/** @type {string} */ requests, /** @type {string} */ reports) =>
     `Per minute: ${requests} requests per API key, ${reports} reads of report breakdowns.`,
   notify: "Notifications",
