@@ -8,15 +8,19 @@ import { textLanguage } from "./settings.js";
  */
 export function locale() {
   const text = textLanguage();
-  for (const tag of navigator.languages.filter((one) => one.split("-")[0] === text)) {
+  return firstValid(navigator.languages.filter((tag) => tag.split("-")[0] === text)) ?? text;
+}
+
+/** @param {readonly string[]} tags @returns {string | undefined} the first one that is a valid locale */
+function firstValid(tags) {
+  for (const tag of tags) {
     try {
-      const [known] = Intl.getCanonicalLocales(tag);
-      if (known) return known;
+      return Intl.getCanonicalLocales(tag)[0];
     } catch {
       // Try the next tag.
     }
   }
-  return text;
+  return undefined;
 }
 
 /** @type {Map<string, any>} */
@@ -27,10 +31,10 @@ const cache = new Map();
  * @param {new (locale: string, options: any) => T} Kind an Intl class. Instances are cached, because creating one takes
  *   a hundred times as long as using it
  * @param {object} options
+ * @param {string} [tag]
  * @returns {T}
  */
-function intl(Kind, options) {
-  const tag = locale();
+function intl(Kind, options, tag = locale()) {
   const name = `${tag} ${Kind.name} ${JSON.stringify(options)}`;
   if (!cache.has(name)) cache.set(name, new Kind(tag, options));
   return cache.get(name);
@@ -54,7 +58,7 @@ export function bytes(value) {
   return intl(Intl.NumberFormat, options).format(value / 1_000 ** step);
 }
 
-/** @param {string} at a date or timestamp @param {Intl.DateTimeFormatOptions} options */
+/** @param {string | Date} at a date or timestamp @param {Intl.DateTimeFormatOptions} options */
 const date = (at, options) => intl(Intl.DateTimeFormat, options).format(new Date(at));
 
 /** @param {string} day `2026-11-21` @returns {string} Nov 21, for places already labelled as UTC */
@@ -77,12 +81,33 @@ export const longDay = (day) =>
 /** @param {string} at the beginning of an hour @returns {string} 14:00, for places already labelled as UTC */
 export const hour = (at) => date(at, { timeZone: "UTC", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
+/**
+ * The clock of the reader's region, which the browser's first language names. The language of the texts can be another
+ * one: a German browser with English texts shows 14:31, not 2:31 PM.
+ * @returns {Intl.DateTimeFormatOptions}
+ */
+const clock = () => ({
+  hourCycle: intl(Intl.DateTimeFormat, { hour: "numeric" }, region()).resolvedOptions().hourCycle,
+});
+
+/** @returns {string} the browser's first valid language */
+const region = () => firstValid(navigator.languages) ?? locale();
+
 /** @param {string} at @returns {string} 14:00 in the reader's time zone */
-export const localHour = (at) => date(at, { hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
+export const localHour = (at) => date(at, { ...clock(), hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
+
+/** @returns {string} 01:00, when a UTC day ends for the reader; "" if the reader's time zone is UTC */
+export function localMidnight() {
+  const now = new Date();
+  return now.getTimezoneOffset() === 0
+    ? ""
+    : date(new Date(now.setUTCHours(0, 0)), { ...clock(), hour: "2-digit", minute: "2-digit" });
+}
 
 /** @param {string} at @returns {string} Nov 21, 2026, 2:31 PM GMT+1, in the reader's time zone */
 export const moment = (at) =>
   date(at, {
+    ...clock(),
     year: "numeric",
     month: "short",
     day: "numeric",
@@ -90,6 +115,8 @@ export const moment = (at) =>
     minute: "2-digit",
     timeZoneName: "short",
   });
+
+const DAY_MS = 86_400_000;
 
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const SPANS_S = [
@@ -106,6 +133,12 @@ export function ago(at, now_ms = Date.now()) {
   return intl(Intl.RelativeTimeFormat, { numeric: "auto" }).format(Math.trunc(seconds / length_s), unit);
 }
 
+/** @param {string} day a UTC day @param {number} [now_ms] @returns {string} today; yesterday; 3 days ago */
+export function daysAgo(day, now_ms = Date.now()) {
+  const days = Date.parse(day) / DAY_MS - Math.floor(now_ms / DAY_MS);
+  return intl(Intl.RelativeTimeFormat, { numeric: "auto" }).format(days, "day");
+}
+
 /** @param {number} seconds @returns {string} 41 seconds; 5 minutes */
 export function span(seconds) {
   const [unit, length_s] = SPANS_S.find(([, span_s]) => seconds >= 2 * span_s) ?? ["second", 1];
@@ -115,10 +148,11 @@ export function span(seconds) {
 /**
  * @param {number} count
  * @param {{one: string, other: string} & Partial<Record<Intl.LDMLPluralRule, string>>} forms of the words for a count
- *   in the reader's language
+ *   in the reader's language, with `#` in place of the count
  * @returns {string} the form for this count
  */
-export const plural = (count, forms) => forms[intl(Intl.PluralRules, {}).select(count)] ?? forms.other;
+export const plural = (count, forms) =>
+  (forms[intl(Intl.PluralRules, {}).select(count)] ?? forms.other).replace("#", number(count));
 
 /** @param {string[]} items @returns {string} a, b and c */
 export const list = (items) => intl(Intl.ListFormat, { type: "conjunction" }).format(items);

@@ -57,6 +57,52 @@ test("durations use the largest suitable unit", () => {
   assert.equal(format.span(300), "5 minutes");
 });
 
+test("days are relative to the current UTC day", () => {
+  speak(["en-US"]);
+  const now_ms = Date.parse("2026-11-21T23:59:00Z");
+  assert.equal(format.daysAgo("2026-11-21", now_ms), "today");
+  assert.equal(format.daysAgo("2026-11-20", now_ms), "yesterday");
+  assert.equal(format.daysAgo("2026-11-01", now_ms), "20 days ago");
+  assert.equal(format.daysAgo("2026-11-20", now_ms + 60_000), "2 days ago");
+});
+
+test("the clock follows the browser's region, not the language of the texts", () => {
+  const at = "2026-11-21T13:31:00Z";
+  language.value = "en";
+  speak(["de-DE", "en-US"]);
+  assert.match(spaced(format.moment(at)), /^Nov 21, 2026, \d\d:31 /);
+  assert.match(format.localHour(at), /^\d\d:31 /);
+  speak(["en-US", "de-DE"]);
+  assert.match(spaced(format.moment(at)), /^Nov 21, 2026, \d{1,2}:31 [AP]M /);
+  speak(["en-GB"]);
+  assert.match(spaced(format.moment(at)), /^21 Nov 2026, \d\d:31 /);
+  language.value = "de";
+  speak(["en-US"]);
+  assert.match(format.localHour(at), /[AP]M/);
+  speak(["de-AT@posix", "de-AT"]);
+  assert.doesNotMatch(format.localHour(at), /[AP]M/);
+  language.value = "browser";
+});
+
+test("midnight UTC is shown in the reader's time zone", () => {
+  speak(["en-US"]);
+  const zone = process.env.TZ;
+  process.env.TZ = "Asia/Kolkata";
+  assert.equal(spaced(format.localMidnight()), "05:30 AM");
+  process.env.TZ = "UTC";
+  assert.equal(format.localMidnight(), "");
+  process.env.TZ = zone ?? "";
+});
+
+test("counts have the plural form of the language", () => {
+  speak(["en-US"]);
+  const forms = { one: "# link", other: "# links" };
+  assert.deepEqual(
+    [0, 1, 2, 1_234].map((count) => format.plural(count, forms)),
+    ["0 links", "1 link", "2 links", "1,234 links"],
+  );
+});
+
 test("sizes have at most one decimal", () => {
   speak(["en-US"]);
   assert.equal(plain(format.bytes(0)), "0 byte");

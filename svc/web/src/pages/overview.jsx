@@ -1,10 +1,10 @@
 /** The overview: the setup steps until the first view, then problems, totals, sites and top links. */
 
-import { useFirstView } from "../first-view.js";
-import { ago, days, list, number } from "../format.js";
+import { ago, days, list, localMidnight, number } from "../format.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { later } from "../later.jsx";
+import { FIRST_VIEW_MS, hasCounted, useOnboarding } from "../onboarding.js";
 import { useResource, whileWorking } from "../resource.js";
 import { address, setSearch, visit } from "../router.js";
 import { Attention, attention } from "../ui/attention.jsx";
@@ -25,9 +25,8 @@ import { t } from "../words.js";
 
 const Steps = later("Steps", { part: true });
 
-// Polling intervals for steps that the user completes elsewhere: confirming the email address, opening a site.
+// Polling interval for the confirmation of the email address, which the user completes elsewhere.
 const CONFIRMED_MS = 5_000;
-const FIRST_VIEW_MS = 30_000;
 // The workers send their counts once an hour.
 const COUNTED_AGAIN_MS = 300_000;
 
@@ -46,28 +45,7 @@ const whileShown = ({ overview }, polls, since_ms) =>
     overview.sites.entries.map((/** @type {SiteEntry} */ { site }) => site),
     polls,
     since_ms,
-  ) ?? (overview.sites.number > 0 && !anyCounted(overview) ? FIRST_VIEW_MS : COUNTED_AGAIN_MS);
-
-/**
- * True if a site has had a view or a link a click.
- * @param {All} overview
- */
-const anyCounted = ({ sites, links }) =>
-  sites.entries.some(({ site }) => site.first_view_at !== null) ||
-  [...sites.entries, ...links.entries].some(({ series_30d }) => series_30d.some((views) => views > 0));
-
-/**
- * Read the report of a link that had no clicks before today. Only a report shows the first click immediately.
- * @param {All | undefined} overview
- */
-function useFirstClick(overview) {
-  const link = overview?.links.entries[0]?.link;
-  const asked = link && !anyCounted(overview) ? { link_id: link.id, period: /** @type {"30d"} */ ("30d") } : null;
-  const read = useResource("GET /v1/links/{link_id}/report", asked, {
-    pace: ({ report }) => (report.totals.views > 0 ? null : FIRST_VIEW_MS),
-  });
-  return { read, awaited: asked !== null };
-}
+  ) ?? (overview.sites.number > 0 && !hasCounted(overview) ? FIRST_VIEW_MS : COUNTED_AGAIN_MS);
 
 export function Overview() {
   const words = t().overview;
@@ -76,25 +54,20 @@ export function Overview() {
   const accounts = useResource("GET /v1/accounts", {}, { pace: ({ accounts: all }, ...so) => whileAny(all, ...so) });
   const read = useKept(useResource("GET /v1/overview", { period: currentPeriod(), order }, { pace: whileShown }));
   const overview = read.data?.overview;
-  const click = useFirstClick(overview);
-  const waiting = overview && !anyCounted(overview);
-  const newest = waiting ? overview.sites.entries.find(({ site }) => site.state === "active")?.site : undefined;
-  const view = useFirstView(newest);
-  const viewed = view.seen ? newest?.id : undefined;
+  const onboarding = useOnboarding(overview);
+  const { inUse } = onboarding;
 
-  const reads = [me, accounts, read, ...(click.awaited ? [click.read] : [])];
+  const reads = [me, accounts, read, ...onboarding.reads];
   useKeys([
     { keys: "n", says: t().sites.add, does: () => visit("/sites/new") },
     {
       keys: "r",
       says: t().common.shortcuts.again,
-      does: () => [view.check, ...reads.map(({ again }) => again)].forEach((again) => again()),
+      does: () => [onboarding.check, ...reads.map(({ again }) => again)].forEach((again) => again()),
     },
   ]);
   /** @type {import("../resource.js").Read<any> | undefined} */
   const waited = reads.find(({ error }) => error) ?? reads.find(({ data }) => data === undefined);
-  const clicked = (click.awaited && click.read.data?.report.totals.views) || 0;
-  const inUse = overview !== undefined && (clicked > 0 || viewed !== undefined || anyCounted(overview));
   return (
     <Page title={words.title} head={inUse && <Head />}>
       {waited && (
@@ -102,7 +75,7 @@ export function Overview() {
           {() => null}
         </Loaded>
       )}
-      {me.data && accounts.data && overview && !(click.awaited && click.read.loading) && (
+      {me.data && accounts.data && overview && !onboarding.loading && (
         <>
           {(inUse || accounts.data.accounts.length > 0) && (
             <Attention
@@ -117,7 +90,7 @@ export function Overview() {
             <div aria-busy={read.loading}>
               <Periods current={overview.period} />
               <Totals overview={overview} />
-              {overview.sites.number > 0 && <Sites overview={overview} order={order} viewed={viewed} />}
+              {overview.sites.number > 0 && <Sites overview={overview} order={order} viewed={onboarding.viewed} />}
               {overview.links.number > 0 && <Links overview={overview} />}
             </div>
           ) : (
@@ -175,7 +148,7 @@ function Totals({ overview: { sites, links, from, to, as_of } }) {
         <strong>{days(from, to)}</strong>
         {as_of && ` · ${words.counted(ago(as_of))}`}
         {" · "}
-        {t().report.midnight}
+        {t().report.midnight(localMidnight())}
       </p>
     </section>
   );

@@ -5,7 +5,7 @@ import { useRef } from "preact/hooks";
 
 import { ask } from "../api.js";
 import { saveFile } from "../files.js";
-import { ago, days, span } from "../format.js";
+import { ago, days, localMidnight, span } from "../format.js";
 import { useShown } from "../in-view.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
@@ -208,7 +208,7 @@ function Counted({ report, compared }) {
         {" · "}
         {report.as_of ? words.countedUpTo(ago(report.as_of)) : words.notCounted}
         {" · "}
-        {words.midnight}
+        {words.midnight(localMidnight())}
         {compared && (
           <>
             {". "}

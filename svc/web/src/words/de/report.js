@@ -36,7 +36,7 @@ const report = {
   comparedWithYesterday: "Verglichen mit dem ganzen gestrigen Tag. Der heutige läuft noch.",
   countedUpTo: (when) => `Stand: ${when}`,
   notCounted: "Noch nichts gezählt",
-  midnight: "Tage enden um Mitternacht UTC",
+  midnight: (local) => `Tage enden um Mitternacht UTC${local && ` (${local} Ihrer Zeit)`}`,
   incomplete:
     "Im Diagramm fehlen einige Stunden von heute, weil die kostenlosen Datenbankzeilen des Kontos verbraucht waren. Die Summen stimmen.",
   nothing: { site: "Keine Aufrufe in diesem Zeitraum.", link: "Keine Klicks in diesem Zeitraum." },

@@ -36,7 +36,7 @@ export default {
   comparedWithYesterday: "Compared with all of yesterday. Today is still in progress.",
   countedUpTo: (/** @type {string} */ when) => `Counted up to ${when}`,
   notCounted: "Nothing counted yet",
-  midnight: "days end at midnight UTC",
+  midnight: (/** @type {string} */ local) => `days end at midnight UTC${local && ` (${local} your time)`}`,
   incomplete:
     "Some hours of today are missing from the chart because the account's free database rows were used up. The totals are exact.",
   nothing: { site: "No views in this period.", link: "No clicks in this period." },

@@ -1,0 +1,48 @@
+/** Whether anything has been counted yet: the end of the setup steps. */
+
+import { useFirstView } from "./first-view.js";
+import { useResource } from "./resource.js";
+
+/** @typedef {import("./wire").Overview} Overview */
+
+/** Polling interval for the first view or click, which the user completes elsewhere. */
+export const FIRST_VIEW_MS = 30_000;
+
+/** @param {Overview} overview @returns {boolean} true if the Workers have sent a view or click */
+export const hasCounted = ({ sites, links }) =>
+  sites.entries.some(({ site }) => site.first_view_at !== null) ||
+  [...sites.entries, ...links.entries].some(({ series_30d }) => series_30d.some((views) => views > 0));
+
+/**
+ * The Workers send their counts once an hour. Until the first counts arrive, read the databases of the newest site and
+ * of the first link, so that a first view or click ends the setup within seconds.
+ * @param {Overview | undefined} overview
+ * @returns {{
+ *   inUse: boolean,
+ *   viewed: string | undefined,
+ *   loading: boolean,
+ *   reads: import("./resource.js").Read<any>[],
+ *   check: () => void,
+ * }} `inUse`: something has been counted; `viewed`: the id of the site whose first view has not been sent yet;
+ *   `loading`: not known yet; `reads`: what the page has to wait for; `check`: check for the first view immediately
+ */
+export function useOnboarding(overview) {
+  const waiting = overview && !hasCounted(overview) ? overview : undefined;
+  const site = waiting?.sites.entries.find((entry) => entry.site.state === "active")?.site;
+  const link = waiting?.links.entries[0]?.link;
+  const view = useFirstView(site);
+  const click = useResource(
+    "GET /v1/links/{link_id}/report",
+    link ? { link_id: link.id, period: /** @type {"30d"} */ ("30d") } : null,
+    { pace: ({ report }) => (report.totals.views > 0 ? null : FIRST_VIEW_MS) },
+  );
+  const viewed = view.seen ? site?.id : undefined;
+  const clicked = Boolean(link && click.data?.report.totals.views);
+  return {
+    inUse: overview !== undefined && (!waiting || viewed !== undefined || clicked),
+    viewed,
+    loading: link !== undefined && click.loading,
+    reads: link ? [click] : [],
+    check: view.check,
+  };
+}
