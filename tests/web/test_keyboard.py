@@ -76,6 +76,11 @@ class Keyboard:
         """Wait until this heading is on the page and has the focus."""
         expect(self.heading(heading)).to_be_focused()
 
+    def opened(self, heading: str) -> None:
+        """Wait until the browser has loaded a page with this heading, which does not have the focus."""
+        self.heading(heading).wait_for()
+        assert self.page.evaluate("document.activeElement === document.body")
+
     def field(self, label: str) -> Locator:
         return self.page.get_by_label(label, exact=True)
 
@@ -100,7 +105,7 @@ def keys(browser: Browser) -> Iterator[Keyboard]:
 def test_sign_in_to_report_and_sign_out_by_keyboard(keys: Keyboard, eve: World, customer: Customer, zone: str) -> None:
     page = keys.page
     page.goto(f"{eve.place.url}/sign-in")
-    keys.arrived("Sign in")
+    keys.opened("Sign in")
     keys.to(keys.field("Email"))
     keys.type(EVE)
     keys.to(keys.field("Password"))
@@ -205,16 +210,34 @@ def make_a_link(keys: Keyboard, zone: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
+def test_first_tab_after_loading_a_page_reaches_the_skip_link(keys: Keyboard, furnished: Place) -> None:
+    """Only a navigation inside the application moves the focus to the heading."""
+    page = keys.page
+    page.goto(f"{furnished.url}/reference")
+    keys.opened("API reference")
+    keys.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    # Without a session, this page redirects to the sign-in form, which then has the focus.
+    page.goto(f"{furnished.url}/links")
+    expect(keys.field("Email")).to_be_focused()
+    sign_in(page.context, furnished)
+    page.goto(f"{furnished.url}/links")
+    keys.opened("Links")
+    keys.press("g", "s")
+    keys.arrived("Sites")
+
+
 def test_shortcuts_are_listed_and_inactive_in_fields_or_when_off(keys: Keyboard, furnished: Place) -> None:
     page = keys.page
     sign_in(page.context, furnished)
     page.goto(f"{furnished.url}/links/new")
-    keys.arrived("New link")
+    keys.opened("New link")
     keys.press("?")
     listed = page.get_by_role("dialog", name="Keyboard shortcuts")
     listed.wait_for()
     shown = listed.get_by_role("term").all_inner_texts()
     assert {"?", "g then o", "g then a", "g then s", "g then l", "g then k", "g then p", "g then r"} <= set(shown)
+    assert listed.get_by_role("heading", level=3).all_inner_texts() == ["Everywhere"]
     keys.press("g", "o")  # shortcuts do not work in a dialog
     expect(listed).to_be_visible()
     keys.press("Escape")
@@ -228,7 +251,7 @@ def test_shortcuts_are_listed_and_inactive_in_fields_or_when_off(keys: Keyboard,
     assert page.url.endswith("/links/new")
 
     page.goto(f"{furnished.url}/profile")
-    keys.arrived("Profile")
+    keys.opened("Profile")
     choice = keys.field("Keyboard shortcuts")
     keys.to(choice)
     keys.press("ArrowDown")
@@ -273,7 +296,7 @@ def test_key_pressed_while_page_code_loads_is_handled_later(keys: Keyboard, furn
     code = Held(page, "**/rest-*.js")
     with page.expect_request("**/rest-*.js"):
         page.goto(furnished.url)
-        keys.arrived("Overview")
+        keys.opened("Overview")
         page.keyboard.press("g")
         page.keyboard.press("l")
     page.wait_for_url("**/links")
@@ -309,5 +332,5 @@ def open_while_loading(keys: Keyboard, furnished: Place) -> Held:
     held = Held(keys.page, response)
     with keys.page.expect_request(response):
         keys.page.goto(f"{furnished.url}/links/{furnished.ids['links']}")
-    keys.arrived("Link")
+    keys.opened("Link")
     return held

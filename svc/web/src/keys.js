@@ -18,8 +18,13 @@ const SECOND_KEY_MS = 1_500;
 /** How long a key is remembered if it was pressed while a page was loading. */
 const EARLY_KEY_MS = 5_000;
 
+/** Where a shortcut works: on the page that registers it, or on every page. @typedef {"page" | "everywhere"} Scope */
+
 /** All active shortcuts, the most recently registered first. */
-export const active = signal(/** @type {Shortcut[][]} */ ([]));
+export const active = signal(/** @type {{scope: Scope, shortcuts: Shortcut[]}[]} */ ([]));
+
+/** @param {Scope} scope @returns {Shortcut[]} the active shortcuts of this scope */
+export const inScope = (scope) => active.value.flatMap((one) => (one.scope === scope ? one.shortcuts : []));
 
 /** True while the list of shortcuts is open. */
 export const listed = signal(false);
@@ -32,16 +37,17 @@ export const asPrinted = (key) => key.replace(/^Mod\+(.)/, (_, one) => `${apple 
 /**
  * Register shortcuts while a component is mounted. They work as soon as the component is in the document, and then
  * handle a key that was pressed while the page was loading.
- * @param {Shortcut[]} own
+ * @param {Shortcut[]} own @param {Scope} [scope]
  */
-export function useKeys(own) {
+export function useKeys(own, scope = "page") {
   const says = own.map(({ keys, says: text }) => keys + text).join("\n");
   /** @type {{now: Shortcut[]}} */
   const held = hold(own);
   // `useEffect` would run only after the next frame, and a key pressed before that frame would be lost.
   useLayoutEffect(() => {
     // Read the callback from `held`, so that a shortcut runs the one of the latest render.
-    const lasting = held.now.map(({ keys, says: text }, i) => ({ keys, says: text, does: () => held.now[i]?.does() }));
+    const current = held.now.map(({ keys, says: text }, i) => ({ keys, says: text, does: () => held.now[i]?.does() }));
+    const lasting = { scope, shortcuts: current };
     active.value = [lasting, ...active.value];
     if (early) queueMicrotask(handleEarlyKey);
     return () => {
@@ -65,9 +71,11 @@ let early = /** @type {{sequence: string, key: string, at_ms: number} | null} */
 
 const isLoading = () => document.querySelector("main .skeleton, main [aria-busy=true]") !== null;
 
+const allActive = () => active.value.flatMap(({ shortcuts }) => shortcuts);
+
 /** @param {{sequence: string, key: string}} typed @returns {Shortcut | undefined} */
 function findShortcut({ sequence, key }) {
-  const all = active.value.flat();
+  const all = allActive();
   return all.find(({ keys }) => keys === sequence) ?? all.find(({ keys }) => keys === key);
 }
 
@@ -109,7 +117,7 @@ function pressed(event) {
 /** @param {KeyboardEvent} event with Ctrl or ⌘, which also works in text fields */
 function command(event) {
   if (event.shiftKey || event.ctrlKey === apple || event.metaKey !== apple) return;
-  const found = active.value.flat().find(({ keys }) => keys === `Mod+${event.key.toLowerCase()}`);
+  const found = allActive().find(({ keys }) => keys === `Mod+${event.key.toLowerCase()}`);
   if (!found) return;
   event.preventDefault();
   found.does();

@@ -7,13 +7,16 @@ import { holdsSomething } from "./unsent.js";
 /** The current URL. Its query holds the state of the page, such as period, search and order. */
 export const address = signal(new URL(location.href));
 
+/** False until the first page is shown. Redirects before that belong to the browser's own navigation. */
+let opened = false;
 /** True if the next page moves the focus to its heading. */
-let arriving = true;
+let arriving = false;
 
-/** @returns {boolean} true once after each navigation; see `Page` in ui/parts.jsx */
+/** @returns {boolean} true once after each navigation inside the application; see `Page` in ui/parts.jsx */
 export function arrived() {
   const before = arriving;
   arriving = false;
+  opened = true;
   return before;
 }
 
@@ -64,7 +67,8 @@ export function go(to, { replace = false } = {}) {
 /** @param {URL} url @param {boolean} top true to scroll to the top */
 function arrive(url, top) {
   const moved = url.pathname !== address.value.pathname;
-  if (moved) arriving = navigated = true;
+  if (moved) navigated = true;
+  if (moved) arriving = opened;
   address.value = url;
   if (moved && top) scrollTo(0, 0);
 }

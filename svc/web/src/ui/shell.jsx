@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 import { span } from "../format.js";
 import { retryNow, unreachable } from "../http.js";
-import { active, asPrinted, listed, searching, useKeys } from "../keys.js";
+import { asPrinted, inScope, listed, searching, useKeys } from "../keys.js";
 import { later } from "../later.jsx";
 import { logo, product } from "../operator.js";
 import { address, leaving, visit } from "../router.js";
@@ -251,24 +251,25 @@ function Leaving({ go }) {
 
 function GlobalKeys() {
   const { nav, shortcuts: words } = t().common;
-  useKeys([
+  /** @type {import("../keys.js").Shortcut[]} */
+  const keys = [
     { keys: "Mod+k", says: words.anywhere, does: () => (searching.value = true) },
     { keys: "?", says: words.list, does: () => (listed.value = true) },
     ...GO.map(([key, path, name]) => ({ keys: `g ${key}`, says: words.goTo(nav[name]), does: () => visit(path) })),
-  ]);
+  ];
+  useKeys(keys, "everywhere");
   return null;
 }
 
 function ShortcutList() {
   const words = t().common.shortcuts;
   const close = () => (listed.value = false);
-  const everywhere = active.value.at(-1) ?? [];
-  const here = [...new Map(active.value.slice(0, -1).flatMap((own) => own.map((one) => [one.keys, one]))).values()];
+  const here = [...new Map(inScope("page").map((one) => [one.keys, one])).values()];
   return (
     <Dialog title={words.title} close={close}>
       {shortcuts.value === "off" && <p>{words.off}</p>}
       {here.length > 0 && <Keys title={words.here} list={here} />}
-      <Keys title={words.everywhere} list={everywhere} />
+      <Keys title={words.everywhere} list={inScope("everywhere")} />
       <p class="actions">
         <button type="button" onClick={close}>
           {t().common.close}

@@ -70,9 +70,8 @@ const account = {
     reported: (ago) => `Letzter Bericht ${ago}`,
     neverReported: "Noch kein Bericht",
     sites: (count, more) =>
-      more ? `über ${number(count)} Websites` : plural(count, { one: "1 Website", other: `${number(count)} Websites` }),
-    links: (count, more) =>
-      more ? `über ${number(count)} Links` : plural(count, { one: "1 Link", other: `${number(count)} Links` }),
+      more ? `über ${number(count)} Websites` : plural(count, { one: "# Website", other: "# Websites" }),
+    links: (count, more) => (more ? `über ${number(count)} Links` : plural(count, { one: "# Link", other: "# Links" })),
   },
   menu: {
     label: "Weitere Aktionen",

@@ -3,7 +3,7 @@
  * der Ergebnisse und Reste stehen in svc/german/findings.py, weil auch E-Mails sie enthalten.
  */
 
-import { moment } from "../../format.js";
+import { moment, plural } from "../../format.js";
 import { FINDINGS, LEFT, MOMENTS, WHYS } from "../../german.js";
 
 /** @param {string} template with names of facts @param {import("../en/api.js").Facts} facts */
@@ -37,7 +37,7 @@ const api = {
     too_long: (limit) => `Höchstens ${limit} Zeichen.`,
     too_short: (limit) => `Mindestens ${limit} Zeichen.`,
     too_many: (limit) => `Höchstens ${limit} Einträge.`,
-    too_few: (limit) => (limit === 1 ? "Mindestens ein Eintrag." : `Mindestens ${limit} Einträge.`),
+    too_few: (limit) => plural(limit, { one: "Mindestens ein Eintrag.", other: "Mindestens # Einträge." }),
     too_large: (limit) => `Höchstens ${limit}.`,
     too_small: (limit) => `Mindestens ${limit}.`,
     too_much: () => "Zu viele Felder, Listen oder Einträge.",

@@ -1,11 +1,13 @@
 /** Verlauf: Aktionen und wer sie ausgeführt hat. */
 
+import { plural } from "../../format.js";
+
 /** @type {typeof import("../en/events.js").default} */
 const events = {
   title: "Verlauf",
   intro: "Alle Änderungen des letzten Jahres: von Ihnen, Ihren API-Schlüsseln und dem Dienst selbst.",
   withStates: "Auch automatische Statusänderungen anzeigen",
-  changes: (count) => (count === 1 ? "1 Statusänderung" : `${count} Statusänderungen`),
+  changes: (count) => plural(count, { one: "# Statusänderung", other: "# Statusänderungen" }),
   none: "Noch keine Einträge.",
   what: "Aktion",
   target: "Objekt",

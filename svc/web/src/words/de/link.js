@@ -1,12 +1,14 @@
 /** Texte über einen einzelnen Link, auf mehreren Seiten verwendet. */
 
+import { plural } from "../../format.js";
+
 /** @type {typeof import("../en/link.js").default} */
 const link = {
   one: "Link",
   add: "Neuer Link",
   change: "Bearbeiten",
   remove: "Löschen",
-  andRules: (count) => (count === 1 ? "+ 1 Regel" : `+ ${count} Regeln`),
+  andRules: (count) => plural(count, { one: "+ # Regel", other: "+ # Regeln" }),
   live: "Live",
   pending: "Wird übertragen",
   held: "Nicht übertragen",

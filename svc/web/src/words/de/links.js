@@ -1,5 +1,7 @@
 /** Kurzlinks: Liste, Formular, Regeln, Test und Import. */
 
+import { plural } from "../../format.js";
+
 /** @type {typeof import("../en/links.js").default} */
 const links = {
   title: "Links",
@@ -73,7 +75,7 @@ const links = {
     sentence: ({ from, count, on }) =>
       [
         from || on ? "Besuche" : "Alle Besuche",
-        from && `aus ${count === 1 ? "dem Land" : "den Ländern"} ${from}`,
+        from && `aus ${plural(count, { one: "dem Land", other: "den Ländern" })} ${from}`,
         on && `mit ${on}`,
         "führen zu",
       ]
@@ -138,29 +140,32 @@ const links = {
     lookAgain: "Zurück zur Eingabe",
     columns: { line: "Zeile", code: "Code", target: "Ziel", found: "Ergebnis" },
     random: "zufällig",
-    wouldBe: (count) => (count === 1 ? "1 Link kann importiert werden." : `${count} Links können importiert werden.`),
+    wouldBe: (count) =>
+      plural(count, { one: "# Link kann importiert werden.", other: "# Links können importiert werden." }),
     wrong: (count) =>
-      count === 1
-        ? "1 Zeile kann nicht importiert werden und wird übersprungen:"
-        : `${count} Zeilen können nicht importiert werden und werden übersprungen:`,
+      plural(count, {
+        one: "# Zeile kann nicht importiert werden und wird übersprungen:",
+        other: "# Zeilen können nicht importiert werden und werden übersprungen:",
+      }),
     download: "Diese Zeilen als CSV herunterladen",
     nothing: "Keine Links gefunden.",
     nothingYet:
       "Noch wurde nichts importiert. Die URLs und ob ein Code schon vergeben ist, werden beim Import geprüft.",
-    send: (count) => (count === 1 ? "1 Link importieren" : `${count} Links importieren`),
+    send: (count) => plural(count, { one: "# Link importieren", other: "# Links importieren" }),
     goOn: "Weiter",
     sending: "Gesendete Links",
     progress: (done, all) => `${done} von ${all} gesendet`,
-    made: (count) => (count === 1 ? "1 Link wurde importiert." : `${count} Links wurden importiert.`),
-    refused: (count) => (count === 1 ? "1 Zeile wurde abgelehnt:" : `${count} Zeilen wurden abgelehnt:`),
+    made: (count) => plural(count, { one: "# Link wurde importiert.", other: "# Links wurden importiert." }),
+    refused: (count) => plural(count, { one: "# Zeile wurde abgelehnt:", other: "# Zeilen wurden abgelehnt:" }),
     mend: "Diese Zeilen korrigieren",
     toLinks: "Zu den Links",
     ready: "bereit",
     rest: (count) => `und ${count} weitere`,
     restricted: (count) =>
-      count === 1
-        ? "1 Link war im anderen Produkt eingeschränkt und wird übersprungen:"
-        : `${count} Links waren im anderen Produkt eingeschränkt und werden übersprungen:`,
+      plural(count, {
+        one: "# Link war im anderen Produkt eingeschränkt und wird übersprungen:",
+        other: "# Links waren im anderen Produkt eingeschränkt und werden übersprungen:",
+      }),
     restrictions: {
       banned: "Gesperrt oder als unsicher markiert",
       deleted: "Gelöscht",
@@ -174,9 +179,10 @@ const links = {
     },
     include: "Diese Links auch importieren. Sie funktionieren dann für alle, ohne Passwort und Ablaufdatum.",
     expiring: (count) =>
-      count === 1
-        ? "1 Link hat ein Ablaufdatum, das nicht importiert wird."
-        : `${count} Links haben ein Ablaufdatum, das nicht importiert wird.`,
+      plural(count, {
+        one: "# Link hat ein Ablaufdatum, das nicht importiert wird.",
+        other: "# Links haben ein Ablaufdatum, das nicht importiert wird.",
+      }),
     faults: {
       noAddress: "Die URL fehlt.",
       noJson: "Die Zeile ist kein JSON-Objekt.",

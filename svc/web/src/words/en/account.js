@@ -68,9 +68,9 @@ export default {
     reported: (/** @type {string} */ ago) => `Last report ${ago}`,
     neverReported: "No report yet",
     sites: (/** @type {number} */ count, /** @type {boolean} */ more) =>
-      more ? `${number(count)}+ sites` : plural(count, { one: "1 site", other: `${number(count)} sites` }),
+      more ? `${number(count)}+ sites` : plural(count, { one: "# site", other: "# sites" }),
     links: (/** @type {number} */ count, /** @type {boolean} */ more) =>
-      more ? `${number(count)}+ links` : plural(count, { one: "1 link", other: `${number(count)} links` }),
+      more ? `${number(count)}+ links` : plural(count, { one: "# link", other: "# links" }),
   },
   menu: {
     label: "More actions",

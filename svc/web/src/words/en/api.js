@@ -4,6 +4,8 @@
  * an English text, the pages show the text of the API.
  */
 
+import { plural } from "../../format.js";
+
 /**
  * @typedef {Record<string, string | undefined>} Facts
  * @typedef {{
@@ -28,7 +30,7 @@ const issues = {
   too_long: (limit) => `Use at most ${limit} characters.`,
   too_short: (limit) => `Use at least ${limit} characters.`,
   too_many: (limit) => `Enter at most ${limit} items.`,
-  too_few: (limit) => (limit === 1 ? "Select at least one." : `Enter at least ${limit} items.`),
+  too_few: (limit) => plural(limit, { one: "Select at least one.", other: "Enter at least # items." }),
   too_large: (limit) => `Enter ${limit} or less.`,
   too_small: (limit) => `Enter ${limit} or more.`,
   too_much: () => "There are too many fields, lists or items.",

@@ -1,5 +1,7 @@
 /** The activity page: actions and who performed them. */
 
+import { plural } from "../../format.js";
+
 /** @type {Record<import("../../wire").Event["action"], string>} */
 const actions = {
   "user.sign_up": "Signed up",
@@ -62,7 +64,7 @@ export default {
   title: "Activity",
   intro: "All changes of the last year: by you, by your API keys and by the service itself.",
   withStates: "Also show automatic status changes",
-  changes: (/** @type {number} */ count) => (count === 1 ? "1 status change" : `${count} status changes`),
+  changes: (/** @type {number} */ count) => plural(count, { one: "# status change", other: "# status changes" }),
   none: "No activity yet.",
   what: "Action",
   target: "Object",

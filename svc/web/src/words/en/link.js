@@ -1,11 +1,13 @@
 /** Texts about a single link, used on several pages. */
 
+import { plural } from "../../format.js";
+
 const link = {
   one: "Link",
   add: "New link",
   change: "Edit",
   remove: "Delete",
-  andRules: (/** @type {number} */ count) => (count === 1 ? "+ 1 rule" : `+ ${count} rules`),
+  andRules: (/** @type {number} */ count) => plural(count, { one: "+ # rule", other: "+ # rules" }),
   live: "Live",
   pending: "Syncing",
   held: "Not synced",

@@ -1,5 +1,7 @@
 /** Short links: list, form, redirect rules, test and import. */
 
+import { plural } from "../../format.js";
+
 /** @typedef {{from: string, count: number, on: string}} Condition names of countries, their number, devices */
 
 const links = {
@@ -140,29 +142,33 @@ const links = {
     columns: { line: "Line", code: "Code", target: "Destination", found: "Result" },
     random: "random",
     wouldBe: (/** @type {number} */ count) =>
-      count === 1 ? "1 link is ready to import." : `${count} links are ready to import.`,
+      plural(count, { one: "# link is ready to import.", other: "# links are ready to import." }),
     wrong: (/** @type {number} */ count) =>
-      count === 1
-        ? "1 line cannot be imported and will be skipped:"
-        : `${count} lines cannot be imported and will be skipped:`,
+      plural(count, {
+        one: "# line cannot be imported and will be skipped:",
+        other: "# lines cannot be imported and will be skipped:",
+      }),
     download: "Download these lines as CSV",
     nothing: "No links found.",
     nothingYet:
       "Nothing has been imported yet. URLs, and whether a code is already in use, are checked during the import.",
-    send: (/** @type {number} */ count) => (count === 1 ? "Import 1 link" : `Import ${count} links`),
+    send: (/** @type {number} */ count) => plural(count, { one: "Import # link", other: "Import # links" }),
     goOn: "Continue",
     sending: "Links sent",
     progress: (/** @type {string} */ done, /** @type {string} */ all) => `${done} of ${all} sent`,
-    made: (/** @type {number} */ count) => (count === 1 ? "1 link was imported." : `${count} links were imported.`),
-    refused: (/** @type {number} */ count) => (count === 1 ? "1 line was rejected:" : `${count} lines were rejected:`),
+    made: (/** @type {number} */ count) =>
+      plural(count, { one: "# link was imported.", other: "# links were imported." }),
+    refused: (/** @type {number} */ count) =>
+      plural(count, { one: "# line was rejected:", other: "# lines were rejected:" }),
     mend: "Fix these lines",
     toLinks: "Go to links",
     ready: "ready",
     rest: (/** @type {number} */ count) => `and ${count} more`,
     restricted: (/** @type {number} */ count) =>
-      count === 1
-        ? "1 link was restricted in the other product and will be skipped:"
-        : `${count} links were restricted in the other product and will be skipped:`,
+      plural(count, {
+        one: "# link was restricted in the other product and will be skipped:",
+        other: "# links were restricted in the other product and will be skipped:",
+      }),
     restrictions: {
       banned: "Banned or marked as unsafe",
       deleted: "Deleted",
@@ -176,9 +182,10 @@ const links = {
     },
     include: "Import these links too. They will work for everyone, without a password or expiry date.",
     expiring: (/** @type {number} */ count) =>
-      count === 1
-        ? "1 link has an expiry date, which is not imported."
-        : `${count} links have an expiry date, which is not imported.`,
+      plural(count, {
+        one: "# link has an expiry date, which is not imported.",
+        other: "# links have an expiry date, which is not imported.",
+      }),
     faults: {
       noAddress: "The URL is missing.",
       noJson: "The line is not a JSON object.",

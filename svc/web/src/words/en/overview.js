@@ -54,8 +54,8 @@ export default {
   change: "Change",
   sort: "Sort by",
   orders: { views: "Most views", change: "Largest change", name: "Name" },
-  allSites: (/** @type {number} */ count) => (count === 1 ? "All sites (1)" : `All sites (${count})`),
+  allSites: (/** @type {number} */ count) => `All sites (${count})`,
   links: "Top links",
   link: "Link",
-  allLinks: (/** @type {number} */ count) => (count === 1 ? "All links (1)" : `All links (${count})`),
+  allLinks: (/** @type {number} */ count) => `All links (${count})`,
 };
