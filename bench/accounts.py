@@ -74,7 +74,7 @@ _NICE = 10
 _SETTINGS = {
     "SVC_LIMITS_REQUESTS_PER_MINUTE": "1000000000",
     "SVC_LIMITS_ACCOUNTS": str(_ACCOUNTS_PER_USER),
-    # New tokens are accepted immediately, because the connects are not measured.
+    # New tokens are accepted immediately, because connect operations are not measured.
     "SVC_EDGE_SETTLING_S": "1",
     "SVC_EDGE_SETTLING_IN_CONNECT_S": "1",
 }

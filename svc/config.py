@@ -350,7 +350,7 @@ class Config(_Section):
     def _sections_agree(self) -> Config:
         problems = []
         if self.http.graceful_s <= self.edge.connect_s:
-            problems.append("[http] graceful_s must be above [edge] connect_s, or a shutdown interrupts a connect")
+            problems.append("[http] graceful_s must be above [edge] connect_s, or shutdowns interrupt requests")
         if self.metrics.bind == self.http.bind and not self.metrics.bind.endswith(":0"):
             problems.append("[metrics] bind must differ from [http] bind, which users can reach")
         if problems:

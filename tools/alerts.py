@@ -45,14 +45,14 @@ ALERTS = (
         "2m",
         'up{job="svc"} == 0',
         "The service does not respond to metrics requests.",
-        "Check whether it is running: systemctl status svc, journalctl -u svc.",
+        "Check whether the service is running: systemctl status svc, journalctl -u svc.",
     ),
     Alert(
         "SvcStoreAway",
         "urgent",
         "2m",
         "svc_store_up == 0",
-        "The store cannot be read or written; requests get 503, workers keep their counts and send them later.",
+        "The store cannot be read or written; requests get 503, and workers keep their counts and send them later.",
         "Check that the database is running and its disk has free space; svc check shows the cause.",
     ),
     Alert(
@@ -61,22 +61,22 @@ ALERTS = (
         "10m",
         _share('{status="5xx"}', _REQUESTS) + " > 0.02",
         "More than 2 % of requests fail.",
-        "The log has an entry for each request; svc_http_errors_total counts the error codes.",
+        "Check the requests in the log, and the error codes in svc_http_errors_total.",
     ),
     Alert(
         "SvcConnectionsFull",
         "urgent",
         "5m",
         "svc_http_connections > 0.9 * svc_http_connections_limit",
-        "Nearly all connections are in use; each new one closes an existing one.",
-        "Check the proxy for the clients that hold them; raise [http] connections and the limit on open files.",
+        "Nearly all connections are in use; each new connection closes an existing one.",
+        "Check in the proxy's log which clients hold them; raise [http] connections and the limit on open files.",
     ),
     Alert(
         "SvcLoopLag",
         "urgent",
         "10m",
         f"{_quantile(0.99, 'svc_loop_lag_seconds')} > 0.25",
-        "Every request and task is delayed by a quarter of a second.",
+        "Requests and tasks are delayed by a quarter of a second.",
         "Check the CPU usage of the service and of other processes on the machine.",
     ),
     Alert(
@@ -84,7 +84,7 @@ ALERTS = (
         "soon",
         "0m",
         'increase(svc_log_lines_total{level="error"}[15m]) > 0',
-        "The log has errors, each of which is a fault.",
+        "The log contains errors, which indicate faults.",
         "Read them: journalctl -u svc -p err.",
     ),
     Alert(
@@ -93,23 +93,23 @@ ALERTS = (
         "0m",
         "increase(svc_actor_crashes_total[15m]) > 0",
         "The actor of an account has crashed; it is restarted with increasing delays.",
-        "Find the traceback in the log by its edge_account.",
+        "Search the log for the traceback and the account's id in edge_account.",
     ),
     Alert(
         "SvcWorkLate",
         "soon",
         "10m",
         f"{_quantile(0.99, 'svc_due_late_seconds')} > 60",
-        "Due work of accounts starts more than a minute late.",
-        "Check the loop lag and the calls that wait for the edge platform.",
+        "Scheduled work of accounts starts more than a minute late.",
+        "Check the event loop lag and the calls waiting for the edge platform.",
     ),
     Alert(
         "SvcPushesLate",
         "soon",
         "30m",
         f"{_quantile(0.95, 'svc_push_lag_seconds', '1h')} > 7200",
-        "Workers send totals that are more than two hours old; reports are delayed by as much.",
-        "Check whether they can reach the service: the certificate, the proxy, bot protection (docs/operate/tls.md).",
+        "Workers send totals that are more than two hours old, so reports are outdated.",
+        "Check whether the workers can reach the service: certificate, proxy, bot protection (docs/operate/tls.md).",
     ),
     Alert(
         "SvcAccountsBehind",
@@ -117,7 +117,7 @@ ALERTS = (
         "30m",
         "svc_accounts_behind > 3 and svc_accounts_behind > 1.2 * svc_accounts_behind offset 2h",
         "A growing number of accounts have totals that are more than two hours old.",
-        "See the late pushes alert; if the accounts belong to one user, their warnings give the cause.",
+        "Follow the alert SvcPushesLate; if the accounts belong to one user, their warnings give the cause.",
     ),
     Alert(
         "SvcAccountsSilent",
@@ -126,7 +126,7 @@ ALERTS = (
         'svc_accounts{state="no_connection"} > 3'
         ' and svc_accounts{state="no_connection"} > 1.2 * svc_accounts{state="no_connection"} offset 1d',
         "A growing number of workers have not pushed for a day.",
-        "Check whether they can reach the service, and whether the edge platform has an incident.",
+        "Check whether the workers can reach the service, and whether the edge platform has an incident.",
     ),
     Alert(
         "SvcConfigurationsBehind",
@@ -134,7 +134,7 @@ ALERTS = (
         "1h",
         "svc_sync_behind > 0",
         "A change of a site or link has not reached its worker for an hour.",
-        "GET /v1/accounts/{id} gives the cause; an account without remaining daily rows waits for midnight UTC.",
+        "GET /v1/accounts/{id} gives the cause; if the account's daily rows are used up, wait until midnight UTC.",
     ),
     Alert(
         "SvcPlatformThrottles",
@@ -150,7 +150,7 @@ ALERTS = (
         "15m",
         _share('{outcome=~"unavailable|unknown"}', _CALLS) + " > 0.2",
         "A fifth of the calls to the edge platform fail; changes are delayed.",
-        "Check its status page; all calls are retried automatically.",
+        "Check the platform's status page; all calls are retried automatically.",
     ),
     Alert(
         "SvcRolloutHalted",
@@ -166,7 +166,7 @@ ALERTS = (
         "10m",
         "svc_mail_oldest_seconds > 3600",
         "An email has been waiting for an hour; users wait for their links.",
-        "svc check shows the step at which the mail server fails.",
+        "Run svc check, which tests the connection to the mail server.",
     ),
     Alert(
         "SvcBackupOld",
@@ -182,7 +182,7 @@ ALERTS = (
         "10m",
         "process_open_fds > 0.8 * process_max_fds",
         "The process has used most of its open file limit.",
-        "Raise LimitNOFILE of the unit.",
+        "Raise LimitNOFILE in the systemd unit.",
     ),
 )
 

@@ -116,8 +116,8 @@ class AccountActor:
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
         """Refuse an operation immediately if it would have to wait for another one, which can take minutes.
 
-        Connects and renewals call this twice, before and after the bootstrap token check, which takes seconds. The
-        store makes the final decision when the actor serves the request. If a client disconnects and repeats its
+        Connect and renew operations call this twice, before and after the bootstrap token check, which takes seconds.
+        The store makes the final decision when the actor serves the request. If a client disconnects and repeats its
         request, the repeat waits for the first request's result. An idle actor accepts every operation, even if a
         killed process left a row with the state `running`.
 

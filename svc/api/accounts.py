@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _BOOTSTRAP_FIELD = (
     "An API token of the Cloudflare account that is valid for one day and has the permissions *Account Settings: Read*"
-    " and *Account API Tokens: Edit*. The operation's `x-token-page` is the URL of Cloudflare's form with these"
+    " and *Account API Tokens: Edit*. `x-token-page` in `/openapi.json` is the URL of Cloudflare's form with these"
     " permissions already filled in. The service uses the token only for this request. It never stores the token, and"
     " deletes it after the request."
 )
@@ -100,10 +100,10 @@ class AccountChange(Body):
 
 
 _ROOT_URL = (
-    "The URL to which the worker redirects `/` of the link host. It cannot be on the link host. Without it, visitors"
-    " get a short page in their language, with status 404."
+    "The URL to which the worker redirects `/` of the link host. It cannot be on the link host. If it is not set,"
+    " visitors get a short page in their language, with status 404."
 )
-_NOT_FOUND_URL = "Like `root_url`, for codes and paths without a link."
+_NOT_FOUND_URL = "The same as `root_url`, for codes and paths that do not exist."
 _FALLBACKS: tuple[model.Fallback, ...] = get_args(model.Fallback)
 
 
@@ -130,9 +130,9 @@ class PutLinkHost(_FallbackBody):
     host: Host
     replace_website: bool = Field(
         False,
-        description="Use the host even if it already serves a website, for example the zone's apex or `www`. The"
-        " website is unreachable while the host is the link host. It becomes reachable again afterwards, because the"
-        " service does not change DNS records. Default: `false`.",
+        description="Use the host even if it serves a website, for example the zone's apex or `www`. The website is"
+        " unreachable while the host is the link host, and reachable again afterwards, because the service does not"
+        " change DNS records. Default: `false`.",
     )
     has_certificate: bool = Field(
         False,
@@ -140,7 +140,7 @@ class PutLinkHost(_FallbackBody):
         " cover such a host, so the zone must have another certificate for it. Default: `false`.",
     )
     root_url: HttpsUrl | None = Field(
-        None, description=f"{_ROOT_URL} If absent, the account keeps the URL that it has; null removes it."
+        None, description=f"{_ROOT_URL} If the field is absent, the URL stays the same; null removes it."
     )
     not_found_url: HttpsUrl | None = Field(None, description=_NOT_FOUND_URL)
 
@@ -178,13 +178,13 @@ class Edge(ResponseBody):
 
 
 class LastPush(ResponseBody):
-    """The worker's status as of its last push."""
+    """The worker's status at its last push."""
 
     at: Moment
     bundle: str
     schema_: int | None = Field(serialization_alias="schema")
     queue: Count = Field(
-        description="The number of parts that the worker still had to send after this push. Each part contains new"
+        description="The number of parts that the worker had not sent after this push. Each part contains new"
         " totals for a day, or marks a day as final."
     )
     error: str | None
@@ -229,7 +229,7 @@ class Advice(ResponseBody):
     )
     unavailable: tuple[Unread, ...] = Field(description="The data that could not be read in full.")
     suggest: Suggestion | None = Field(
-        description="`shorter_hourly_retention` if the database's size is the only problem and the account's"
+        description="`shorter_hourly_retention` if the size of the database is the only problem and the account's"
         " `days_kept` can be lowered; otherwise null."
     )
     at: Moment
@@ -242,12 +242,12 @@ class Advice(ResponseBody):
             metric=advice.metric,
             metrics={
                 name: MetricAdvice(
-                    level=one.level,
-                    limit=one.limit,
-                    busiest=Busiest(day=one.busiest_day, value=one.busiest),
-                    forecast=one.forecast,
+                    level=usage.level,
+                    limit=usage.limit,
+                    busiest=Busiest(day=usage.busiest_day, value=usage.busiest),
+                    forecast=usage.forecast,
                 )
-                for name, one in advice.metrics.items()
+                for name, usage in advice.metrics.items()
             },
             unavailable=advice.unavailable,
             suggest=suggestion,
@@ -314,9 +314,9 @@ class LinkHost(ResponseBody):
         description="The time at which this version takes effect for all visitors. Null if the worker does not have"
         " this version yet, or received it from a service older than version 0.8."
     )
-    root_url: str | None = Field(description="The URL to which the worker redirects `/`. Null: a page.")
+    root_url: str | None = Field(description="The URL to which the worker redirects `/`. Null if it shows a page.")
     not_found_url: str | None = Field(
-        description="The URL to which the worker redirects codes and paths without a link. Null: a page."
+        description="The URL to which the worker redirects codes and paths that do not exist. Null if it shows a page."
     )
     error: ErrorObject | None
 
@@ -376,8 +376,8 @@ class ReplacedLinkHost(ResponseBody):
 
     host: str
     clicks_30d: Count = Field(
-        description="The clicks by people in the last 30 days, including today, as far as the worker has sent them."
-        " Such clicks no longer reach a link."
+        description="The number of clicks by people in the last 30 days, including today, that the worker has sent."
+        " From now on, clicks on this host do not reach a link."
     )
 
 
@@ -400,11 +400,11 @@ class LinkHostUsage(ResponseBody):
     host: str
     since: Day = Field(description="The first day.")
     clicks_30d: Count = Field(
-        description="The clicks by people on the account's existing links, including scans, as far as the worker has"
-        " sent them."
+        description="The number of clicks by people on the account's existing links that the worker has sent, including"
+        " scans."
     )
     scans_30d: Count | None = Field(
-        description="The scans of QR codes among these clicks. Null if the worker's database cannot be read;"
+        description="The number of QR code scans among these clicks. Null if the worker's database cannot be read;"
         " `unavailable` gives the reason."
     )
     scans_since: Day | None = Field(
@@ -450,11 +450,11 @@ class RemainingResource(ResponseBody):
     @classmethod
     def each(cls, left: Sequence[remaining_resource.RemainingResource]) -> tuple[RemainingResource, ...]:
         """Return the response for each resource that remains at Cloudflare, in the same order."""
-        return tuple(cls(kind=one.kind, why=one.why, facts=dict(one.facts)) for one in left)
+        return tuple(cls(kind=resource.kind, why=resource.why, facts=dict(resource.facts)) for resource in left)
 
 
 class Disconnected(ResponseBody):
-    """The result of a disconnect."""
+    """The result of disconnecting an account."""
 
     ok: Literal[True] = True
     revoke_token: str | None = Field(
@@ -462,7 +462,7 @@ class Disconnected(ResponseBody):
         " Cloudflare dashboard. Null if the token was deleted, has expired, or never existed."
     )
     left: tuple[str, ...] = Field(
-        description="The resources that could not be removed from Cloudflare, with one sentence per resource."
+        description="One sentence for each resource that the service could not remove from Cloudflare."
     )
     leftovers: tuple[RemainingResource, ...] = Field(
         description="The same resources as in `left`, in the same order, but as codes for programs and translations."
@@ -474,7 +474,7 @@ class Disconnected(ResponseBody):
         """Return the response for a disconnected account."""
         return cls(
             revoke_token=former.revoke_token,
-            left=tuple(one.words for one in former.left),
+            left=tuple(resource.words for resource in former.left),
             leftovers=RemainingResource.each(former.left),
         )
 
@@ -621,7 +621,7 @@ SHOW = Endpoint(
     method="GET",
     path="/v1/accounts/{account_id}",
     tag="accounts",
-    summary="Show an account with its latest operation and its link host",
+    summary="Get an account with its latest operation and its link host",
     scopes=("accounts", "sites"),
     response=OneFullAccount,
 )
@@ -702,7 +702,7 @@ CHECK = Endpoint(
     path="/v1/accounts/{account_id}/check",
     tag="accounts",
     action="account.check",
-    summary="Run a health check of the account, and repair what can be repaired safely",
+    summary="Run a health check, and repair what can be repaired safely",
     description="The health check inspects the working token and its permissions; the worker, its bindings, its cron"
     " trigger and its workers.dev address; the database and its contents; the routes and DNS records; and the worker's"
     " pushes. The service restores missing routes, cron triggers and configuration. It does not overwrite resources"
@@ -743,9 +743,10 @@ LINK_HOST_USAGE = Endpoint(
     method="GET",
     path="/v1/accounts/{account_id}/link-host/usage",
     tag="accounts",
-    summary="Show how many clicks and QR code scans a new link host would lose",
-    description="Clicks and scans in the last 30 days. The service reads the scans from the worker's database, and"
-    " caches them for five minutes. This operation is not part of the original API specification.",
+    summary="Show the link host's clicks and QR code scans in the last 30 days",
+    description="Short links and QR codes that contain this host stop working if you replace it. The service reads the"
+    " scans from the worker's database, and caches them for five minutes. This operation is not part of the original"
+    " API specification.",
     scopes=("reports",),
     response=OneLinkHostUsage,
     codes=("link_host_required",),
@@ -757,8 +758,8 @@ CHANGE_LINK_HOST = Endpoint(
     action="link_host.change",
     summary="Change where the link host redirects `/` and unknown codes",
     description="The host and its route stay the same. The change reaches the worker with the next sync. The worker"
-    " redirects to exactly these URLs, without the path or query of the request, and does not count the requests. This"
-    " operation is not part of the original API specification.",
+    " does not add the path or query of a request to these URLs, and does not count the request. This operation is not"
+    " part of the original API specification.",
     scopes=("sites",),
     body=LinkHostChange,
     response=OneLinkHost,

@@ -86,7 +86,7 @@ class NewSession(ResponseBody):
 
 
 class PublicSettings(ResponseBody):
-    """The settings of the service that everybody may know. A field is absent if the operator has not set it."""
+    """The public settings of the service. A field is absent if the operator has not set it."""
 
     sign_up: SignUpMode = Field(
         description="Who may sign up: anyone, only people with an invitation, or no user (`closed`)."

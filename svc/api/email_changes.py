@@ -38,8 +38,9 @@ REQUEST = Endpoint(
     action="email.request",
     summary="Request a change of the email address",
     description="The service sends a link to the new address, and notifies the old one. The address changes when the"
-    " link is used. The response is the same whether or not the new address belongs to a user. A new request replaces"
-    " an earlier one that was not confirmed. At most five requests an hour are accepted, per user and per new address.",
+    " user opens the link. The response is the same whether or not the new address belongs to a user. A new request"
+    " replaces an earlier one that was not confirmed. At most five requests an hour are accepted, per user and per new"
+    " address.",
     access="session",
     body=ChangeEmail,
     response=Ok,

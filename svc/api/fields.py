@@ -144,7 +144,7 @@ def _link_code(value: str) -> str:
     asker = RESERVED_CODES.get(value)
     if asker is not None:
         raise Wrong(
-            f"is reserved: {asker} request this path automatically, and each request would count as a click",
+            f"is reserved: {asker} request this path automatically, so each request would count as a click",
             "reserved_code",
         )
     return value

@@ -37,14 +37,14 @@ class EventCounts(ResponseBody):
 
 
 class Difference(ResponseBody):
-    """The number at the later step minus the number at the earlier step. Negative if events are missing."""
+    """The number after a step minus the number before it. Negative if events are missing."""
 
     views: int
     bots: int
 
 
 class LedgerTarget(ResponseBody):
-    """The number of events at each step for a site or link. Only `stored` is known if the database was not read."""
+    """The number of events at each step for a site or link. If the database was not read, only `stored` is known."""
 
     id: str
     accepted: EventCounts | None = Field(
@@ -58,14 +58,13 @@ class LedgerTarget(ResponseBody):
         description="The worker's total for the day. Also null if the worker has deleted the total because of its age."
     )
     queued: EventCounts | None = Field(
-        description="The day's highest total among the parts (reports of new totals) that the worker has yet to send."
+        description="The day's highest total among the parts (messages with new totals) that the worker has not sent"
+        " yet."
     )
     pushed: EventCounts | None = Field(description="The total that the service has acknowledged to the worker.")
     stored: EventCounts = Field(description="The total in the service's store, without imported days.")
     agrees: bool | None = Field(description="True if the numbers at all steps agree. Null if this is unknown.")
-    fault: Fault | None = Field(
-        description="The first step at which two numbers differ although they should be equal. Null if there is none."
-    )
+    fault: Fault | None = Field(description="The first step that changed the number. Null if all numbers agree.")
     off_by: Difference | None = Field(description="The difference at the step `fault`. Null if there is none.")
 
     @classmethod
@@ -111,7 +110,7 @@ class Ledger(ResponseBody):
     )
     closed: bool | None = Field(description="True if the worker has closed the day and adds no more events to it.")
     queued_parts: Count | None = Field(
-        description="The number of parts (reports of new totals) of this day that the worker has yet to send."
+        description="The number of parts (messages with new totals) of this day that the worker has not sent yet."
     )
     targets: tuple[LedgerTarget, ...] = Field(description="The sites and links with events on this day, by id.")
     dropped: dict[DropReason, Count] | None = Field(

@@ -25,7 +25,7 @@ CODE = (
     "The short code. Default: six random characters. Codes that browsers and other programs request automatically"
     " (listed under `not` in the schema) are reserved, and are rejected with the issue `reserved_code`."
 )
-_RULES = "The worker tries the rules in order and applies the first that matches."
+_RULES = "The worker applies the first rule that matches."
 
 
 class NewRule(Body):
@@ -88,7 +88,7 @@ class LinkQuery(Query):
 
     @property
     def listing(self) -> tuple[str | None, ...]:
-        """The parameters that a cursor of this list is bound to."""
+        """The parameters that must be the same for all pages of this list."""
         return (self.order, self.account_id, self.q, self.state)
 
     @property

@@ -1,4 +1,4 @@
-"""/v1/overview: the counts of all sites and links at a glance."""
+"""/v1/overview: the counts of all sites and links."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Entry(ResponseBody):
 
     totals: Counts
     totals_before: Counts | None = Field(
-        description="The counts in the period before, which has the same length. Null if nothing was counted then."
+        description="The counts in the previous period of the same length. Null if nothing was counted in it."
     )
     series_30d: tuple[Count, ...] = Field(
         description="Views by people on each of the last 30 UTC days, oldest first. The last value is today's.",
@@ -54,11 +54,13 @@ class LinkEntry(Entry):
 
 
 class Group(ResponseBody):
-    """All sites or all links. `number`: how many there are. `totals`: the sums over all of them."""
+    """All sites or all links, with their `number` and their summed `totals`."""
 
     number: Count
     totals: Counts
-    totals_before: Counts | None = Field(description="The sums in the period before. Null if nothing was counted then.")
+    totals_before: Counts | None = Field(
+        description="The sums in the previous period. Null if nothing was counted in it."
+    )
 
 
 class SiteGroup(Group):
@@ -74,7 +76,7 @@ class LinkGroup(Group):
 
 
 class Overview(ResponseBody):
-    """The counts of all sites and links that are not deleted, as far as the workers have sent them."""
+    """The counts that the workers have sent for all sites and links that are not deleted."""
 
     period: Period
     from_: Day = Field(serialization_alias="from")
@@ -97,8 +99,8 @@ SHOW = Endpoint(
     path="/v1/overview",
     tag="reports",
     summary="Get the counts of all sites and links",
-    description="Contains the counts that the workers have sent, which they do once an hour. The request reads no"
-    " worker's database. `visitors` is the sum of the daily visitors of each site and link.",
+    description="The response contains the counts that the workers have sent, which they do once an hour. The service"
+    " does not read the workers' databases. `visitors` is the sum of the daily visitors of each site and link.",
     scopes=("reports",),
     query=OverviewQuery,
     response=OneOverview,

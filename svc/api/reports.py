@@ -21,21 +21,23 @@ class ReportQuery(Query):
 
     period: ReportPeriod = Field(
         "today",
-        description="The current UTC day, the days up to today (`7d`, `30d`), the day before, the calendar month or"
+        description="The current UTC day, the days up to today (`7d`, `30d`), the previous day, the calendar month or"
         " year up to today, the calendar month before, the current month and the eleven months before it (`12mo`), or"
         " all days from the creation or the first imported day on (`all`).",
     )
     from_: QueryDay | None = optional_field(
-        "The first UTC day, instead of a `period`. Default, if `to` is given: the first day of `all`.", "from"
+        "The first UTC day, instead of a `period`. If only `to` is given, the report begins as for `all`.", "from"
     )
-    to: QueryDay | None = optional_field("The last UTC day, inclusive. Default, and at the latest: today.")
+    to: QueryDay | None = optional_field(
+        "The last UTC day, inclusive. It cannot be later than today, which is the default."
+    )
     by: Step | None = optional_field(
-        "What each point of the series covers. Weeks begin on Monday. Default: an hour for one day, a day for up to 92"
-        " days, a week for up to 183 days, a month for longer periods. A series has at most 1,200 points. Hours are"
-        " available for the last 40 days, unless the operator has configured a different period."
+        "The length of time that each point covers. Weeks begin on Monday. Default: an hour for one day, a day for up"
+        " to 92 days, a week for up to 183 days, a month for longer periods. A series has at most 1,200 points. Hours"
+        " are available for the last 40 days, unless the operator has configured a different period."
     )
     compare: Compare | None = optional_field(
-        "Add the counts of the period before (`previous`), or of the same dates a year before (`year`)."
+        "Add the counts of the previous period (`previous`), or of the same dates a year earlier (`year`)."
     )
     breakdowns: Literal["1"] | None = optional_field(
         "Include the top pages, sources, countries, devices, browsers, operating systems and bots. A site's report also"
@@ -43,7 +45,7 @@ class ReportQuery(Query):
     )
     limit: Annotated[int, Field(ge=1, le=100), DIGITS] = Field(10, description="Maximum length of each breakdown.")
     statement: Literal["1"] | None = optional_field(
-        "Include the statement of counts for the report's last day. It is part of the same read of the worker's"
+        "Include the statement of counts for the report's last day. It uses the same read of the worker's"
         " database as breakdowns and live counts."
     )
 
@@ -80,13 +82,13 @@ class Counts(ResponseBody):
 
 
 class Point(Counts):
-    """The counts of the hour or day, or of the days of the week or month in the period, that begin at `at`."""
+    """The counts of the hour, day, week or month that begins at `at`, without days outside the period."""
 
     at: Moment
 
 
 class Top(ResponseBody):
-    """One of the most frequent values."""
+    """A frequent value and its counts."""
 
     key: str
     n: Count
@@ -135,13 +137,14 @@ class Breakdowns(ResponseBody):
 
 
 class Comparison(ResponseBody):
-    """The counts of the days that a report is compared with."""
+    """The counts of the period with which a report is compared."""
 
     from_: Day = Field(serialization_alias="from")
     to: Day
     totals: Counts
     series: tuple[Point, ...] = Field(
-        description="Points as in the report. Hours that are no longer stored are missing; `totals` are still complete."
+        description="The points, as in the report. Hours that are no longer stored are missing, but `totals` are"
+        " complete."
     )
 
 
@@ -162,12 +165,12 @@ class MissingBreakdowns(ResponseBody):
 class Report(ResponseBody):
     """The counts of a site or link over a period."""
 
-    period: ShownPeriod = Field(description="`custom` for days given as `from` or `to`.")
+    period: ShownPeriod = Field(description="`custom` if the request has `from` or `to`.")
     from_: Day = Field(serialization_alias="from")
     to: Day
     by: Step | None = optional_field(
-        "What each point of `series` covers. Present if the request uses `by`, `compare`, `from`, `to`, or a period"
-        " other than `today`, `7d` and `30d`."
+        "The length of time that each point of `series` covers. Present if the request uses `by`, `compare`, `from`,"
+        " `to`, or a period other than `today`, `7d` and `30d`."
     )
     as_of: Moment | None = Field(description="The time up to which today's counts are included.")
     totals: Counts
@@ -179,22 +182,24 @@ class Report(ResponseBody):
         " for a link. If the report has `by`: true if a point per hour is missing or lacks counts, for sites and"
         " links."
     )
-    comparison: Comparison | None = optional_field("The period that the report is compared with, on request.")
+    comparison: Comparison | None = optional_field(
+        "The period with which the report is compared. Present if the request has `compare`."
+    )
     breakdowns: Breakdowns | None
     breakdowns_from: Day | None = Field(
         description="The first day that the breakdowns cover. This day is later than `from` if the period begins before"
         " the oldest breakdowns that the worker's database keeps. Null if the report has no breakdowns."
     )
     breakdowns_missing: tuple[MissingBreakdowns, ...] | None = optional_field(
-        "The days that the breakdowns do not cover, and why. Present if the report has `by` and breakdowns were"
+        "The days without breakdowns, with the reason. Present if the report has `by` and breakdowns were"
         " requested. Empty if they cover all days."
     )
     unavailable: UnavailableReason | None = Field(
         description="The reason why the numbers from the worker's database are missing. Null if none are missing."
     )
     statement: DayStatement | None = optional_field(
-        "The statement of counts for the day `to`. Absent unless requested, and if the numbers in the worker's database"
-        " are unknown."
+        "The statement of counts for the day `to`. Absent if it was not requested, or if the numbers in the worker's"
+        " database are unknown."
     )
 
 
@@ -218,7 +223,7 @@ class FirstView(ResponseBody):
     seen: bool = Field(description="True if a view has been counted.")
     bots: bool = Field(description="True if visits by programs or automated browsers have been counted as bots.")
     view: View | None = Field(
-        description="The view, as long as it is the only one. Null before it, after a second view, and once the worker"
+        description="The view, as long as it is the only one. Null before it, after a second view, or once the worker"
         " has sent its counts."
     )
     as_of: Moment = Field(description="The time at which the numbers were read.")

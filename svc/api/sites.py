@@ -52,7 +52,7 @@ class NewSite(Body):
 
     account_id: Id
     host: Host = Field(
-        description="The apex of one of the account's zones, or a host in one of them. If the zone is pending or the"
+        description="A host in one of the account's zones, which can be the apex. If the zone is pending or the"
         " DNS record is missing, the site's `warnings` say what to do."
     )
     excluded_paths: ExcludedPaths = Field(
@@ -111,14 +111,14 @@ class SiteQuery(Query):
     q: Search = Field("", description="Only sites whose host contains this text. Case is ignored.")
     order: SiteOrder = Field("oldest", description="Sort order: by creation time, or by `host`.")
     state: Literal["active", "deleted"] = Field(
-        "active", description="`active` includes all sites that are not deleted, even if their routes are not active."
+        "active", description="`active` means all sites that are not deleted, even if their routes are not active."
     )
     limit: Annotated[int, Field(ge=1, le=1000), DIGITS] = Field(1000, description="Maximum number of sites.")
     cursor: Cursor | None = optional_field("`next_cursor` of the previous page. All other parameters must be the same.")
 
     @property
     def listing(self) -> tuple[str | None, ...]:
-        """The parameters that a cursor of this list is bound to."""
+        """The parameters that must be the same for all pages of this list."""
         return ("sites", self.order, self.account_id, self.q, self.state)
 
     @property
@@ -128,7 +128,7 @@ class SiteQuery(Query):
 
 
 class Snippet(ResponseBody):
-    """The code for the site's pages, in two forms. Each page needs one of them."""
+    """The code to add to each of the site's pages, in two forms."""
 
     inline: str = Field(description="A script element that contains the code.")
     script_tag: str = Field(description="A script element that loads the same code from the site's own host.")

@@ -27,7 +27,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     )
     backup.add_argument("file", metavar="FILE", help="backup file to write; - for standard output")
     backup.add_argument(
-        "--without-key", action="store_true", help="leave out the key file, if you back it up elsewhere"
+        "--without-key", action="store_true", help="do not include the key file, because you back it up elsewhere"
     )
     backup.add_argument("--replace", action="store_true", help="overwrite an existing backup")
     backup.set_defaults(command=_backup)
@@ -43,7 +43,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         description="When the service starts, it syncs all workers with the restored store.",
     )
     restore.add_argument("file", metavar="FILE", help="backup file; - for standard input")
-    restore.add_argument("--replace", action="store_true", help="move an existing store aside")
+    restore.add_argument("--replace", action="store_true", help="move an existing store to another name first")
     restore.set_defaults(command=_restore)
 
 
@@ -83,7 +83,7 @@ def _record(config: Config, manifest: Manifest, now: int) -> None:
             trio.run(record)
         except (ConfigError, StoreUnavailable) as error:  # for example, the store is read-only
             print(
-                f"svc: the backup is complete, but its time could not be recorded in the store: {error}",
+                f"svc: the backup is complete, but the store could not record its time: {error}",
                 file=sys.stderr,
             )
 

@@ -50,11 +50,11 @@ class Finding:
     text: str
 
 
-_UNKNOWN_WORKERS = Finding("workers", "ok", "versions unknown, since the store was not read")
-_UNKNOWN_BACKUP = Finding("backup", "ok", "time of the last backup unknown, since the store was not read")
+_UNKNOWN_WORKERS = Finding("workers", "ok", "versions unknown, because the store was not read")
+_UNKNOWN_BACKUP = Finding("backup", "ok", "time of the last backup unknown, because the store was not read")
 # An older backup fails the check, because daily backups are recommended.
 _OLD_BACKUP_MS = 2 * DAY_MS
-_UNKNOWN_EMAILS = Finding("emails", "ok", "queue length unknown, since the store was not read")
+_UNKNOWN_EMAILS = Finding("emails", "ok", "queue length unknown, because the store was not read")
 
 
 async def check(config: Config, file: Path | None = None) -> list[Finding]:
@@ -103,7 +103,7 @@ def _key_file(config: Config, sealed: dict[str, bytes]) -> str:
     path = config.vault.key_file
     open_vault(config.vault, sealed, make=False)
     if not path.exists():
-        return f"{path} will be created at the first start; back it up then"
+        return f"{path} will be created at the first start; remember to back it up"
     return (
         f"{path} is readable (mode {stat.S_IMODE(path.stat().st_mode):04o}) and decrypts {plural(len(sealed), 'token')}"
     )
@@ -150,11 +150,11 @@ async def _store(config: Config, *, as_is: bool) -> tuple[Finding, dict[str, byt
 def _backup(at: int | None, now: int) -> Finding:
     """Check the age of the last backup. A missing backup is not a failure, because operators may use other tools."""
     if at is None:
-        return Finding("backup", "ok", "svc backup has not been used yet (docs/operate/backup.md)")
+        return Finding("backup", "ok", "no backup with svc backup yet (docs/operate/backup.md)")
     if now - at > _OLD_BACKUP_MS:
-        text = f"the last backup was made on {iso(at)}, more than two days ago; run: svc backup FILE"
+        text = f"the last backup is from {iso(at)}, more than two days ago; run: svc backup FILE"
         return Finding("backup", "FAIL", text)
-    return Finding("backup", "ok", f"the last backup was made on {iso(at)}")
+    return Finding("backup", "ok", f"the last backup is from {iso(at)}")
 
 
 async def _workers(config: Config, store: Store) -> Finding:

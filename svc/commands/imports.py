@@ -32,7 +32,8 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "links",
         parents=[shared],
         help="import short links from a CSV export (docs/use/import-links.md)",
-        description="Shows what would be imported; --apply imports it. Can be repeated: existing links are skipped.",
+        description="Shows what would be imported. With --apply, imports it. You can repeat an import: existing links"
+        " are skipped.",
     )
     import_links.add_argument("file", metavar="FILE", type=Path)
     import_links.add_argument(
@@ -43,7 +44,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "--of",
         metavar="EDGE_ACCOUNT_ID",
         type=edge_account_id,
-        help="for an export of this service: the Cloudflare account whose links are imported"
+        help="for an export of this service: import the links of this Cloudflare account"
         " (default: the account to import into)",
     )
     import_links.add_argument(
@@ -63,8 +64,8 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "totals",
         parents=[shared],
         help="import daily totals from GoatCounter, Plausible, Umami or this service (docs/use/import-totals.md)",
-        description="Imports totals for the days before a site or link was added here. Shows what would be imported;"
-        " --apply imports it. Can be repeated: existing days are skipped.",
+        description="Imports totals for the days before a site or link was added here. Shows what would be imported."
+        " With --apply, imports it. You can repeat an import: existing days are skipped.",
     )
     import_totals.add_argument(
         "file", metavar="FILE", type=Path, help="the export: CSV, JSON or ZIP, optionally compressed with gzip"

@@ -27,8 +27,8 @@ _MAX_NAME = 300
 def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
     for kind, name, disables, enables in (
-        ("link", "LINK", "stop redirecting a link; its owner sees the reason", "redirect a disabled link again"),
-        ("site", "SITE", "stop counting a site; its owner sees the reason", "count a disabled site again"),
+        ("link", "LINK", "stop redirecting a link, and show the reason to its owner", "redirect a disabled link again"),
+        ("site", "SITE", "stop counting a site, and show the reason to its owner", "count a disabled site again"),
     ):
         actions = commands.add_parser(kind, help=f"disable or enable a {kind}").add_subparsers(
             required=True, metavar="ACTION"
@@ -150,13 +150,13 @@ def _sentence(target: Target, *, changed: bool) -> str:
 
 
 def _delay(target: Target, *, is_served: bool) -> str | None:
-    """Return why the worker does not have the change within seconds; None if it probably has."""
+    """Return the reason why the change will not reach the worker within seconds, or None if it probably will."""
     from svc.model import SERVING
 
     if not is_served:
-        return "no service is running; the worker gets the change after svc serve has started"
+        return "no service is running; the worker gets the change when svc serve starts"
     if target.account_state not in SERVING:
-        return f"the account is in the state {target.account_state}; the worker gets the change when it is ready again"
+        return f"the account is {target.account_state}; the worker gets the change when the account is ready again"
     return None
 
 

@@ -31,7 +31,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     """Add the commands of this module. `shared` holds the options common to all commands."""
     rollout = commands.add_parser("rollout", help="show, halt or resume the update of all workers")
     actions = rollout.add_subparsers(required=True, metavar="ACTION")
-    status = actions.add_parser("status", parents=[shared], help="show state, failures and next step")
+    status = actions.add_parser("status", parents=[shared], help="show the state, the failures and the next step")
     status.set_defaults(command=_status)
     halt = actions.add_parser("halt", parents=[shared], help="start no more updates; running updates continue")
     halt.set_defaults(command=_halt)

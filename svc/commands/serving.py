@@ -28,7 +28,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     serve.add_argument(
         "--standby",
         action="store_true",
-        help="if another svc serve is using the store, wait until it exits and then take over, instead of failing",
+        help="if another svc serve uses the store, wait and take over when it exits",
     )
     serve.set_defaults(command=_serve)
     check = commands.add_parser(

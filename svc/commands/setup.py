@@ -33,9 +33,8 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
         "init",
         parents=[shared],
         help="ask for address, store and mail server, and write the configuration",
-        description="Writes the file given with --config, or config.toml. Options become default answers; with --yes,"
-        " the command uses them without questions. Without an option, the default is the existing setting. All other"
-        " settings are kept.",
+        description="Writes the file given with --config, or config.toml. Options and existing settings become the"
+        " default answers. With --yes, the command uses them without asking. Settings without a question are kept.",
     )
     init.add_argument(
         "--yes", action="store_true", help="do not prompt; use the options, and defaults for all other settings"
@@ -137,7 +136,7 @@ class _Dialogue:
 
         url = self._ask(
             "What is the public URL of the service? It must use https and a public host name, such as\n"
-            "https://svc.example. Leave empty to try the service on this machine, without installing workers.",
+            "https://svc.example. Leave empty to try the service on this machine without workers.",
             self._default_answer(self._given.base_url, ("http", "base_url"), ""),
             check,
         )
@@ -175,7 +174,7 @@ class _Dialogue:
         default = "/var/lib/svc" if self._path.parent == Path("/etc/svc") else "var"
         before = self._folders_before()
         offered = self._given.data or str(before[0] if before else default)
-        self._ask("In which folder should the service store its database, key file and emails?", offered, check)
+        self._ask("Which folder should contain the database, the key file and emails?", offered, check)
         folder = created[-1]
         moved_from = before[0] if before and folder not in before else None
         if folder.stat().st_uid == 0 and os.geteuid() == 0:
@@ -210,7 +209,7 @@ class _Dialogue:
 
         offered = self._given.store or self._default_answer(None, ("store", "url"), f"{_SQLITE}{folder / 'svc.db'}")
         url = self._ask(
-            "Which database? SQLite (sqlite:///PATH) suits even large services. For PostgreSQL, enter\n"
+            "Which database? SQLite (sqlite:///PATH) is suitable even for large services. For PostgreSQL, enter\n"
             "postgresql://USER:PASSWORD@HOST/NAME.",
             offered,
             check,
@@ -262,7 +261,7 @@ class _Dialogue:
         otherwise = "open" if self._was_configured else "closed"
         mode = self._ask(
             "Who may sign up? open: anyone who can reach the service. invite: only people with an invitation from\n"
-            "svc user invite. closed: no one; you add users with svc user add.",
+            "svc user invite. closed: only the operator adds users, with svc user add.",
             self._default_answer(self._given.sign_up, ("auth", "sign_up"), otherwise),
             check,
         )

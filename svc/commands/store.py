@@ -29,7 +29,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     recovered = store.add_parser(
         "recovered",
         parents=[shared],
-        help="after a recovery without svc restore: request from all workers the totals that the store lost",
+        help="after a recovery without svc restore: read lost totals from all workers again",
     )
     recovered.set_defaults(command=_recovered)
 
@@ -56,5 +56,5 @@ def _recovered(config: Config, _arguments: argparse.Namespace) -> int:
 
     number = trio.run(mark)
     workers = f"the workers of {plural(number, 'account')}"
-    print(f"The service will request totals from {workers} within a minute, or when it starts.")
+    print(f"The service will read totals from {workers} within a minute, or when it starts.")
     return 0

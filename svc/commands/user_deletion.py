@@ -32,9 +32,9 @@ def add_to(user: Commands, shared: argparse.ArgumentParser) -> None:
     delete = user.add_parser(
         "delete",
         parents=[shared],
-        help="delete a user with all data; disconnects the user's accounts",
-        description="The running service carries out the deletion, which cannot be stopped. The command waits for the"
-        " result, and lists the resources that remain at Cloudflare.",
+        help="delete a user and all of the user's data",
+        description="The running service disconnects the user's accounts and deletes all data. This cannot be undone."
+        " The command waits for the result, and lists the resources that remain at Cloudflare.",
     )
     delete.add_argument("email")
     delete.add_argument("--yes", action="store_true", help="do not ask for a confirmation")
@@ -88,7 +88,7 @@ def _agrees(entries: list[Entry]) -> bool:
         sum(counts) for counts in zip(*((e.accounts, e.sites, e.links) for e in entries), strict=True)
     )
     owned = f"{plural(accounts, 'connected account')}, {plural(sites, 'site')} and {plural(links, 'link')}"
-    print(f"This permanently deletes {email} with {owned}. It disconnects the accounts, and cannot be stopped.")
+    print(f"This permanently deletes {email} with {owned}, and disconnects the accounts. It cannot be undone.")
     print("Type the email address to continue: ", end="", flush=True)
     return sys.stdin.readline().strip().lower() == entries[0].user.email.lower()
 
@@ -122,7 +122,8 @@ def _print(arguments: argparse.Namespace, state: str, results: list[JsonObject],
     left: list[Any] = [RemainingResource(**one) for result in results for one in _listed(result, "leftovers")]
     tokens = [one for result in results for one in _listed(result, "revoke_tokens")]
     if arguments.json:
-        facts = {"email": arguments.email, "state": state, "left": [one.words for one in left], "revoke_tokens": tokens}
+        words = [resource.words for resource in left]
+        facts = {"email": arguments.email, "state": state, "left": words, "revoke_tokens": tokens}
         print(json.dumps(facts))
         return
     print(text)

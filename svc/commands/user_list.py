@@ -1,4 +1,4 @@
-"""`svc user list` and `svc user show`: find users and see what they have."""
+"""`svc user list` and `svc user show`: find users, and show their limits and accounts."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     user_deletion.add_to(user, shared)
     for name, command, what in (
         ("confirm", _confirm, "mark a user's email address as confirmed"),
-        ("disable", _disable, "end a user's sessions and refuse sign-ins and API keys; workers continue to count"),
+        ("disable", _disable, "end a user's access; the user's workers continue to count"),
         ("enable", _enable, "let a disabled user sign in again"),
     ):
         action = user.add_parser(name, parents=[shared], help=what)
@@ -108,7 +108,7 @@ def _user_add(config: Config, arguments: argparse.Namespace) -> int:
 
 
 def _limit(text: str) -> tuple[LimitedKind, int | None]:
-    """Return a limit from an argument such as `sites=500`. None means the service's limit."""
+    """Parse an argument such as `sites=500`. None means the default limit."""
     name, _, value = text.partition("=")
     if name not in get_args(LimitedKind):
         raise argparse.ArgumentTypeError(f"must begin with one of {', '.join(f'{kind}=' for kind in LIMITED_KINDS)}")
@@ -196,7 +196,7 @@ def _reset_password(config: Config, arguments: argparse.Namespace) -> int:
     status = _change(config, arguments, "password.link", prepare, facts=lambda: shown)
     if status == 0 and not arguments.json:
         printed = f"{link.url}\nThe link works once, within {link.hours:g} hours."
-        print(printed if arguments.prints else "the running service sends the email")
+        print(printed if arguments.prints else "The running service sends the email.")
     return status
 
 

@@ -61,7 +61,7 @@ def _rotate(config: Config, arguments: argparse.Namespace) -> int:
         raise ConfigError(f"The key file {path} cannot be changed: {error.strerror or error}") from error
     print(f"Re-encrypted {plural(resealed, 'token')} with the newest key in {path}.")
     if lost:
-        print(f"No key decrypts {plural(lost, 'token')}. Accounts with such tokens need new ones.")
+        print(f"No key decrypts {plural(lost, 'token')}. The accounts with these tokens need new tokens.")
     if not drop:
         print("Old keys are kept. To remove them, stop the service and run svc vault rotate --drop-old.")
     print("Earlier backups contain the keys they need.")

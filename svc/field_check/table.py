@@ -62,7 +62,7 @@ QUESTIONS: dict[str, Question] = {
     ),
     "0.5 age": Question(
         "How soon does a new token work?",
-        "the timeouts of connect and install",
+        "the timeouts of connecting and installing",
         ("within a minute",),
     ),
     "0.6": Question(

@@ -46,7 +46,7 @@ _ERRORS: Mapping[AccountState, Code] = {
 }
 # The remedy for a state that is not an error.
 _REMEDIES: Mapping[AccountState, str] = {
-    "pending": "Wait for the connect to finish. If the account stays `pending`, repeat the connect: POST /v1/accounts.",
+    "pending": "Wait until the account is connected. If it stays `pending`, repeat the request POST /v1/accounts.",
     "connected": "Install the worker: POST /v1/accounts/{id}/install.",
     "installing": "Wait until the account's state is `ready`.",
 }

@@ -55,7 +55,7 @@ def begin_connect(
     limits: LimitsConfig,
     now: int,
 ) -> Tx[tuple[Account, Operation]]:
-    """Begin a connect. Returns its account and operation. A pending or lost connect continues with the same account.
+    """Begin a connect operation, or continue a pending or lost one. Return the account and the operation.
 
     Raises the same errors as `may_connect`, and Unauthorized if the user is being deleted.
     """
@@ -89,7 +89,7 @@ def begin_connect(
 
 
 def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | None = None) -> Tx[None]:
-    """Keep a failed connect, so that the user's next request can continue it. The account shows `error` until then."""
+    """Keep a failed connect operation, so that the user's next request can continue it. The account shows `error`."""
     account = yield from accounts.account_by_edge_id(edge_account_id)
     if account is not None and error is not None:
         yield from states.move(account.id, ("pending",), "pending", error, now)
@@ -103,7 +103,7 @@ def pause_connect(edge_account_id: str, step: str, now: int, error: ErrorNote | 
 
 
 def drop_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """Delete a connect and its account after a permanent refusal, if no token can be valid. Only the events remain."""
+    """Delete a permanently refused connect operation and its account, if no token can be valid. Keep the events."""
     operation = yield from operations.running(account_id)
     if operation is not None:
         yield from operations.fail(operation.id, error, now)
@@ -128,7 +128,7 @@ def finish_connect(
 
 
 def fail_connect(account_id: str, error: ErrorNote, now: int) -> Tx[None]:
-    """End a connect whose tokens may still be valid. The account's record remains and lists the tokens (rule A8)."""
+    """End a connect operation whose tokens may still be valid. Keep the account, which lists the tokens (rule A8)."""
     account = yield from accounts.locked(account_id)
     if account is not None and account.sealed_token is None:
         yield from states.move(account_id, None, "bootstrap_lost", error, now)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # The step of an operation that is only waiting for the worker's first push.
 SELFCHECK = "selfcheck"
-# The step of a connect whose request has ended. The connect is waiting for the user's next attempt.
+# The step of a connect operation whose request has ended, and which is waiting for the user's next attempt.
 WAITING = "waiting"
 # The step of a self-check that is paused while another operation runs.
 PAUSED = "paused"
@@ -75,8 +75,8 @@ def exists(operation_id: str) -> Tx[bool]:
 def at_rest(account: Account) -> Tx[Operation | None]:
     """Return the account's running operation if it is only waiting; None if no operation is running.
 
-    An operation may be waiting for its worker or, during a connect, for the user's next attempt. Raises Conflict
-    operation_in_progress if an operation is being carried out.
+    An operation may be waiting for its worker or, during a connect operation, for the user's next attempt. Raises
+    Conflict operation_in_progress if an operation is being carried out.
     """
     busy = yield from running(account.id)
     if busy is None or busy.step == SELFCHECK or (busy.kind, account.state) == ("connect", "pending"):

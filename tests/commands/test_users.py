@@ -117,7 +117,7 @@ def test_password_link_is_printed_or_sent(tmp_path):
         r"https://svc\.example\.com/reset\?token=svm_\S+\nThe link works once, within 24 hours\.\n", printed
     )
     sent = svc(tmp_path, "user", "reset-password", "ann@example.com")
-    assert (sent.returncode, sent.stdout) == (0, "the running service sends the email\n")
+    assert (sent.returncode, sent.stdout) == (0, "The running service sends the email.\n")
     assert history_of(tmp_path, "ann@example.com") == [("operator", "password.link")] * 2
 
 

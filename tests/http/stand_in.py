@@ -190,7 +190,7 @@ class StandInReads:
     async def ask(
         self, user_id: int, account: Account, key: tuple[object, ...], read: object
     ) -> WorkerSide | Unavailable:
-        """Return the worker's side of a count audit. Scans cannot be read; tests/actors reads them."""
+        """Return the worker's side of a statement of counts. Scans cannot be read; tests/actors reads them."""
         del user_id, account, read
         if key[0] == "scans":
             return Unavailable("cloudflare")

@@ -1,4 +1,4 @@
-"""Test the count audit from end to end: it matches despite crashes and losses, and detects manipulated counts."""
+"""Test the statement of counts end to end: it matches despite crashes and losses, and detects manipulated counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connecting a Cloudflare account: exchange a one-day bootstrap token for a working token with few permissions.
+"""The connect operation: exchange a one-day bootstrap token for a working token with few permissions.
 
 The bootstrap token is never stored. Even if the process dies, Cloudflare refuses a call or a response is lost, the
 service knows the name of every token that may be valid (see `bootstrap`).
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The 5xx errors that end a connect. After any other 5xx error, the account stays `pending`, and repeating the same
-# request continues the connect.
+# The 5xx errors that end a connect operation. After any other 5xx error, the account stays `pending`, and repeating the
+# same request continues the connect operation.
 _FINAL: frozenset[Code] = frozenset({"permission_catalog", "token_rights_mismatch", "token_check_failed"})
-# How long a pending connect waits for its user before it becomes `bootstrap_lost`.
+# How long a pending connect operation waits for its user before it becomes `bootstrap_lost`.
 _PENDING_MS = 3_600_000
 _SERVER_ERROR = 500
 
@@ -49,10 +49,10 @@ _SERVER_ERROR = 500
 async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
     """Check that the user may connect `edge_account_id`. Return False if another user has connected it.
 
-    A connect is checked three times: in the caller's task, before the bootstrap token check, which takes seconds; when
-    the actor serves the request, because another connect may have finished since then; and finally in the transaction
-    of `begin_connect`. The caller's task does not report a False result to the user. Only a user who has a valid token
-    for the account learns that it is taken.
+    A connect operation is checked three times: in the caller's task, before the bootstrap token check, which takes
+    seconds; when the actor serves the request, because another connect may have finished since then; and finally in the
+    transaction of `begin_connect`. The caller's task does not report a False result to the user. Only a user who has a
+    valid token for the account learns that it is taken.
 
     Raises Conflict already_connected; Forbidden limit_reached; ServiceError not_configured, service_full.
     """
@@ -114,7 +114,7 @@ async def connect(
 
 
 async def expire_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Mark a connect as `bootstrap_lost` if it was interrupted, or if its user did not continue it in time."""
+    """Mark a connect operation as `bootstrap_lost` if it was interrupted or the user did not continue it in time."""
     del timers
     if account.state != "pending" or account.sealed_token is not None:
         return math.inf
@@ -122,7 +122,7 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
     if operation is None:
         raise AssertionError("a pending account has no operation")
     ends_at = account.created_at + _PENDING_MS
-    # A connect at any other step was interrupted because its process ended.
+    # A connect operation at any other step was interrupted because its process ended.
     if operation.step == operations.WAITING and context.clock() < ends_at:
         return trio.current_time() + (ends_at - context.clock()) / 1000
     lost = await context.store.read(operations.with_open_token(account.id))
@@ -137,7 +137,7 @@ async def _working_token(
     try:
         return await bootstrap.mint(context, access, account, operation)
     except (EdgeUnavailable, StoreUnavailable):
-        raise  # not a refusal: repeating the request continues the connect
+        raise  # not a refusal: repeating the request continues the connect operation
     except ServiceError as refusal:
         if refusal.status >= _SERVER_ERROR and refusal.code not in _FINAL:
             raise await _leave_pending(context, account, refusal) from None
@@ -145,7 +145,7 @@ async def _working_token(
 
 
 async def _leave_pending(context: Context, account: Account, refusal: ServiceError) -> ServiceError:
-    """Keep the connect pending and show the refusal on the account. The user's next request can continue the connect.
+    """Keep the connect operation pending, so that the user can continue it. The account shows the refusal.
 
     Returns the refusal with the names of tokens that may still be valid.
     """
@@ -160,7 +160,7 @@ async def _leave_pending(context: Context, account: Account, refusal: ServiceErr
 
 
 async def _give_up(context: Context, access: Access, account: Account, refusal: ServiceError) -> ServiceError:
-    """End a refused connect. Delete its account, unless a token may still be valid, which the account then shows.
+    """End a refused connect operation. Delete the account, or list the tokens there if some may still be valid.
 
     Returns the refusal with the names of tokens that may still be valid.
     """
@@ -175,7 +175,7 @@ async def _give_up(context: Context, access: Access, account: Account, refusal: 
 async def _record_lost_tokens(context: Context, account: Account, lost: Sequence[Operation]) -> None:
     error = ServiceError(
         "bootstrap_lost",
-        "The connect was interrupted. Revoke the named tokens at Cloudflare if they exist, then connect again.",
+        "The connect operation was interrupted. Delete the named tokens at Cloudflare, then connect again.",
         bootstrap.tokens_to_revoke(lost),
     )
     await context.store.run(connects.fail_connect(account.id, error.to_note(), context.clock()))

@@ -48,7 +48,7 @@ _CLOCK_SKEW_MS = 300_000
 async def _ensure_database(job: Job) -> None:
     context, account, access = job.context, job.account, _access(job)
     await context.store.run(installs.installing(account.id, context.clock()))
-    await probe(access)  # because a connect does not wait until all Cloudflare servers know the new token
+    await probe(access)  # because a connect operation does not wait until all Cloudflare servers know the new token
     # If a foreign script has the name, all other steps are pointless.
     await check_script(context, access, account)
     await migrate(access, await _find_or_create_database(context, access, account), context.bundle)

@@ -1,4 +1,4 @@
-"""Renewing the working token: exchange a one-day bootstrap token for a new working token, and delete the old one.
+"""The renew operation: exchange a one-day bootstrap token for a new working token, and delete the old one.
 
 The account keeps its token until the new token has been created and tested. The new token and the response are stored
 in one transaction. The worker, its key, its database and its routes do not change.

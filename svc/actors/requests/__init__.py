@@ -3,5 +3,5 @@
 sites, links, bulk, link_host   changes stored in one transaction; the actor's sync writes them to the worker
 zones                           queries to Cloudflare about zones and hosts
 live_reads                      reads from a worker's database, shared and cached for a few minutes
-ledger                          the worker's and Cloudflare's numbers for the count audit of one day
+ledger                          the worker's and Cloudflare's numbers for the statement of counts for a day
 """

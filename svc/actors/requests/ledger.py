@@ -1,4 +1,4 @@
-"""The count audit of a day: read the worker's ledger and Cloudflare's request count, to compare them with the store."""
+"""The statement of counts for a day: read the numbers of the worker and of Cloudflare, to compare with the store."""
 
 from __future__ import annotations
 

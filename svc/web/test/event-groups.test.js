@@ -22,7 +22,7 @@ const event = (action, at, outcome = "done", target = "acc_a") => ({
 /** @param {import("../src/event-groups.js").Group[]} groups */
 const brief = (groups) => groups.map(({ event: { action }, changes }) => [action, changes.map((one) => one.outcome)]);
 
-test("a connect is one entry with its status changes, newest first", () => {
+test("a connect operation is one entry with its status changes, newest first", () => {
   const groups = grouped([
     event("site.create", "10:20:00", "accepted", "site_a"),
     event("account.state", "10:15:00", "ready"),

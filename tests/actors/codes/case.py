@@ -406,7 +406,7 @@ class Case:
         if "reason" in details:
             return CATALOGUE[cast("Code", details["reason"])].remedy
         assert self._state == "pending"
-        return "Wait for the connect to finish. If the account stays `pending`, repeat the connect: POST /v1/accounts."
+        return "Wait until the account is connected. If it stays `pending`, repeat the request POST /v1/accounts."
 
     async def _all_tokens_are_named(self, details: Mapping[str, Any]) -> None:
         """Check that each working token is either the account's own or named in an error."""

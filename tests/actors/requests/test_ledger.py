@@ -1,4 +1,4 @@
-"""The worker's side of the count audit, read from the account's database and from Cloudflare."""
+"""The worker's side of the statement of counts, read from the account's database and from Cloudflare."""
 
 from __future__ import annotations
 

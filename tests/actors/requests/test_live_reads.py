@@ -242,7 +242,7 @@ async def cron(service: Any) -> None:
 
 
 async def side(reader: Reader) -> Any:
-    """Return the worker's side of today's count audit."""
+    """Return the worker's side of today's statement of counts."""
     today = day_of(reader.service.clock())
     context = reader.service.context
     return await ledger.read(context, reader.reads, reader.account.user_id, reader.account, today, {})

@@ -1,4 +1,4 @@
-/** The bootstrap token of a connect or renewal: how to create it, its permissions and its form field. */
+/** The bootstrap token of a connect operation or a renewal: how to create it, its permissions and its form field. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
