@@ -113,9 +113,9 @@ class Due:
 def due_times(timing: TimingConfig) -> Tx[list[Due]]:
     """Return the times when work for each account is due. The service builds its schedule from them when it starts.
 
-    Some work is due now: operations, connects, syncs, reading back a worker's data after a restore, and creating or
-    removing routes. Other work is due later: emails, the timeout for a silent worker, and the expiry of bootstrap
-    tokens, working tokens and old site paths.
+    Some work is due now: operations, syncs, reading back a worker's data after a restore, and creating or removing
+    routes. Other work is due later: emails, the timeout for a silent worker, and the expiry of bootstrap tokens,
+    working tokens and old site paths.
     """
     rows = yield sql(
         "select a.edge_account_id, a.state, a.heard_at, a.suspected_at, a.well_at, a.advice_due_at,"
@@ -320,7 +320,7 @@ def forget_database(account_id: str) -> Tx[None]:
 def record_pushes(
     pushes: Sequence[tuple[str, WorkerPush]], parts: Mapping[str, tuple[int, int | None]] | None = None
 ) -> Tx[set[str]]:
-    """Record the workers' reports. If an account has several, the last counts. Returns the ids of existing accounts.
+    """Record the workers' reports. If an account has several, use the last one. Return the ids of existing accounts.
 
     A report ends the account's `no_connection` state, and the self-check of the upload that installed the reporting
     worker. If the report has a cron error, a health check becomes due.

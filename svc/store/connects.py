@@ -1,4 +1,4 @@
-"""Transactions on connects. Each one changes an account together with the operation that obtains its working token."""
+"""Transactions for connect operations. Each one changes an account together with its operation."""
 
 from __future__ import annotations
 

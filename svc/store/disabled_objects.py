@@ -1,7 +1,7 @@
 """Checks that the owner of a site or link does not change or recreate it after the operator has disabled it.
 
 A disabled object is not in the worker's configuration. Its row, totals and reports stay. The check covers all accounts
-of the same Cloudflare account, so a disconnect and a new connect do not remove it.
+of the same Cloudflare account, so disconnecting and reconnecting the account does not bypass it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check_enabled(target: Site | Link) -> None:
 
 
 def disabled_codes(account_id: str, codes: Collection[str]) -> Tx[dict[str, Disabled]]:
-    """Return those of the codes that the account's owner cannot use, because the operator disabled their links."""
+    """Return the codes, among these, that the account's owner cannot use because the operator disabled their links."""
     wanted = sorted(set(codes))
     found: dict[str, Disabled] = {}
     for first in range(0, len(wanted), _CODES_A_STATEMENT):

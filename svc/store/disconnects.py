@@ -1,4 +1,4 @@
-"""Transactions on disconnects: an account's record is deleted, but its sites, links and totals stay readable.
+"""Transactions for disconnects: an account's record is deleted, but its sites, links and totals stay readable.
 
 The record becomes a row in `former_accounts`. The Cloudflare account can be connected again immediately. It then gets a
 new id, and does not share any data with the former account.

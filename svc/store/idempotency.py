@@ -16,7 +16,7 @@ LARGE_BYTES = 4_096
 
 @dataclass(frozen=True)
 class Claim:
-    """The identity of a request: user, method, path and key. A repeated request must also have the same `body_digest`.
+    """The user, method, path and key that identify a request. A repeated request must also have the same `body_digest`.
 
     A repeated request may use another of the user's credentials if that credential has access to at least the same
     accounts. `edge_accounts`: the ids of the Cloudflare accounts that the credential is limited to; None means no

@@ -1,4 +1,4 @@
-"""Installing the worker. All steps can be repeated: before acting, each step checks whether its effect is in place.
+"""Installing the worker. All steps can be repeated: each step first checks whether its work is already done.
 
     database and its tables ──► subdomain ──► script ──► cron ──► selfcheck (account `ready`) ──► done, by a first push
 

@@ -55,7 +55,7 @@ class Step:
 
     @property
     def well(self) -> bool:
-        """True if there are no problems now, and there have been none for a while."""
+        """True if there has been no problem for a while."""
         return not self.seen
 
 

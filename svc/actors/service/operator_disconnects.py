@@ -1,4 +1,4 @@
-"""Disconnects that the operator has requested with `svc account disconnect`.
+"""Disconnects that the operator requests with `svc account disconnect`.
 
 The requests are in the store (`store/disconnect_requests.py`), so they survive a restart. A limited number of tasks
 carries them out, oldest first; each task is a separate fault domain. If Cloudflare does not respond, or another
