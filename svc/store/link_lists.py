@@ -114,7 +114,7 @@ def listed(which: LinkFilter, link_ids: Sequence[str]) -> Tx[list[Link]]:
 
 
 def clicks_of_account(account_id: str, first_day: int, last_day: int) -> Tx[int]:
-    """Return the number of clicks by people on the account's existing links on these UTC days, as sent by the worker."""
+    """Return the clicks by people on the account's existing links on these UTC days, as sent by its worker."""
     [row] = yield sql(
         "select cast(coalesce(sum(d.views), 0) as bigint) as n from links l"
         " join days d on d.target = l.id and d.day between $2 and $3"
