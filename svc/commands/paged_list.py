@@ -25,8 +25,9 @@ def print_pages(
 ) -> None:
     """Print one line for each entry, after the header.
 
-    `page`: the transaction that returns the entries after a given one (None: from the first one on), at most as many
-    as the second argument. `header`: None for no header. If the reader closes the pipe, the rest is not printed.
+    `page`: takes an entry (or None) and a number. It returns the transaction that reads at most this many entries after
+    this entry, or from the first one if it is None. `header`: None for no header. If the reader closes the pipe, the
+    rest is not printed.
     """
     from svc.store import open_store
 

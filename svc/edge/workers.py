@@ -24,7 +24,7 @@ _FREE = frozenset({10032})
 
 @dataclass(frozen=True)
 class Binding:
-    """A binding, which is the entry `name` in the script's `env`. The repr omits its value, which can be a secret."""
+    """A binding: the entry `name` in the script's `env`. The repr omits the value, which can be a secret."""
 
     type: str
     name: str

@@ -67,7 +67,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Warten Sie, bis er abgeschlossen ist, und versuchen Sie es dann erneut.",
     ),
     "key_already_issued": GermanMeaning(
-        "Dieser API-Schlüssel wurde schon angezeigt. Das geschieht nur einmal.",
+        "Dieser API-Schlüssel wurde schon angezeigt. Er wird nur einmal angezeigt.",
         "Widerrufen Sie ihn und erstellen Sie einen neuen.",
     ),
     "account_taken": GermanMeaning(
@@ -166,7 +166,9 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Der installierte Worker oder seine Datenbank wurde außerhalb des Dienstes geändert oder gelöscht.",
         "Installieren Sie den Worker neu. Einen geänderten Worker löschen Sie zuvor im Cloudflare-Dashboard.",
     ),
-    "credentials_missing": GermanMeaning("Das Konto hat kein Arbeits-Token.", _RENEW),
+    "credentials_missing": GermanMeaning(
+        "Das Konto hat kein Arbeits-Token.", "Erneuern Sie das Token mit einem neuen Bootstrap-Token."
+    ),
     "credentials_unreadable": GermanMeaning(
         "Das gespeicherte Token lässt sich mit der Schlüsseldatei des Dienstes nicht entschlüsseln.",
         "Bitten Sie den Betreiber, die richtige Schlüsseldatei wiederherzustellen, oder erneuern Sie das Token.",

@@ -33,7 +33,7 @@ class DisconnectRequest:
 
 
 def request(account_ids: Sequence[str], now: int, *, forced: bool) -> Tx[None]:
-    """Request the disconnect of accounts. Accounts that do not exist are ignored.
+    """Request that these accounts be disconnected. Accounts that do not exist are ignored.
 
     A repeated request has no effect, except that it can set `forced`.
     """

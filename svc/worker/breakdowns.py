@@ -87,7 +87,7 @@ def event_keys(detail: Sequence[str]) -> Iterator[tuple[Dimension, str]]:
 
 
 def arrival_of(key: str) -> Arrival:
-    """Return the source and the page of a key in `arrivals`. A page contains no space."""
+    """Split a key of `arrivals` into its source and its page. Pages never contain spaces."""
     source, _, page = (OTHER, "", OTHER) if key == OTHER else key.rpartition(" ")
     return Arrival(source, page)
 

@@ -37,7 +37,7 @@ _REVERT_DAYS = 7
 
 
 class EmailChanges:
-    """The handlers of these endpoints. `count_try` counts an attempt without a credential; see `Auth.count_try`."""
+    """The handlers for email changes. `count_try` counts an attempt without a credential; see `Auth.count_try`."""
 
     def __init__(
         self,

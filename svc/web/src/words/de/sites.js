@@ -63,7 +63,7 @@ const sites = {
       "Browser speichert diese Entscheidung dann 400 Tage lang in einem Cookie.",
     copyText: "Text kopieren",
     rotate:
-      "Die Seite für Besucher erhält eine neue Adresse. Besucher, die die Zählung ausgeschaltet haben, werden wieder gezählt, bis sie sie auf der neuen Seite ausschalten.",
+      "Die Seite für Besucher erhält eine neue Adresse. Besucher, die die Zählung ausgeschaltet haben, werden wieder gezählt, bis sie die Zählung auf der neuen Seite erneut ausschalten.",
   },
   save: "Speichern",
   saved: "Gespeichert.",
