@@ -56,6 +56,7 @@ Code = Literal[
     "link_host_without_certificate",
     "route_conflict",
     "site_not_active",
+    "note_automatic",
     "route_not_ours",
     "payload_too_large",
     "invalid_bootstrap",
@@ -267,6 +268,9 @@ CATALOGUE: dict[Code, Meaning] = {
         "Remove the other route in the Cloudflare dashboard. The service then creates its own automatically.",
     ),
     "site_not_active": Meaning(409, "The site has been deleted."),
+    "note_automatic": Meaning(
+        409, "The service wrote this note, so it cannot be changed.", "Delete the note, or add your own note."
+    ),
     "route_not_ours": Meaning(
         409,
         "A route of the site was changed outside the service, so the service did not delete it.",

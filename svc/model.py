@@ -102,6 +102,10 @@ SiteState = Literal[RouteState, "deleted"]
 SiteOrder = Literal["oldest", "newest", "host"]
 LinkState = Literal["active", "deleted"]
 NoteTarget = Literal["site", "link", "account"]  # the object whose reports show a note
+# Kinds of notes that the service writes; see `svc.api.note_texts`.
+NoteKind = Literal[
+    "imported", "snippet_rotated", "worker_updated", "hours_refused", "route_missing", "link_host_route_missing"
+]
 LinkOrder = Literal["newest", "oldest", "clicks", "code"]
 ConfigState = Literal["pending", "synced"]  # synced: the account's worker has the current version
 # Location of a database: a region, or a jurisdiction that it must not leave.
@@ -721,7 +725,10 @@ class Counts:
 
 @dataclass(frozen=True)
 class Note:
-    """A user's text about a day, which reports show. A note on an account belongs to all of its sites and links."""
+    """A text about a day, which reports show. A note on an account belongs to all of its sites and links.
+
+    `text`: what the user wrote. Notes of the service have an empty text, and `kind` and `facts` instead.
+    """
 
     id: str
     user_id: int
@@ -731,3 +738,5 @@ class Note:
     day: int
     text: str
     created_at: int
+    kind: NoteKind | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from svc import model
 from svc.api.endpoint import Endpoint
 from svc.api.fields import Day, Moment
 from svc.api.links import Rule
+from svc.api.notes import text_of
 from svc.api.shape import ResponseBody, optional_field
 from svc.model import AccountState, EdgePlan, Language, LinkState, Location, Plan, SiteState
 
@@ -177,6 +178,7 @@ class Note(ResponseBody):
     link_id: str | None = optional_field()
     day: Day
     text: str
+    automatic: bool
     created_at: Moment
 
     @classmethod
@@ -189,7 +191,8 @@ class Note(ResponseBody):
             site_id=note.target if note.target_kind == "site" else None,
             link_id=note.target if note.target_kind == "link" else None,
             day=note.day,
-            text=note.text,
+            text=text_of(note),
+            automatic=note.kind is not None,
             created_at=note.created_at,
         )
 
@@ -237,7 +240,7 @@ links.json         Short links: code, target (url) and rules. Links with the sta
                    "deleted" no longer redirect, and other links may use their codes.
 links.csv          The links as a table; rules is a JSON list in its cell.
 notes.json         Notes on days. A note with site_id or link_id is on that site or link, any
-                   other note is on the whole account.
+                   other note is on the whole account. The service wrote the automatic ones.
 daily_totals.csv   Counts, with one line per day for each site or link. target is the id,
                    kind is site or link, and name is the host or code. views and visitors
                    count people, and visitors are unique per day. bots counts everything

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, cast, get_args
 
 from pydantic import Field
 
+from svc.api import note_texts
 from svc.api.endpoint import Endpoint
 from svc.api.fields import DIGITS, Cursor, Day, Id, Moment, NoteDay, NoteText, QueryDay
 from svc.api.shape import LARGE_BYTES, Body, NoBody, Ok, Query, ResponseBody, optional_field
 from svc.errors import Invalid, Issue
-from svc.model import NoteTarget
+from svc.model import NoteKind, NoteTarget
 
 if TYPE_CHECKING:
     from svc import model
@@ -69,7 +70,14 @@ class Note(ResponseBody):
     account_id: str | None = optional_field()
     day: Day
     text: str
-    automatic: bool = Field(description="True if the service wrote the note.")
+    automatic: bool = Field(
+        description="True if the service wrote the note because something changed the numbers. Such a note cannot be"
+        " changed, but it can be deleted, and is then not created again."
+    )
+    kind: NoteKind | None = optional_field("The cause of an automatic note. `text` describes it in English.")
+    facts: dict[str, str] | None = optional_field(
+        "The parameters of an automatic note's text. `since` and `until` are UTC days."
+    )
     created_at: Moment
 
     @classmethod
@@ -79,8 +87,10 @@ class Note(ResponseBody):
             id=note.id,
             **{f"{note.target_kind}_id": note.target},
             day=note.day,
-            text=note.text,
-            automatic=False,
+            text=text_of(note),
+            automatic=note.kind is not None,
+            kind=note.kind,
+            facts=None if note.kind is None else dict(note.facts),
             created_at=note.created_at,
         )
 
@@ -96,6 +106,11 @@ class OneNote(ResponseBody):
     """The note as it is after the request."""
 
     note: Note
+
+
+def text_of(note: model.Note) -> str:
+    """Return the user's text, or the English text of an automatic note."""
+    return note.text if note.kind is None else note_texts.text_of(note.kind, note.facts)
 
 
 def target_of(asked: NewNote | NoteQuery) -> tuple[NoteTarget, str]:
@@ -152,6 +167,7 @@ CHANGE = Endpoint(
     scopes=("accounts", "sites", "links"),
     body=NoteChange,
     response=OneNote,
+    codes=("note_automatic",),
     example={"text": "Newsletter sent to 2,000 readers"},
 )
 DELETE = Endpoint(
@@ -160,7 +176,7 @@ DELETE = Endpoint(
     tag="reports",
     action="note.delete",
     summary="Delete a note",
-    description=_SCOPE,
+    description=f"The service does not create a deleted automatic note again. {_SCOPE}",
     scopes=("accounts", "sites", "links"),
     body=NoBody,
     response=Ok,

@@ -101,6 +101,10 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
         "Löschen Sie die andere Route im Cloudflare-Dashboard. Der Dienst legt seine dann automatisch an.",
     ),
     "site_not_active": GermanMeaning("Die Website ist gelöscht."),
+    "note_automatic": GermanMeaning(
+        "Diese Notiz stammt vom Dienst und lässt sich nicht ändern.",
+        "Löschen Sie sie, oder fügen Sie eine eigene hinzu.",
+    ),
     "route_not_ours": GermanMeaning(
         "Eine Route der Website wurde außerhalb des Dienstes geändert und bleibt deshalb bestehen.",
         "Löschen Sie sie im Cloudflare-Dashboard, wenn Sie sie nicht brauchen.",

@@ -19,7 +19,7 @@ _PAGE = (
     "select * from {table} where user_id = $1{state} and created_at <= $2 and (created_at, id) > ($3, $4)"
     " order by created_at, id limit $5"
 )
-_NOTES = _PAGE.format(table="notes", state="")
+_NOTES = _PAGE.format(table="notes", state=" and hidden = 0")
 _SITES = _PAGE.format(table="sites", state="")
 # Each state is read in order from the index that lists use (`links_by_age`). Sorting all of a user's links for each
 # page would take minutes, because there is no limit on deleted links.

@@ -155,17 +155,18 @@ def set_link_host_route(
 
 def record_link_host_route(
     account_id: str, host: str, state: RouteState, route_id: str | None, error: ErrorNote | None
-) -> Tx[None]:
-    """Store a health check's result for the link host's active route, unless the host was replaced."""
-    yield sql(
+) -> Tx[bool]:
+    """Store a health check's result for the link host's active route. Returns False if the host was replaced."""
+    rows = yield sql(
         "update link_hosts set state = $3, route_id = $4, error = $5"
-        " where account_id = $1 and host = $2 and state = 'active'",
+        " where account_id = $1 and host = $2 and state = 'active' returning host",
         account_id,
         host,
         state,
         route_id,
         to_json(error),
     )
+    return bool(rows)
 
 
 # The columns that store a LinkHost.

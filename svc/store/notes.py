@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from svc.errors import Forbidden, NotFound
+from svc.errors import Conflict, Forbidden, NotFound
 from svc.model import Note
 from svc.store.locks import lock_user
 from svc.store.total_pages import FIRST_DAY
-from svc.store.tx import UNCHANGED, Row, Tx, sql
+from svc.store.tx import UNCHANGED, Row, Tx, from_json, sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,11 +55,16 @@ _TARGET_EXISTS = " union all ".join(
 
 
 def change_note(user_id: int, note_id: str, day: int | None, text: str | None) -> Tx[Note]:
-    """Change a note's day, its text, or both. None leaves a value unchanged. Raises NotFound."""
+    """Change a note's day, its text, or both. None leaves a value unchanged.
+
+    Raises NotFound; Conflict note_automatic if the service wrote the note.
+    """
     yield from lock_user(user_id)
     note = yield from get_note(user_id, note_id)
     if note is None:
         raise NotFound
+    if note.kind is not None:
+        raise Conflict("note_automatic")
     changed = replace(note, day=note.day if day is None else day, text=note.text if text is None else text)
     if changed == note:
         yield UNCHANGED
@@ -69,14 +74,19 @@ def change_note(user_id: int, note_id: str, day: int | None, text: str | None) -
 
 
 def delete_note(user_id: int, note_id: str) -> Tx[None]:
-    """Delete a note. Raises NotFound."""
-    if not (yield sql("delete from notes where id = $1 and user_id = $2 returning id", note_id, user_id)):
+    """Delete a note. A note of the service is only hidden, so that it is not created again. Raises NotFound."""
+    if (yield sql("delete from notes where id = $1 and user_id = $2 and kind is null returning id", note_id, user_id)):
+        return
+    hidden = yield sql(
+        "update notes set hidden = 1 where id = $1 and user_id = $2 and hidden = 0 returning id", note_id, user_id
+    )
+    if not hidden:
         raise NotFound
 
 
 def get_note(user_id: int, note_id: str) -> Tx[Note | None]:
     """Return a note of this user; None if it does not exist or belongs to another user."""
-    rows = yield sql("select * from notes where id = $1 and user_id = $2", note_id, user_id)
+    rows = yield sql("select * from notes where id = $1 and user_id = $2 and hidden = 0", note_id, user_id)
     return note_of(rows[0]) if rows else None
 
 
@@ -94,7 +104,7 @@ def list_notes(
     """
     day, created_at, note_id = after or (0, 0, "")
     rows = yield sql(
-        "select * from notes where target = any($1) and day between $2 and $3"
+        "select * from notes where target = any($1) and day between $2 and $3 and hidden = 0"
         " and (day, created_at, id) > ($4, $5, $6) order by day, created_at, id limit $7",
         tuple(targets),
         first_day,
@@ -116,6 +126,8 @@ def note_of(row: Row) -> Note:
         target_kind=row["target_kind"],
         target=row["target"],
         day=row["day"],
-        text=row["text"],
+        text=row["text"] or "",
         created_at=row["created_at"],
+        kind=row["kind"],
+        facts=from_json(row["facts"]) or {},
     )

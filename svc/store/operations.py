@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc.errors import Conflict, EdgeUnknown
 from svc.model import Operation, WorkerPush
+from svc.store import automatic_notes
 from svc.store.events import by_service
 from svc.store.tx import Row, Tx, from_json_as, note_from_json, sql, to_json
 
@@ -172,7 +173,7 @@ def finish(operation_id: str, now: int) -> Tx[None]:
     """Record that the operation succeeded."""
     rows = yield sql(
         "update operations set state = 'done', updated_at = $2 where id = $1"
-        " returning account_id, edge_account_id, kind",
+        " returning id, account_id, edge_account_id, kind",
         operation_id,
         now,
     )
@@ -210,7 +211,7 @@ def resume_selfcheck(account_id: str, now: int) -> Tx[None]:
     confirmed = push is not None and push.install == rows[0]["install_id"]
     rows = yield sql(
         "update operations set state = $3, step = $4 where account_id = $1 and step = $2"
-        " returning account_id, edge_account_id, kind",
+        " returning id, account_id, edge_account_id, kind",
         account_id,
         PAUSED,
         "done" if confirmed else "running",
@@ -229,7 +230,7 @@ def _set_failed(operation_id: str, error: ErrorNote, now: int) -> Tx[list[Row]]:
     return (
         yield sql(
             "update operations set state = 'failed', error = $2, updated_at = $3 where id = $1"
-            " returning account_id, edge_account_id, kind",
+            " returning id, account_id, edge_account_id, kind",
             operation_id,
             to_json(error),
             now,
@@ -240,13 +241,16 @@ def _set_failed(operation_id: str, error: ErrorNote, now: int) -> Tx[list[Row]]:
 def _write_end_events(rows: Sequence[Row], outcome: str, now: int) -> Tx[None]:
     """Write an event for each of these ended operations (as rows) to the audit log of the account's user.
 
-    Successful operations that end within their request are skipped, because the request writes its own event.
+    Successful operations that end within their request are skipped, because the request writes its own event. A
+    successful update also gets a note, because a new worker can count differently.
     """
     for row in rows:
         if outcome == "done" and row["kind"] not in _FOLLOW_THEIR_ANSWER:
             continue
         owners = yield sql("select user_id from accounts where id = $1", row["account_id"])
         for owner in owners:
+            if (row["kind"], outcome) == ("update", "done"):
+                yield from automatic_notes.worker_updated(row["account_id"], owner["user_id"], row["id"], now)
             yield by_service(
                 owner["user_id"], row["account_id"], row["edge_account_id"], _ACTIONS[row["kind"]], outcome, now
             )

@@ -220,8 +220,10 @@ def set_site_route(
     route_id: str | None,
     error: ErrorNote | None,
     warning: ErrorNote | None = None,
-) -> Tx[None]:
+) -> Tx[bool]:
     """Store the result of creating the route for the site's `path`. `warning`: why the route is still pending.
+
+    Returns True if `path` is the site's current path.
 
     If `path` has become an old path, only its route id is stored. If the path has expired or the site was deleted,
     nothing is stored, because the route is already unwanted. If the route is pending, the route ids of old paths are
@@ -247,6 +249,7 @@ def set_site_route(
         yield from set_old_route(site_id, path, route_id)
     elif state == "route_pending":
         yield sql("update retiring_paths set route_id = null where site_id = $1 and ended_version is null", site_id)
+    return bool(rows)
 
 
 def set_old_route(site_id: str, path: str, route_id: str | None) -> Tx[None]:
@@ -265,15 +268,15 @@ def record_site_route(
     route_id: str | None,
     error: ErrorNote | None,
     warnings: Sequence[ErrorNote] = (),
-) -> Tx[None]:
+) -> Tx[bool]:
     """Store a health check's result for the site's active route.
 
-    Does nothing if the route is no longer active, or if the path has changed since `site` was read.
+    Does nothing and returns False if the route is no longer active, or if the path has changed since `site` was read.
     """
     error_before, _ = yield from _error_and_warnings(site.id)
-    yield sql(
+    rows = yield sql(
         "update sites set state = $3, route_id = $4, error = $5, warnings = $6"
-        " where id = $1 and path = $2 and state = 'active'",
+        " where id = $1 and path = $2 and state = 'active' returning id",
         site.id,
         site.path,
         state,
@@ -281,6 +284,7 @@ def record_site_route(
         to_json(_error_to_show(error_before, error)),
         to_json(warnings),
     )
+    return bool(rows)
 
 
 def set_warnings(site_id: str, warnings: Sequence[ErrorNote]) -> Tx[None]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from svc.clock import DAY_MS, HOUR_MS, day_of
 from svc.model import Counts
+from svc.store import automatic_notes
 from svc.store.tx import Tx, many, placeholders, sql
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def ingest_all(pushes: Sequence[tuple[str, Sequence[PushedPart]]], now: int) -> 
     for account_id, good, _ in split:
         if good:
             good_of.setdefault(account_id, []).extend(good)
-    yield from _store(good_of, hours, days)
+    yield from _store(good_of, hours, days, now)
     first_views = [
         each
         for account_id, good in good_of.items()
@@ -129,7 +130,9 @@ def _named_targets(parts: Sequence[PushedPart]) -> set[str]:
     return {row[0] for part in parts for rows in (part.days, *(hour.rows for hour in part.hours)) for row in rows}
 
 
-def _store(parts_of: Mapping[str, Sequence[PushedPart]], hours: list[_TotalRow], days: list[_TotalRow]) -> Tx[None]:
+def _store(
+    parts_of: Mapping[str, Sequence[PushedPart]], hours: list[_TotalRow], days: list[_TotalRow], now: int
+) -> Tx[None]:
     """Store the rows, and each account's refused hours, final days and newest as_of from its parts."""
     parts = [(account_id, part) for account_id, good in parts_of.items() for part in good]
     refused_hours = {(account_id, at) for account_id, part in parts for at in part.refused_hours}
@@ -143,6 +146,7 @@ def _store(parts_of: Mapping[str, Sequence[PushedPart]], hours: list[_TotalRow],
             "insert into refused_hours (account_id, at) values ($1, $2) on conflict (account_id, at) do nothing",
             sorted(refused_hours),
         )
+        yield from automatic_notes.hours_refused(refused_hours, now)
     if final_days:
         yield many(
             "insert into final_days (account_id, day) values ($1, $2) on conflict (account_id, day) do nothing",

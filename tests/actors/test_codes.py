@@ -24,6 +24,7 @@ ELSEWHERE = {
     "sign_up_closed": _NOT_ACCOUNT_SPECIFIC,
     "link_disabled": "the operator's decision: tests/http/resources/test_disabled_targets.py",
     "site_disabled": "the operator's decision: tests/http/resources/test_disabled_targets.py",
+    "note_automatic": "concerns only the store: tests/http/resources/test_notes.py",
     "session_required": _NOT_ACCOUNT_SPECIFIC,
     "not_found": _NOT_ACCOUNT_SPECIFIC,
     "method_not_allowed": _NOT_ACCOUNT_SPECIFIC,

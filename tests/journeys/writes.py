@@ -131,7 +131,7 @@ KINDS = (
     ),
     Kind(notes.CHANGE, {"notes with this text": 1}, _fields(text="this text")),
     Kind(notes.DELETE, {"notes": -1, "notes with this text": -1}),
-    Kind(sites.ROTATE, {"old paths": 1, "routes": 1, "versions": 1}),
+    Kind(sites.ROTATE, {"old paths": 1, "routes": 1, "versions": 1, "automatic notes": 1}),
     Kind(sites.DELETE, {"live sites": -1, "routes": -2, "versions": 1}),
     Kind(
         links.ADD,
@@ -184,7 +184,8 @@ def _rows() -> Tx[dict[str, int]]:
         "old paths": "retiring_paths",
         "links": "links",
         "live links": "links where state <> 'deleted'",
-        "notes": "notes",
+        "notes": "notes where kind is null",
+        "automatic notes": "notes where kind is not null",
         "notes with this text": "notes where text = 'this text'",
         "users": "users",
         "users without emails": "users where notify = 0",

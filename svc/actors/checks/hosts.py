@@ -17,7 +17,7 @@ from svc.edge import routes as edge_routes
 from svc.edge import zones
 from svc.errors import EdgeError, EdgeRefused, EdgeUnavailable, ErrorNote
 from svc.model import SITE_WARNINGS, link_pattern, site_pattern
-from svc.store import link_hosts, sites
+from svc.store import automatic_notes, link_hosts, sites
 from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -107,20 +107,20 @@ async def _read_wanted(
     made: list[_Routed] = []
     retiring: list[_Retiring] = []
     warned: list[Site] = []
+    now = context.clock()
     host = account.link_host
     if host is not None:
         pattern = link_pattern(host.host)
         if host.state == "active":
-            made.append(_routed_link_host(account.id, host, pattern))
+            made.append(_routed_link_host(account.id, host, pattern, now))
         else:
             waiting.append(_not_made(pattern, host.error))
-    now = context.clock()
     for site in await context.store.read(sites.sites_of(account.id)):
         if site.state == "deleted":
             continue
         pattern = site_pattern(site.host, site.path)
         if site.state == "active":
-            record = partial(sites.record_site_route, site)
+            record = partial(_record_site_route, site, now)
             made.append(
                 _Routed(
                     site.host,
@@ -144,7 +144,20 @@ async def _read_wanted(
     return waiting, made, retiring, warned
 
 
-def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
+def _record_site_route(
+    site: Site,
+    now: int,
+    state: RouteState,
+    route_id: str | None,
+    error: ErrorNote | None,
+    warnings: Sequence[ErrorNote],
+) -> Tx[None]:
+    recorded = yield from sites.record_site_route(site, state, route_id, error, warnings)
+    if recorded and state != "active":
+        yield from automatic_notes.route_missing(site, now)
+
+
+def _routed_link_host(account_id: str, host: LinkHost, pattern: str, now: int) -> _Routed:
     """Return the link host's route.
 
     Its warnings are stored as the link host's error, because there is no other field for them.
@@ -154,7 +167,9 @@ def _routed_link_host(account_id: str, host: LinkHost, pattern: str) -> _Routed:
         state: RouteState, route_id: str | None, error: ErrorNote | None, warnings: Sequence[ErrorNote]
     ) -> Tx[None]:
         note = error or next(iter(warnings), None)
-        return link_hosts.record_link_host_route(account_id, host.host, state, route_id, note)
+        recorded = yield from link_hosts.record_link_host_route(account_id, host.host, state, route_id, note)
+        if recorded and state != "active":
+            yield from automatic_notes.link_host_route_missing(account_id, host.host, now)
 
     is_warning = host.error is not None and host.error.code in SITE_WARNINGS
     return _Routed(

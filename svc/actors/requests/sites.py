@@ -11,11 +11,12 @@ from svc.actors.requests.zones import obstacles, zone_and_records
 from svc.clock import DAY_MS
 from svc.ids import new_id, new_site_path, random_base32
 from svc.model import SERVING, Site
-from svc.store import site_paths, sites
+from svc.store import automatic_notes, site_paths, sites
 
 if TYPE_CHECKING:
     from svc.actors.context import Commit, Context
     from svc.model import Account, SiteChange
+    from svc.store.tx import Tx
 
 R = TypeVar("R")
 
@@ -48,11 +49,17 @@ async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
 
     Raises NotFound or Conflict site_not_active. Raises Forbidden limit_reached if the site has too many old paths.
     """
-    until = context.clock() + round(context.config.timing.retiring_days * DAY_MS)
+    now = context.clock()
+    until = now + round(context.config.timing.retiring_days * DAY_MS)
     path, script_name = new_site_path(), new_script_name(other_than=site.script_name)
     snippet = context.bundle.snippet
-    rotated = site_paths.rotate_site(site.account_id, site.id, path, script_name, snippet, until)
-    return await context.store.run(commit(rotated))
+    return await context.store.run(commit(_rotate(site, path, script_name, snippet, until, now)))
+
+
+def _rotate(site: Site, path: str, script_name: str, snippet: str, until: int, now: int) -> Tx[Site]:
+    rotated = yield from site_paths.rotate_site(site.account_id, site.id, path, script_name, snippet, until)
+    yield from automatic_notes.snippet_rotated(rotated, until, now)
+    return rotated
 
 
 def check_serving(account: Account) -> None:

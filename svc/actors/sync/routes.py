@@ -14,7 +14,7 @@ from svc.actors.requests.zones import ZoneNotActive, current_zone, zone_not_foun
 from svc.edge import routes
 from svc.errors import CannotUnseal, EdgeError, EdgeRefused, EdgeUnavailable, EdgeUnknown, ErrorNote
 from svc.model import SERVING, link_pattern, site_pattern
-from svc.store import accounts, link_hosts, site_paths, sites, unwanted_routes
+from svc.store import accounts, automatic_notes, link_hosts, site_paths, sites, unwanted_routes
 from svc.worker.bundle import SCRIPT_NAME
 
 if TYPE_CHECKING:
@@ -112,11 +112,7 @@ async def _create_link_host_route(context: Context, access: Access, account: Acc
     # requests would go to the dummy DNS record and time out.
     wanted = _Wanted(host.host, link_pattern(host.host), fail_open=False)
     made = await _create_route(access, wanted, host.zone_id)
-    await context.store.run(
-        link_hosts.set_link_host_route(
-            account.id, host.host, made.zone_id, made.state, made.route_id, made.error or made.warning
-        )
-    )
+    await context.store.run(_store_link_host_route(account.id, host.host, made, context.clock()))
     return made.state == "active"
 
 
@@ -130,11 +126,7 @@ async def _create_site_routes(context: Context, access: Access, unrouted: Sequen
     for site in unrouted:
         if site.state != "active":
             made = inactive.get(site.zone_id) or await _create_path_route(access, site, site.path)
-            await context.store.run(
-                sites.set_site_route(
-                    site.id, site.path, made.zone_id, made.state, made.route_id, made.error, made.warning
-                )
-            )
+            await context.store.run(_store_site_route(site, made, context.clock()))
             if made.warning is not None:
                 inactive[site.zone_id] = made
             elif site.warnings:
@@ -146,6 +138,22 @@ async def _create_site_routes(context: Context, access: Access, unrouted: Sequen
                 await context.store.run(sites.set_old_route(site.id, old.path, made.route_id))
                 all_active = all_active and made.state == "active"
     return all_active
+
+
+def _store_site_route(site: Site, made: _RouteResult, now: int) -> Tx[None]:
+    is_current = yield from sites.set_site_route(
+        site.id, site.path, made.zone_id, made.state, made.route_id, made.error, made.warning
+    )
+    if is_current and made.state == "active":
+        yield from automatic_notes.route_restored(site.id, "route_missing", now)
+
+
+def _store_link_host_route(account_id: str, host: str, made: _RouteResult, now: int) -> Tx[None]:
+    yield from link_hosts.set_link_host_route(
+        account_id, host, made.zone_id, made.state, made.route_id, made.error or made.warning
+    )
+    if made.state == "active":
+        yield from automatic_notes.route_restored(account_id, "link_host_route_missing", now)
 
 
 def _check_soon(context: Context, site: Site, timers: Timers) -> None:

@@ -9,6 +9,7 @@ from svc.clock import day_of, day_text
 from svc.errors import NotFound, StoreUnavailable
 from svc.imports.accounts import accounts_meant
 from svc.model import Counts
+from svc.store import automatic_notes
 from svc.store.accounts import account_by_id
 from svc.store.events import by_operator
 from svc.store.imported_days import Compared, compare_days, import_days, known_targets, targets_named
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from svc.imports.totals.tally import Name, Tally
+    from svc.model import NoteTarget
     from svc.store.imported_days import Target
     from svc.store.tx import Store, Tx
 
@@ -139,6 +141,8 @@ def _import(
     account = yield from account_by_id(target.account_id)
     if apply and written and account is not None:
         yield by_operator(account.user_id, "totals.import", now, target.id, target.edge_account_id, written)
+        kind: NoteTarget = "site" if target.kind == "site" else "link"
+        yield from automatic_notes.imported(account.id, kind, target.id, account.user_id, now)
     return Done(
         target,
         compared,

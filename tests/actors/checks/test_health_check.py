@@ -9,6 +9,7 @@ import trio
 
 from edge_worker.emulator.api.permissions import group_named
 from edge_worker.harness.service import eventually
+from svc.clock import day_of, day_text
 from svc.finding import ENGLISH, sentence
 from svc.german.findings import GERMAN_FINDINGS
 from svc.store import accounts
@@ -173,6 +174,13 @@ async def test_missing_resources_are_repaired_automatically(service, zone):
     assert [one["cron"] for one in script["schedules"]] == ["* * * * *"]
     assert (script["subdomain_enabled"], script["previews_enabled"]) == (False, False)
     assert await redirects(service, zone)
+    notes = (await service.call("GET", f"/v1/notes?site_id={site['id']}")).body["notes"]
+    today = day_text(day_of(service.clock()))
+    restored = {"since": today, "until": today}
+    assert {note["kind"]: note["facts"] for note in notes} == {
+        "route_missing": restored,
+        "link_host_route_missing": {"host": f"go.{zone}", **restored},
+    }
     assert (await service.shown())["state"] == "ready"
     assert await check(service) == []
 
@@ -284,6 +292,8 @@ async def test_resources_changed_outside_are_reported_and_not_touched(service, z
     assert (await customer_api.routes())[1][pattern]["script"] is None
     [site] = (await service.call("GET", "/v1/sites")).body["sites"]
     assert (site["state"], site["error"]["code"]) == ("route_conflict", "route_conflict")
+    [note] = (await service.call("GET", f"/v1/notes?site_id={site['id']}")).body["notes"]
+    assert (note["kind"], note["facts"]) == ("route_missing", {"since": day_text(day_of(service.clock()))})
     shown = await service.shown()
     assert (shown["state"], shown["error"]["code"]) == ("resource_drift", "resource_drift")
 

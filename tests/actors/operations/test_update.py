@@ -37,6 +37,13 @@ async def installed(place):
     return place
 
 
+async def notes_of(service):
+    """Return the kinds of the notes on the account."""
+    account_id = (await service.account()).id
+    listed = await service.call("GET", f"/v1/notes?account_id={account_id}")
+    return [note["kind"] for note in listed.body["notes"]]
+
+
 async def value(service, text, column):
     """Return one value from the worker's database."""
     database = (await service.account()).database_id
@@ -80,8 +87,10 @@ async def test_newer_service_updates_worker_and_tables_and_keeps_the_data(instal
         assert valid[new_key] is None  # the key of the running worker has no expiry
         [before] = [until for digest, until in valid.items() if digest != new_key]
         assert before == (await service.account()).installed_at + 86_400_000
+        assert await notes_of(service) == []
         await service.confirmed()
         assert (await operation(service, "done"))["error"] is None
+        assert await notes_of(service) == ["worker_updated"]
 
 
 async def keys(service):

@@ -250,6 +250,37 @@ async def test_repeated_request_creates_one_note(world):
     assert await listed(world, session, f"account_id={account.id}") == ["x"]
 
 
+async def test_automatic_note_has_a_text_and_can_be_deleted_but_not_changed(world):
+    _, session, account = await world.ready()
+    targets = await targets_of(world, account)
+    path = f"/v1/sites/{targets['site_id']}"
+    assert (await world.call("POST", f"{path}/rotate", {}, headers=session)).status == 200
+    query = f"/v1/notes?site_id={targets['site_id']}"
+    [note] = (await world.call("GET", query, headers=session)).body["notes"]
+    assert note == {
+        "id": note["id"],
+        "site_id": targets["site_id"],
+        "day": day_text(TODAY),
+        "text": "Snippet replaced. Views with the old snippet are counted until 2026-12-21.",
+        "automatic": True,
+        "kind": "snippet_rotated",
+        "facts": {"until": "2026-12-21"},
+        "created_at": NOW,
+    }
+    for change in ({"text": "mine"}, {"day": DAY}, {}):
+        refused = await world.call("PATCH", f"/v1/notes/{note['id']}", change, headers=session)
+        is_error(refused, 409, "note_automatic")
+    response = await world.call("GET", "/v1/export", headers=session)
+    with ZipFile(io.BytesIO(response.raw)) as archive:
+        [exported] = json.loads(archive.read("notes.json"))
+    assert (exported["text"], exported["automatic"]) == (note["text"], True)
+    assert (await world.call("DELETE", f"/v1/notes/{note['id']}", {}, headers=session)).status == 200
+    assert await listed(world, session, f"site_id={targets['site_id']}") == []
+    response = await world.call("GET", "/v1/export", headers=session)
+    with ZipFile(io.BytesIO(response.raw)) as archive:
+        assert json.loads(archive.read("notes.json")) == []
+
+
 @pytest.mark.rule("X4")
 async def test_export_has_all_notes(world):
     _, session, account = await world.ready()
@@ -263,6 +294,4 @@ async def test_export_has_all_notes(world):
     with ZipFile(io.BytesIO(response.raw)) as archive:
         exported = json.loads(archive.read("notes.json"))
     expected = [{**note, "account_id": account.id, "edge_account_id": account.edge_account_id} for note in made]
-    for note in expected:
-        del note["automatic"]
     assert sorted(exported, key=lambda note: note["id"]) == sorted(expected, key=lambda note: note["id"])

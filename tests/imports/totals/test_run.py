@@ -12,11 +12,11 @@ from svc.imports.totals.run import Done, NoTarget, Report, import_totals, result
 from svc.imports.totals.source import open_source
 from svc.imports.totals.tally import Name, tally
 from svc.model import Counts
-from svc.store import accounts, sites, totals
+from svc.store import accounts, notes, sites, totals
 from svc.store.imported_days import Compared
 from svc.store.tx import sql
 from tests.clock import START_MS
-from tests.imports.totals.files import OWN
+from tests.imports.totals.files import DASHBOARD, OWN
 from tests.store.makers import a_link, a_site, an_account, owner_of
 
 pytestmark = pytest.mark.rule("X4")
@@ -180,3 +180,13 @@ async def test_fifty_years_are_imported_in_one_run(store, site, run_import):
 
 def _email(user_id):
     return (yield sql("select email from users where id = $1", user_id))
+
+
+async def test_import_writes_a_note_on_the_last_imported_day(store, account, site, run_import):
+    text = f"{DASHBOARD}{day(9)},1,2,1,2,0,1\r\n{day(8)},1,2,1,2,0,1\r\n"
+    await run_import(text, SITE, apply=False)
+    assert await store.read(notes.list_notes([site], 0, TODAY, 10)) == []
+    for _ in range(2):
+        await run_import(text, SITE)
+        [note] = await store.read(notes.list_notes([site], 0, TODAY, 10))
+        assert (note.kind, note.day, note.facts) == ("imported", TODAY - 8, {"until": day(8)})

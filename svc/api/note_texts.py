@@ -1,0 +1,48 @@
+"""The notes that the service writes: their kinds, facts and English texts. No I/O.
+
+The store keeps kinds and facts, so the web application can show the same note in another language. Facts that are days
+have the form 2026-11-21.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from svc.model import NoteKind
+
+
+class Words(NamedTuple):
+    """The text of a kind. `ended`: the text once the note has the fact `until`; None if the kind never ends."""
+
+    text: str
+    ended: str | None = None
+
+
+WORDS: Mapping[NoteKind, Words] = {
+    "imported": Words("Imported from another product until {until}; counted by this service afterwards."),
+    "snippet_rotated": Words("Snippet replaced. Views with the old snippet are counted until {until}."),
+    "worker_updated": Words("Worker updated."),
+    "hours_refused": Words(
+        "Cloudflare's daily limit was almost reached. Counts per hour are missing for {hours} h; the day's total is"
+        " complete."
+    ),
+    "route_missing": Words(
+        "The site's route was found missing on {since}. Views are not counted until it is restored.",
+        "The site's route was found missing on {since} and restored on {until}. Views in between, and since shortly"
+        " before, were not counted.",
+    ),
+    "link_host_route_missing": Words(
+        "The route of the link host {host} was found missing on {since}. Links do not work until it is restored.",
+        "The route of the link host {host} was found missing on {since} and restored on {until}. In between, and since"
+        " shortly before, links did not work.",
+    ),
+}
+
+
+def text_of(kind: NoteKind, facts: Mapping[str, str]) -> str:
+    """Return the English text of a note."""
+    words = WORDS[kind]
+    return (words.ended if words.ended and "until" in facts else words.text).format_map(facts)

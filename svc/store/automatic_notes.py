@@ -1,0 +1,119 @@
+"""The notes that the service writes when something changes the numbers of a report.
+
+Each one is written in the transaction of its cause, so that none is missing after a crash. The cause is part of the
+key, so none is written twice, even if a user has deleted the note in the meantime (`hidden`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from svc.clock import DAY_MS, day_of, day_text
+from svc.ids import new_id
+from svc.store.tx import Tx, from_json, sql, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from svc.model import NoteKind, NoteTarget, Site
+
+# The cause of a note about a route that is still missing. A site or link host has at most one.
+_OPEN = "open"
+
+
+def imported(account_id: str, target_kind: NoteTarget, target: str, user_id: int, now: int) -> Tx[None]:
+    """Note the last imported day of a site or link. Replaces the note of an import that ended earlier."""
+    rows = yield sql("select max(day) as until from days where target = $1 and imported = 1", target)
+    until = rows[0]["until"]
+    if until is None:  # the worker has counted all of these days
+        return
+    yield sql("delete from notes where target = $1 and kind = 'imported' and day < $2", target, until)
+    day = day_text(until)
+    yield from _write(account_id, target_kind, target, "imported", day, {"until": day}, until, now, user_id)
+
+
+def snippet_rotated(site: Site, until: int, now: int) -> Tx[None]:
+    """Note that the site has a new path. `until`: the end of the old path (epoch ms)."""
+    facts = {"until": day_text(day_of(until))}
+    yield from _write(
+        site.account_id, "site", site.id, "snippet_rotated", site.path, facts, day_of(now), now, site.user_id
+    )
+
+
+def worker_updated(account_id: str, user_id: int, operation_id: str, now: int) -> Tx[None]:
+    """Note that the account has a new worker, which has reported."""
+    yield from _write(account_id, "account", account_id, "worker_updated", operation_id, {}, day_of(now), now, user_id)
+
+
+def hours_refused(hours: Iterable[tuple[str, int]], now: int) -> Tx[None]:
+    """Note the number of each day's hours without counts. `hours`: (account id, start of the hour in epoch ms)."""
+    for account_id, day in sorted({(account_id, day_of(at)) for account_id, at in hours}):
+        [row] = yield sql(
+            "select count(*) as n from refused_hours where account_id = $1 and at >= $2 and at < $3",
+            account_id,
+            day * DAY_MS,
+            (day + 1) * DAY_MS,
+        )
+        owners = yield sql("select user_id from accounts where id = $1", account_id)
+        for owner in owners:
+            yield from _write(
+                account_id, "account", account_id, "hours_refused", day_text(day), {"hours": str(row["n"])}, day, now,
+                owner["user_id"], grows=True,
+            )  # fmt: skip
+
+
+def route_missing(site: Site, now: int) -> Tx[None]:
+    """Note that a health check has found the site's route missing, or used by another worker."""
+    facts = {"since": day_text(day_of(now))}
+    yield from _write(site.account_id, "site", site.id, "route_missing", _OPEN, facts, day_of(now), now, site.user_id)
+
+
+def link_host_route_missing(account_id: str, host: str, now: int) -> Tx[None]:
+    """Note the same of the account's link host."""
+    owners = yield sql("select user_id from accounts where id = $1", account_id)
+    for owner in owners:
+        facts = {"host": host, "since": day_text(day_of(now))}
+        yield from _write(
+            account_id, "account", account_id, "link_host_route_missing", _OPEN, facts, day_of(now), now,
+            owner["user_id"],
+        )  # fmt: skip
+
+
+def route_restored(target: str, kind: NoteKind, now: int) -> Tx[None]:
+    """Complete the note about a missing route of a site or account, if there is one."""
+    rows = yield sql("select id, facts from notes where target = $1 and kind = $2 and cause = $3", target, kind, _OPEN)
+    for row in rows:
+        facts = {**from_json(row["facts"]), "until": day_text(day_of(now))}
+        yield sql("update notes set facts = $2, cause = $3 where id = $1", row["id"], to_json(facts), row["id"])
+
+
+def _write(
+    account_id: str,
+    target_kind: NoteTarget,
+    target: str,
+    kind: NoteKind,
+    cause: str,
+    facts: Mapping[str, str],
+    day: int,
+    now: int,
+    user_id: int,
+    *,
+    grows: bool = False,
+) -> Tx[None]:
+    """Write a note unless there is one with the same cause. `grows`: update the facts of that one."""
+    again = "do update set facts = excluded.facts" if grows else "do nothing"
+    yield sql(
+        "insert into notes (id, user_id, account_id, target_kind, target, day, kind, cause, facts, created_at)"  # noqa: S608  # SQL of this function
+        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+        f" on conflict (target, kind, cause) where kind is not null {again}",
+        new_id("note"),
+        user_id,
+        account_id,
+        target_kind,
+        target,
+        day,
+        kind,
+        cause,
+        to_json(dict(facts)),
+        now,
+    )
