@@ -37,6 +37,7 @@ OwnAction = Literal[
     "plan.change",
     "limits.change",
     "email.request",
+    "email.cancel",
     "email.change",
     "email.revert",
     "password.reset",

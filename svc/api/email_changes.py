@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pydantic import Field
+
 from svc.api.endpoint import Endpoint
-from svc.api.fields import Email, MailToken, NewPassword, Password
-from svc.api.shape import Body, Ok
+from svc.api.fields import Email, MailToken, Moment, NewPassword, Password
+from svc.api.shape import Body, NoBody, Ok, ResponseBody
 
 
 class ChangeEmail(Body):
@@ -31,6 +33,40 @@ class RevertEmail(Body):
     password: NewPassword
 
 
+class PendingChange(ResponseBody):
+    """A requested change of the email address that the new address has not confirmed."""
+
+    email: str = Field(description="The new address.")
+    requested_at: Moment
+    expires_at: Moment = Field(description="The time until which the link in the email to the new address works.")
+
+
+class Pending(ResponseBody):
+    """The pending change, or null."""
+
+    pending: PendingChange | None
+
+
+SHOW = Endpoint(
+    method="GET",
+    path="/v1/me/email",
+    tag="me",
+    summary="Show the pending change of the email address",
+    access="session",
+    response=Pending,
+)
+CANCEL = Endpoint(
+    method="DELETE",
+    path="/v1/me/email",
+    tag="me",
+    action="email.cancel",
+    summary="Cancel the pending change of the email address",
+    description="The link in the email to the new address stops working. The link in the email to the old address stays"
+    " valid. The response is the same if no change is pending.",
+    access="session",
+    body=NoBody,
+    response=Ok,
+)
 REQUEST = Endpoint(
     method="POST",
     path="/v1/me/email",
@@ -73,4 +109,4 @@ REVERT = Endpoint(
     example={"token": "…", "password": "correct horse battery staple"},
 )
 
-ENDPOINTS = (REQUEST, CONFIRM, REVERT)
+ENDPOINTS = (SHOW, REQUEST, CANCEL, CONFIRM, REVERT)

@@ -224,7 +224,7 @@ def _invitation(row: Waiting, draft: Draft) -> Tx[Composed | None]:
 def _email_change(row: Waiting, draft: Draft) -> Tx[Composed | None]:
     """Compose the email that asks the new address to confirm, or a notice if the address belongs to another user."""
     change = yield from email_changes.get_change(row.facts["change"])
-    if change is None or change.confirmed_at is not None:
+    if change is None or change.confirmed_at is not None or change.expires_at <= draft.now:
         return None
     # The same statements for every address, so that the timing does not reveal whether the address has a user.
     yield from email_changes.add_token(change.id, "confirm", digest(draft.token))

@@ -11,7 +11,7 @@ from svc.store import outbox, users
 from svc.store.devices import forget_devices
 from svc.store.locks import lock_user
 from svc.store.sessions import end_sessions
-from svc.store.tx import Row, Tx, sql
+from svc.store.tx import UNCHANGED, Row, Tx, sql
 
 if TYPE_CHECKING:
     from svc.model import Language, User
@@ -79,6 +79,30 @@ def get_change(change_id: str) -> Tx[EmailChange | None]:
     """Return the change; None if it was replaced or reverted."""
     rows = yield sql("select * from email_changes where id = $1", change_id)
     return _change(rows[0]) if rows else None
+
+
+def pending_change(user_id: int, now: int) -> Tx[EmailChange | None]:
+    """Return the change that the new address can still confirm."""
+    rows = yield sql(
+        "select * from email_changes where user_id = $1 and confirmed_at is null and expires_at > $2", user_id, now
+    )
+    return _change(rows[0]) if rows else None
+
+
+def cancel_change(user_id: int, now: int) -> Tx[None]:
+    """End the pending change, if there is one. The link in the email to the old address stays valid.
+
+    This link also sets a new password, which the user needs if another person requested and canceled the change.
+    """
+    yield from lock_user(user_id)
+    canceled = yield sql(
+        "update email_changes set expires_at = created_at"
+        " where user_id = $1 and confirmed_at is null and expires_at > $2 returning id",
+        user_id,
+        now,
+    )
+    if not canceled:
+        yield UNCHANGED
 
 
 def add_token(change_id: str, purpose: Purpose, digest: str) -> Tx[None]:

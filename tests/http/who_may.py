@@ -22,7 +22,9 @@ GET    /v1/me                              -              | 200     200 200     
 PATCH  /v1/me                              session        | 200     session session session 200      200
 GET    /v1/me/address                      -              | 200     200 200     200     200      200
 POST   /v1/me/password                     session        | 200     session session session 200      200
+GET    /v1/me/email                        session        | 200     session session session 200      200
 POST   /v1/me/email                        session        | 202     session session session 202      email
+DELETE /v1/me/email                        session        | 200     session session session 200      200
 GET    /v1/me/sessions                     session        | 200     session session session 200      200
 DELETE /v1/me/sessions                     session        | 200     session session session 200      200
 DELETE /v1/me/sessions/{session_id}        session        | 200     session session session 404      200

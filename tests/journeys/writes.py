@@ -95,7 +95,12 @@ def _fields(**body: Any) -> Callable[[Place], Any]:
 
 KINDS = (
     Kind(me.CHANGE, {"users without emails": 1}, _fields(notify=False)),
-    Kind(email_changes.REQUEST, {"email changes": 1}, _fields(email="another@example.com", password=PASSWORD)),
+    Kind(
+        email_changes.REQUEST,
+        {"email changes": 1, "pending email changes": 1},
+        _fields(email="another@example.com", password=PASSWORD),
+    ),
+    Kind(email_changes.CANCEL, {"pending email changes": -1}),
     Kind(sessions.END, {"sessions": -1}),
     Kind(keys.ISSUE, {"keys": 1}, _fields(scopes=["links"]), made=("key_id", "id")),
     Kind(keys.RENAME, {"named keys": 1}, _fields(name="another name")),
@@ -191,6 +196,7 @@ def _rows() -> Tx[dict[str, int]]:
         "users without emails": "users where notify = 0",
         "sessions": "sessions",
         "email changes": "email_changes",
+        "pending email changes": "email_changes where confirmed_at is null and expires_at > created_at",
         "answers kept": "idempotency",
     }
     found = {}

@@ -45,17 +45,27 @@ def test_address_is_changed_and_taken_back(browser: Browser, tmp_path: Path) -> 
         page = visit.page
         page.goto(f"{place.url}/profile")
         form = page.get_by_role("region", name="Change email address")
-        form.get_by_label("New email address").fill(NEW)
-        form.get_by_label("Your password").fill(PASSWORD)
-        form.get_by_role("button", name="Send link").click()
-        expect(form.get_by_role("status")).to_contain_text(f"If {NEW} can be used, we sent a link to it.")
+        waiting = form.get_by_text("Waiting for confirmation: your email address changes to")
+        for address in ("mistyped@example.org", NEW):
+            form.get_by_label("New email address").fill(address)
+            form.get_by_label("Your password").fill(PASSWORD)
+            form.get_by_role("button", name="Send link").click()
+            expect(form.get_by_role("status")).to_contain_text(f"If {address} can be used, we sent a link to it.")
+            expect(waiting).to_contain_text(address)
+            if address != NEW:
+                form.get_by_role("button", name="Cancel change").click()
+                expect(waiting).to_have_count(0)
+                expect(form.get_by_role("status")).to_have_text("")
         visit._axe("with the request")
+        page.reload()
+        expect(waiting).to_contain_text(NEW)
 
         visit.open("/email", place.url + mailed_path(place, "email"))
         page.get_by_role("button", name="Change email address").click()
         page.get_by_role("heading", level=1, name="Email address changed").wait_for()
         page.get_by_role("link", name="Continue").click()
         expect(page.get_by_role("main").get_by_text(NEW)).to_be_visible()
+        expect(waiting).to_have_count(0)
         assert visit.found == []
 
         other = new_context(browser)

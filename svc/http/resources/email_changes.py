@@ -21,11 +21,12 @@ from svc.store import email_changes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from svc.api.shape import NoBody, NoQuery
     from svc.http.resources.auth_events import AuthEvents
     from svc.http.resources.password_check import PasswordCheck
     from svc.http.serving.deps import Deps
     from svc.http.serving.endpoints import Endpoints
-    from svc.http.serving.requests import Form, RequestInfo, Write
+    from svc.http.serving.requests import Form, Read, RequestInfo, Write
     from svc.model import OwnAction, User
     from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
@@ -53,9 +54,27 @@ class EmailChanges:
         self._passwords = passwords
         self._auth_events = auth_events
         self._requests = SlidingLimit(_REQUESTS_AN_HOUR, window_s=3600)
+        endpoints.read(api.SHOW, self.show)
         endpoints.write(api.REQUEST, self.request)
+        endpoints.write(api.CANCEL, self.cancel)
         endpoints.form(api.CONFIRM, self.confirm, count_try)
         endpoints.form(api.REVERT, self.revert, count_try)
+
+    async def show(self, read: Read[NoQuery]) -> api.Pending:
+        """Return the pending change."""
+        change = await self._store.read(email_changes.pending_change(read.caller.user.id, self._clock()))
+        if change is None:
+            return api.Pending(pending=None)
+        return api.Pending(
+            pending=api.PendingChange(
+                email=change.new_email, requested_at=change.created_at, expires_at=change.expires_at
+            )
+        )
+
+    async def cancel(self, write: Write[NoBody]) -> StoredResponse:
+        """Cancel the pending change."""
+        canceled = email_changes.cancel_change(write.caller.user.id, self._clock())
+        return await self._store.run(write.commit(_ok)(canceled))
 
     async def request(self, write: Write[api.ChangeEmail]) -> StoredResponse:
         """Send a link to the new address, and a notice to the old one."""

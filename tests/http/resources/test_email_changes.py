@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from svc.store import user_directory, users
+from svc.store.email_changes import cancel_change, new_change, request_change
 from tests.http.conftest import open_world
 from tests.http.resources.test_auth import (
     EMAIL,
@@ -25,6 +26,7 @@ from tests.http.resources.test_auth import (
 )
 
 if TYPE_CHECKING:
+    from svc.store.tx import Tx
     from tests.http.conftest import Response, World
 
 NEW, OTHER = "ann@new.example.org", "other@example.com"
@@ -124,6 +126,76 @@ async def test_link_expires_and_a_new_request_replaces_it(world):
     world.clock.advance_s(86_400)
     assert (await use(world, second)).code == "invalid_request"
     assert (await sign_in(world)).status == 200
+
+
+async def pending(world: World, session: dict[str, str]) -> Any:
+    return (await world.call("GET", "/v1/me/email", headers=session)).body["pending"]
+
+
+async def cancel(world: World, session: dict[str, str]) -> None:
+    response = await world.call("DELETE", "/v1/me/email", headers=session)
+    assert (response.status, response.body) == (200, {"ok": True})
+
+
+async def test_pending_change_is_shown_until_it_is_confirmed_or_expires(world):
+    session = await a_session(world)
+    assert await pending(world, session) is None
+    await requested(world, session, "first@example.org")
+    to_confirm, _ = await requested(world, session)
+    assert await pending(world, session) == {
+        "email": NEW,
+        "requested_at": "2026-11-21T04:00:00.000Z",
+        "expires_at": "2026-11-22T04:00:00.000Z",
+    }
+    _, password_hash = await world.store.read(users.find_user(EMAIL))
+    await world.store.run(users.add_user(OTHER, password_hash, world.clock(), confirmed=True))
+    assert await pending(world, bearer_of(await sign_in(world, address=OTHER))) is None
+    await use(world, to_confirm)
+    assert await pending(world, session) is None
+    await requested(world, session, "later@example.org")
+    world.clock.advance_s(86_400)
+    assert await pending(world, bearer_of(await sign_in(world, address=NEW))) is None
+
+
+async def test_canceled_change_cannot_be_confirmed_but_reverted(world):
+    session = await a_session(world)
+    to_confirm, to_revert = await requested(world, session)
+    await cancel(world, session)
+    assert await pending(world, session) is None
+    assert (await use(world, to_confirm)).code == "invalid_request"
+    await cancel(world, session)  # has no effect
+    events = (await world.call("GET", "/v1/events", headers=session)).body["events"]
+    assert [event["action"] for event in events[:2]] == ["email.cancel", "email.request"]
+    again, _ = await requested(world, session)
+    assert (await use(world, again)).status == 200
+    await cancel(world, session)  # does not affect a confirmed change
+    assert await address_of(world, session) == NEW
+    assert (await revert(world, to_revert)).code == "invalid_request"  # the second request has replaced the first
+
+
+async def test_old_address_can_revert_after_the_cancellation(world):
+    session = await a_session(world)
+    _, to_revert = await requested(world, session)
+    await cancel(world, session)
+    assert (await revert(world, to_revert)).status == 200
+    assert (await world.call("GET", "/v1/me", headers=session)).status == 401
+    assert (await sign_in(world, password=NEXT_PASSWORD)).status == 200
+
+
+async def test_change_that_is_canceled_immediately_sends_only_the_notice(world):
+    session = await a_session(world)
+    user, password_hash = await world.store.read(users.find_user(EMAIL))
+    now = world.clock()
+    change = new_change(user, NEW, "", now, expires_at=now + 1_000, revert_until=now + 2_000)
+
+    def request_and_cancel() -> Tx[None]:
+        yield from request_change(change, password_hash, None)
+        yield from cancel_change(user.id, now)
+
+    await world.store.run(request_and_cancel())
+    assert await links(world, NEW) == []
+    assert [purpose for purpose, _ in await links(world, EMAIL)] == ["email/revert"]
+    assert await pending(world, session) is None
 
 
 async def test_confirm_token_does_not_revert_and_vice_versa(world):

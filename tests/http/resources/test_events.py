@@ -171,6 +171,10 @@ def test_list_of_writes_is_complete() -> None:
         ("DELETE", "/v1/me"),  # this deletes the events; see test_leaving.py
         ("POST", "/v1/me/password"),
         ("POST", "/v1/me/email"),  # see test_email_changes.py
+        ("DELETE", "/v1/me/email"),  # see test_email_changes.py
+        ("POST", "/v1/notes"),  # see test_notes.py
+        ("PATCH", "/v1/notes/{note_id}"),
+        ("DELETE", "/v1/notes/{note_id}"),
         ("DELETE", "/v1/me/sessions"),
         ("DELETE", "/v1/me/sessions/{session_id}"),
     }
@@ -184,9 +188,10 @@ async def test_request_without_a_change_is_not_logged(world: World) -> None:
         "POST", "/v1/links", {"account_id": account.id, "url": "https://a.example"}, headers=session
     )
     before = await events_of(world, session)
-    unchanged: list[tuple[str, str, JSON]] = [
+    unchanged: list[tuple[str, str, JSON | None]] = [
         ("PATCH", "/v1/me", {"notify": True}),
         ("PATCH", "/v1/me", {"language": None}),
+        ("DELETE", "/v1/me/email", None),
         ("PATCH", f"/v1/accounts/{account.id}", {}),
         ("PATCH", f"/v1/accounts/{account.id}", {"plan": "free", "name": account.name, "days_kept": 35}),
         ("PUT", f"/v1/accounts/{account.id}/link-host", {"host": "go.example.com"}),

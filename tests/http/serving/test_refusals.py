@@ -51,6 +51,7 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
 EMPTY = [
     ("POST", "/v1/accounts/{account}/install"),
     ("DELETE", "/v1/keys/key_aaaaaaaaaaaaaaaaaaaa"),
+    ("DELETE", "/v1/me/email"),
     ("DELETE", "/v1/me/sessions/ses_aaaaaaaaaaaaaaaaaaaa"),
     ("DELETE", "/v1/sites/site_bbbbbbbbbbbbbbbbbbbb"),
     ("POST", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa/rotate"),

@@ -25,12 +25,13 @@ export function Profile() {
   const words = t().profile;
   const me = useResource("GET /v1/me", {});
   const sessions = useResource("GET /v1/me/sessions", {});
+  const email = useResource("GET /v1/me/email", {});
   const left = useSignal(/** @type {import("../wire").Left | null} */ (null));
   if (left.value) return <UserDeleted left={left.value} />;
   return (
     <Page title={words.title}>
       {/* Rendered together, so that a part that loads late does not move a button while the user clicks it. */}
-      {me.loading || sessions.loading ? (
+      {me.loading || sessions.loading || email.loading ? (
         <Skeleton rows={12} />
       ) : (
         <>
@@ -182,12 +183,43 @@ async function storeLanguage() {
   }
 }
 
+/** The change that the new address has not confirmed. @param {{pending: import("../wire").PendingChange}} props */
+function PendingEmail({ pending: { email, expires_at } }) {
+  const words = t().profile;
+  const { busy, error, run } = useWrite();
+  return (
+    <Note>
+      <p>{words.pendingEmail(email, moment(expires_at))}</p>
+      <p class="actions">
+        <button
+          type="button"
+          class="quiet"
+          aria-disabled={busy}
+          onClick={() =>
+            run(async () => {
+              await call("DELETE /v1/me/email", { body: {} });
+              changed("/v1/me/email");
+            })
+          }
+        >
+          {words.cancelEmail}
+        </button>
+      </p>
+      {error && <ErrorMessage error={error} />}
+    </Note>
+  );
+}
+
 function ChangeEmail() {
   const words = t().profile;
   const sentTo = useSignal("");
+  const read = useResource("GET /v1/me/email", {});
+  const pending = read.data?.pending;
   return (
     <section aria-labelledby="email">
       <h2 id="email">{words.changeEmail}</h2>
+      {read.error && <ErrorMessage error={read.error} />}
+      {pending && <PendingEmail pending={pending} />}
       <div class="column">
         <Form
           submit={words.sendLink}
@@ -196,11 +228,12 @@ function ChangeEmail() {
             await call("POST /v1/me/email", { body: { email: email.trim(), password }, key });
             form.reset();
             sentTo.value = email.trim();
+            changed("/v1/me/email");
           }}
         >
           <Field name="email" label={words.newEmail} type="email" autocomplete="email" inputmode="email" required />
           <Field name="password" label={words.yourPassword} type="password" autocomplete="current-password" required />
-          <p role="status">{sentTo.value && words.linkSent(sentTo.value)}</p>
+          <p role="status">{sentTo.value && pending && words.linkSent(sentTo.value)}</p>
         </Form>
       </div>
     </section>

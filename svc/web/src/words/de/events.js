@@ -31,6 +31,7 @@ const events = {
     "plan.change": "Tarif geändert",
     "limits.change": "Limits geändert",
     "email.request": "Änderung der E-Mail-Adresse angefordert",
+    "email.cancel": "Änderung der E-Mail-Adresse abgebrochen",
     "email.change": "E-Mail-Adresse geändert",
     "email.revert": "Änderung der E-Mail-Adresse rückgängig gemacht",
     "password.reset": "Passwort per E-Mail zurückgesetzt",

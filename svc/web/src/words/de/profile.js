@@ -28,6 +28,9 @@ const profile = {
   off: "Aus",
   changeEmail: "E-Mail-Adresse ändern",
   newEmail: "Neue E-Mail-Adresse",
+  pendingEmail: (email, moment) =>
+    `Bestätigung ausstehend: Ihre E-Mail-Adresse wird zu ${email}, wenn Sie den Link in der E-Mail an diese Adresse öffnen. Der Link gilt bis ${moment}.`,
+  cancelEmail: "Änderung abbrechen",
   yourPassword: "Ihr Passwort",
   sendLink: "Link senden",
   linkSent: (email) =>

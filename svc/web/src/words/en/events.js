@@ -13,6 +13,7 @@ const actions = {
   "plan.change": "Plan changed",
   "limits.change": "Limits changed",
   "email.request": "Change of the email address requested",
+  "email.cancel": "Change of the email address canceled",
   "email.change": "Email address changed",
   "email.revert": "Email address change reverted",
   "password.reset": "Password reset by email",

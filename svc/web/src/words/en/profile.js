@@ -27,6 +27,9 @@ export default {
   off: "Off",
   changeEmail: "Change email address",
   newEmail: "New email address",
+  pendingEmail: (/** @type {string} */ email, /** @type {string} */ moment) =>
+    `Waiting for confirmation: your email address changes to ${email} when you open the link in the email to this address. The link works until ${moment}.`,
+  cancelEmail: "Cancel change",
   yourPassword: "Your password",
   sendLink: "Send link",
   linkSent: (/** @type {string} */ email) =>
