@@ -228,6 +228,17 @@ class World:
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         return str(self.call("POST", "/v1/accounts", body)["account"]["id"])
 
+    def with_link_host(self, customer: Customer, host: str) -> str:
+        """Connect an account, wait until its worker is installed, and set its link host. Return the account's id."""
+        account_id = self.connected(customer)
+
+        async def ready() -> bool | None:
+            return self.call("GET", f"/v1/accounts/{account_id}")["account"]["state"] == "ready" or None
+
+        self.platform(lambda _: eventually(ready))
+        self.call("PUT", f"/v1/accounts/{account_id}/link-host", {"host": host})
+        return account_id
+
     def seen(self, customer: Customer, site: dict[str, Any], *sent: str) -> None:
         """Send views to the site, dated two hours ago, and let the worker push them.
 

@@ -80,7 +80,7 @@ def test_filters_appear_from_ten_rows_on(furnished: Place, tab: Page, kind: str)
 
 def test_buttons_of_a_link_are_icons_with_names(furnished: Place, tab: Page) -> None:
     """A status is shown only if there is something to report."""
-    tab.goto(f"{furnished.url}/links")
+    tab.goto(f"{furnished.url}/links?q=hello")
     row = tab.get_by_role("row").filter(has_text="hello")
     for role, name in (("button", "Copy"), ("button", "QR code"), ("link", "Edit")):
         element = row.get_by_role(role, name=name, exact=True)  # type: ignore[arg-type]  # one of the roles above
@@ -103,7 +103,7 @@ def test_buttons_of_a_link_are_icons_with_names(furnished: Place, tab: Page) -> 
 def test_refused_copy_shows_the_text(furnished: Place, tab: Page) -> None:
     """Without a clipboard, the browser copies selected text. If it refuses this as well, the text is shown."""
     tab.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
-    tab.goto(f"{furnished.url}/links")
+    tab.goto(f"{furnished.url}/links?q=hello")
     row = tab.get_by_role("row").filter(has_text="hello")
     row.get_by_role("button", name="Copy", exact=True).click()
     expect(row.get_by_role("status")).to_have_text("Copied")
