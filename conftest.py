@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 from typing import TYPE_CHECKING
@@ -28,6 +29,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> str:
     """Show the seed in the header of the report."""
     return f"seed: {SEED}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Find the tests without garbage collection, and exclude all objects loaded so far from later collections."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import re
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
+from edge_worker.harness.sampling import EVERYTHING
 from edge_worker.programs import forking
 from edge_worker.tools.next_bundle import build_next_bundle
 from svc.store import open_store
@@ -41,36 +41,46 @@ T = TypeVar("T")
 assert cheap_passwords.AS_IT_IS
 
 # The duration of an example is meaningless on a machine that runs several tests at the same time.
-settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "tests", deadline=None, max_examples=100 if EVERYTHING else 30, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("tests")
 
 
 # Tests in these folders spend most of their time waiting for cron runs, token propagation and retries.
-_WAITING = ("tests/journeys", "tests/field_check", "edge_worker/test")
+_WAITING = ("tests/journeys", "tests/actors", "tests/field_check", "edge_worker/test")
+# Tests in this folder share a browser and two services per process. Therefore, two processes run them, without other
+# tests in between, which would end the browser.
+_BROWSER, _WITH_BROWSER = "tests/web", 2
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the tests: first those with a longer timeout, then tests that mostly wait, spread among CPU-bound tests.
+    """Order the tests: those with a longer timeout, browser tests, then waiting tests spread among CPU-bound tests.
 
     As a result, no long test runs alone at the end, and no core is idle for long. xdist assigns each process a
-    contiguous part of the list, so each process gets a share of both kinds.
+    contiguous part of the list, so each process gets a share of the long and of the waiting tests. A process without
+    tests takes over the end of another process's part, which has no browser tests.
     """
-    folders = tuple(config.rootpath / folder for folder in _WAITING)
-    long, waiting, working = [], [], []
+    waiting_folders = tuple(config.rootpath / folder for folder in _WAITING)
+    long, waiting, browser, working = [], [], [], []
     for item in items:
         if item.get_closest_marker("timeout") is not None:
             long.append(item)
-        elif any(item.path.is_relative_to(folder) for folder in folders):
+        elif any(item.path.is_relative_to(folder) for folder in waiting_folders):
             waiting.append(item)
+        elif item.path.is_relative_to(config.rootpath / _BROWSER):
+            browser.append(item)
         else:
             working.append(item)
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     ordered: list[pytest.Item] = []
     for number in range(processes):
+        left = processes - number
         first, between = long[number::processes], waiting[number::processes]
-        part = (len(items) - len(ordered)) // (processes - number) - len(first) - len(between)
-        ordered += [*first, *spread(between, working[:part])]
-        del working[:part]
+        shown = browser[: len(browser) // left] if left <= _WITH_BROWSER else []
+        part = (len(items) - len(ordered)) // left - len(first) - len(between) - len(shown)
+        ordered += [*first, *shown, *spread(between, working[:part])]
+        del browser[: len(shown)], working[:part]
     items[:] = ordered
 
 
@@ -83,11 +93,6 @@ def spread(few: Sequence[T], many: Sequence[T]) -> Iterator[T]:
         yield one
         done = until
     yield from many[done:]
-
-
-def pytest_collection_finish() -> None:
-    """Exclude all objects loaded so far from garbage collection."""
-    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

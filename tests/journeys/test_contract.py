@@ -10,6 +10,7 @@ from tools.fuzz.contract import OPERATIONS, counted, fuzz
 EXAMPLES = 2
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.rule("D1", "G8", "C1", "C2", "C3", "C4", "C5", "C8", "G10")
 async def test_schemathesis_finds_nothing_for_any_operation_and_caller(tmp_path):
     """This is a short run. `make fuzz` runs longer."""

@@ -21,7 +21,7 @@ from tests.journeys.mortal import MortalService, open_mortal_service
 pytestmark = pytest.mark.timeout(1_200)
 
 # The number of kills per operation in `make test`, where all operations share one platform and one store.
-_MOMENTS = 2
+_MOMENTS = 1
 _WALKS = [[operation] for operation in OPERATIONS] if EVERYTHING else [OPERATIONS]
 
 
