@@ -121,6 +121,7 @@ IssueCode = Literal[
     "not_email",
     "not_token",
     "not_day",
+    "not_readable",
     "reserved_code",
     "weak_password",
     "used_token",

@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "svc.mail": {"svc.store", "svc.german", "svc.identity"},
     "svc.actors": {"svc.store", "svc.edge", "svc.worker", "svc.security"},
     "svc.api": {"svc.worker", "svc.security"},
-    "svc.http": {"svc.api", "svc.actors", "svc.store", "svc.worker", "svc.security", "svc.identity"},
+    "svc.http": {"svc.api", "svc.actors", "svc.store", "svc.worker", "svc.security", "svc.identity", "svc.imports"},
     "svc.web": {"svc.api", "svc.security", "svc.imports", "svc.german", "svc.identity", "svc.worker"},
     "svc.backup": {"svc.store", "svc.security"},
     "svc.imports": {"svc.api", "svc.actors", "svc.store"},

@@ -6,6 +6,7 @@ that defines the other rules.
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -192,6 +193,17 @@ def _digits(value: object) -> int:
     return int(value)
 
 
+def _base64(value: object) -> bytes:
+    if not isinstance(value, str):
+        raise Wrong("must be a string", "not_text")
+    if not value:
+        raise Wrong("must not be empty", "too_short", 4)
+    try:
+        return base64.b64decode(value, validate=True)
+    except ValueError:
+        raise Wrong("must be base64 with padding (RFC 4648, section 4)", "wrong_form") from None
+
+
 def _day(value: object) -> int:
     """Parse a day (YYYY-MM-DD) in a query, and return its number. Reject other forms, even if Python accepts them."""
     wrong = Wrong("must be a date, e.g. 2026-11-21", "not_day")
@@ -302,6 +314,16 @@ NewPassword = Annotated[
 Password = Annotated[SecretStr, AfterValidator(_password), _secret(maxLength=password_policy.LONGEST)]
 EdgeToken = Annotated[SecretStr, AfterValidator(_edge_token), _secret(pattern=_EDGE_TOKEN)]
 MailToken = Annotated[SecretStr, Field(max_length=200), _secret(maxLength=200)]
+# The content of a file. It is as long as the body allows.
+Base64 = Annotated[
+    bytes,
+    BeforeValidator(_base64),
+    _string(
+        contentEncoding="base64",
+        minLength=4,
+        pattern=r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+    ),
+]
 Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["DE"])]
 # A visitor's country as Cloudflare reports it. It can be a special code such as T1.
 EdgeCountry = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]$", examples=["DE"])]

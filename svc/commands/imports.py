@@ -171,7 +171,11 @@ def _import_totals(config: Config, arguments: argparse.Namespace) -> int:
         sys.exit("svc: --apply and --dry-run cannot be combined")
 
     async def run() -> int:
-        with open_source(arguments.file) as source, tally(day_of(system_clock())) as read:
+        with (
+            arguments.file.open("rb") as file,
+            open_source(file) as source,
+            tally(day_of(system_clock())) as read,
+        ):
             reading = read_totals(source, read, arguments.website)
             print(f"{reading.product}; columns used: {printable(', '.join(reading.columns), 1_000)}")
             for note in reading.notes:

@@ -34,8 +34,9 @@ Json = dict[str, Any]
 
 # Keywords that no TypeScript type can express: descriptions, and constraints that the service checks.
 _UNTYPED = {
-    "default", "description", "examples", "format", "maximum", "maxItems", "maxLength", "minimum", "minItems",
-    "minLength", "minProperties", "multipleOf", "not", "pattern", "propertyNames", "title", "uniqueItems", "writeOnly",
+    "contentEncoding", "default", "description", "examples", "format", "maximum", "maxItems", "maxLength", "minimum",
+    "minItems", "minLength", "minProperties", "multipleOf", "not", "pattern", "propertyNames", "title", "uniqueItems",
+    "writeOnly",
 }  # fmt: skip
 _TYPED = {"$ref", "additionalProperties", "anyOf", "const", "enum", "items", "prefixItems", "properties", "required"}
 _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}

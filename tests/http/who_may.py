@@ -55,6 +55,7 @@ POST   /v1/sites/{site_id}/rotate          sites          | 200     200 scope   
 GET    /v1/sites/{site_id}/report          reports        | 200     200 scope   404     404      200
 GET    /v1/sites/{site_id}/first-view      reports        | 200     200 scope   404     404      200
 GET    /v1/sites/{site_id}/totals          reports        | 200     200 scope   404     404      200
+POST   /v1/sites/{site_id}/totals          sites          | 200     200 scope   404     404      200
 GET    /v1/links                           links          | 200     200 scope   200     200      200
 POST   /v1/links                           links          | 201     201 scope   404     404      201
 POST   /v1/links/bulk                      links          | 200     200 scope   404     404      200
@@ -69,6 +70,7 @@ GET    /v1/notes                           reports        | 200     200 scope   
 POST   /v1/notes                           sites          | 201     201 scope   404     404      201
 PATCH  /v1/notes/{note_id}                 sites          | 200     200 scope   404     404      200
 DELETE /v1/notes/{note_id}                 sites          | 200     200 scope   404     404      200
+POST   /v1/links/{link_id}/totals          links          | 200     200 scope   404     404      200
 GET    /v1/overview                        reports        | 200     200 scope   200     200      200
 GET    /v1/export                          all            | 200     200 scope   scope   200      200
 DELETE /v1/me                              session        | 200     session session session 200      200

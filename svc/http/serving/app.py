@@ -23,6 +23,7 @@ from svc.http.resources.events import Events
 from svc.http.resources.explain import Explain
 from svc.http.resources.export import Export
 from svc.http.resources.identity import PublicIdentity
+from svc.http.resources.imports import Imports
 from svc.http.resources.keys import Keys
 from svc.http.resources.ledger import Ledger
 from svc.http.resources.links import Links
@@ -78,8 +79,8 @@ def create_app(deps: Deps) -> QuartTrio:
     Sessions(deps, endpoints, passwords)
     Push(deps, endpoints, bodies)
     resources = (
-        Probes, PublicIdentity, Events, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Overview, Totals, Notes,
-        Export, Ledger,
+        Probes, PublicIdentity, Events, Keys, Accounts, Sites, Links, Bulk, Explain, Reports, Overview, Totals,
+        Imports, Notes, Export, Ledger,
     )  # fmt: skip
     for resource in resources:
         resource(deps, endpoints)

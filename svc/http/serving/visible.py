@@ -32,6 +32,12 @@ async def readable_site(store: Store, caller: Caller, site_id: str) -> tuple[Sit
     return site, require_visible(caller, account)
 
 
+async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account]:
+    """Return the caller's site and its account. Raises NotFound, including for sites of disconnected accounts."""
+    site, account = await store.peek(_site_and_account(caller.user.id, site_id))
+    return site, require_visible(caller, account)
+
+
 async def readable_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account | FormerAccount]:
     """Return the caller's link and its account, which may be disconnected. Raises NotFound."""
     link, account = await store.peek(_link_and_any_account(caller.user.id, link_id))
@@ -56,6 +62,13 @@ def require_visible(caller: Caller, account: A | None) -> A:
         raise NotFound
     add_log_context(account=account.id)
     return account
+
+
+def _site_and_account(user_id: int, site_id: str) -> Tx[tuple[Site, Account | None]]:
+    site = yield from sites.get_site(user_id, site_id)
+    if site is None:
+        raise NotFound
+    return site, (yield from accounts.account_by_id(site.account_id))
 
 
 def _link_and_account(user_id: int, link_id: str) -> Tx[tuple[Link, Account | None]]:

@@ -5,4 +5,5 @@ table     reads tables, and parses the days and numbers in their fields
 formats   reads the products' export formats, which are recognized by their columns
 tally     stores the totals by day temporarily on disk
 run       performs the import or its dry run, in one transaction per target
+upload    reads a file that a user uploads for one target
 """

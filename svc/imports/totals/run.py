@@ -10,7 +10,7 @@ from svc.errors import NotFound, StoreUnavailable
 from svc.imports.accounts import accounts_meant
 from svc.model import Counts
 from svc.store import automatic_notes
-from svc.store.accounts import account_by_id
+from svc.store.accounts import account_by_id, present
 from svc.store.events import by_operator
 from svc.store.imported_days import Compared, compare_days, import_days, known_targets, targets_named
 
@@ -36,6 +36,7 @@ class Done:
     views: int = 0
     joined: int = 1  # the number of targets in the file that have this name
     elsewhere: int = 0  # the number of days that this service already stores under earlier targets with this name
+    written: int = 0  # the number of days that are added or replaced
 
 
 @dataclass
@@ -127,9 +128,22 @@ def _target(accounts: Mapping[str, str], name: Name, *, in_file: bool) -> Tx[Tar
 def _import(
     target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, replace: bool, apply: bool, now: int
 ) -> Tx[Done]:
-    """Import the days of all targets in the file that have this target's name.
+    """Import a target's days, and record the event of the command."""
+    done = yield from import_target(target, days_of, replace=replace, apply=apply, now=now)
+    account = yield from account_by_id(target.account_id)
+    if apply and done.written and account is not None:
+        yield by_operator(account.user_id, "totals.import", now, target.id, target.edge_account_id, done.written)
+    return done
+
+
+def import_target(
+    target: Target, days_of: Mapping[str, Mapping[int, Counts]], *, replace: bool, apply: bool, now: int
+) -> Tx[Done]:
+    """Import the days of all targets in the file that have this target's name. Without `apply`, only compare them.
 
     Days of other targets that this service knows are skipped, because they are already stored under those targets.
+    `days_of`: the days by the id of the target in the file, which is "" if the file has no ids. Raises NotFound if the
+    account is no longer connected.
     """
     known = yield from known_targets([one for one in days_of if one not in {"", target.id}])
     days: dict[int, Counts] = {}
@@ -138,9 +152,8 @@ def _import(
             days[day] = days.get(day, Counts()) + counts
     compared = yield from (import_days(target, days, replace=replace) if apply else compare_days(target, days))
     written = len(compared.added) + (len(compared.other) if replace else 0)
-    account = yield from account_by_id(target.account_id)
-    if apply and written and account is not None:
-        yield by_operator(account.user_id, "totals.import", now, target.id, target.edge_account_id, written)
+    if apply and written:
+        account = present((yield from account_by_id(target.account_id)))
         kind: NoteTarget = "site" if target.kind == "site" else "link"
         yield from automatic_notes.imported(account.id, kind, target.id, account.user_id, now)
     return Done(
@@ -149,6 +162,7 @@ def _import(
         sum(days[day].views for day in compared.added),
         len(days_of) - len(known),
         sum(len(days_of[one]) for one in known),
+        written,
     )
 
 

@@ -13,13 +13,12 @@ import lzma
 import zipfile
 import zlib
 from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from svc.imports.reader import GZIP, ZIP, Lines, NotReadable, RowTooLong, detect_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 # The maximum size, in characters, of a file that is read into memory. Ten thousand days take 1 MB.
 MAX_TEXT_CHARS = 1 << 23
@@ -29,11 +28,37 @@ _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, zipfile.BadZ
 _CONTENT_ERRNOS = (None, errno.EINVAL)
 
 
-class Source:
-    """An export file. `names` has the names of the files in a ZIP archive, or only "" for any other file."""
+class _Limited(io.RawIOBase):
+    """A file of which at most `most_bytes` can be read. Reading more raises NotReadable."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], most_bytes: int) -> None:
         self._file = file
+        self._left = most_bytes
+        self._most_bytes = most_bytes
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into the buffer and return their number."""
+        data = self._file.read(len(buffer))
+        self._left -= len(data)
+        if self._left < 0:
+            raise NotReadable(f"the file has more than {self._most_bytes >> 20} MiB after decompression")
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class Source:
+    """An export file. `names` has the names of the files in a ZIP archive, or only "" for any other file.
+
+    `most_bytes`: the maximum size of a file after decompression; None means no limit.
+    """
+
+    def __init__(self, file: IO[bytes], most_bytes: int | None = None) -> None:
+        self._file = file
+        self._most_bytes = most_bytes
         file.seek(0)
         start = file.read(4)
         self._gzip = start.startswith(GZIP)
@@ -98,6 +123,8 @@ class Source:
                 raw = stack.enter_context(self._zip.open(self._entries[name]))
             elif self._gzip:
                 raw = cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=self._file)))
+            if self._most_bytes is not None:
+                raw = cast("IO[bytes]", _Limited(raw, self._most_bytes))
             buffered = io.BufferedReader(cast("io.RawIOBase", raw), 1 << 16)
             encoding = detect_encoding(buffered.peek(4)[:4]) or "utf-8"
             text = io.TextIOWrapper(buffered, encoding, errors="replace", newline="")
@@ -107,18 +134,17 @@ class Source:
 
 
 @contextmanager
-def open_source(path: Path) -> Iterator[Source]:
-    """Open an export file. Raises OSError and NotReadable, both on opening and while the file is read."""
-    with path.open("rb") as file:
-        try:
-            yield Source(file)
-        except _DAMAGED as error:
-            raise NotReadable(f"the file is damaged or incomplete: {error}") from None
-        except OSError as error:
-            if error.errno not in _CONTENT_ERRNOS:
-                raise
-            raise NotReadable(f"the file is damaged or incomplete: {error}") from None
-        except (RuntimeError, NotImplementedError) as error:  # from zipfile: encrypted, or an unsupported compression
-            if isinstance(error, RecursionError):
-                raise
-            raise NotReadable(f"the ZIP archive cannot be extracted: {error}") from None
+def open_source(file: IO[bytes], most_bytes: int | None = None) -> Iterator[Source]:
+    """Read an export file. Raises OSError and NotReadable, both on opening and while the file is read."""
+    try:
+        yield Source(file, most_bytes)
+    except _DAMAGED as error:
+        raise NotReadable(f"the file is damaged or incomplete: {error}") from None
+    except OSError as error:
+        if error.errno not in _CONTENT_ERRNOS:
+            raise
+        raise NotReadable(f"the file is damaged or incomplete: {error}") from None
+    except (RuntimeError, NotImplementedError) as error:  # from zipfile: encrypted, or an unsupported compression
+        if isinstance(error, RecursionError):
+            raise
+        raise NotReadable(f"the ZIP archive cannot be extracted: {error}") from None

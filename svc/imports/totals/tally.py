@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from svc.clock import day_text
+from svc.imports.reader import NotReadable
 from svc.imports.temporary import Database, temporary_database
 from svc.model import Counts
 
@@ -49,11 +50,16 @@ class Refused:
 
 
 class Tally:
-    """Collects daily totals, or counts page views by day. `today` is the last valid day."""
+    """Collects daily totals, or counts page views by day.
 
-    def __init__(self, database: Database, today: int) -> None:
+    `today`: the last valid day. `most_rows`: the maximum number of rows with daily totals; None means no limit.
+    """
+
+    def __init__(self, database: Database, today: int, most_rows: int | None = None) -> None:
         self._database = database
         self._today = today
+        self._most_rows = most_rows
+        self._rows = 0
         self.refused = Refused()
         self._views: defaultdict[int, int] = defaultdict(int)
         self._bots: defaultdict[int, int] = defaultdict(int)
@@ -71,7 +77,13 @@ class Tally:
         return False
 
     def add_day(self, line: int, day: int, counts: Counts, name: Name | None = None, target: str = "") -> None:
-        """Add a target's totals for a day. If two rows for a day differ, the second row is recorded as invalid."""
+        """Add a target's totals for a day. If two rows for a day differ, the second row is recorded as invalid.
+
+        Raises NotReadable if there are too many rows.
+        """
+        self._rows += 1
+        if self._most_rows is not None and self._rows > self._most_rows:
+            raise NotReadable(f"the file has more than {self._most_rows:,} rows")
         if not self.is_day(line, day):
             return
         key = (name.edge_account_id, name.kind, name.name, target, day) if name else ("", "", "", target, day)
@@ -143,7 +155,7 @@ class Tally:
 
 
 @contextmanager
-def tally(today: int) -> Iterator[Tally]:
+def tally(today: int, most_rows: int | None = None) -> Iterator[Tally]:
     """Open an empty tally on disk, which is deleted at the end of the block. Raises CannotWrite."""
     tables = (
         "create table day (edge_account_id, kind, name, target, day, views, bots, visitors, line,"
@@ -151,4 +163,4 @@ def tally(today: int) -> Iterator[Tally]:
         "create table visit (day, session, primary key (day, session)) without rowid;"
     )
     with temporary_database(tables) as database:
-        yield Tally(database, today)
+        yield Tally(database, today, most_rows)

@@ -67,9 +67,14 @@ export const day = (day) => date(day, { timeZone: "UTC", month: "short", day: "n
 /** @param {string} day `2026-11-21` @returns {string} Sat 21, for places already labelled as UTC */
 export const weekday = (day) => date(day, { timeZone: "UTC", weekday: "short", day: "numeric" });
 
-/** @param {string} from `2026-11-18` @param {string} to @returns {string} Nov 18 – 24, for places labelled as UTC */
-export const days = (from, to) =>
-  intl(Intl.DateTimeFormat, { timeZone: "UTC", month: "short", day: "numeric" }).formatRange(
+/**
+ * @param {string} from `2026-11-18`
+ * @param {string} to
+ * @param {Intl.DateTimeFormatOptions} [more] parts of the dates besides month and day
+ * @returns {string} Nov 18 – 24, for places labelled as UTC
+ */
+export const days = (from, to, more) =>
+  intl(Intl.DateTimeFormat, { timeZone: "UTC", month: "short", day: "numeric", ...more }).formatRange(
     new Date(from),
     new Date(to),
   );

@@ -62,7 +62,7 @@ test("field issues are sentences in both languages", () => {
     assert.deepEqual(Object.keys(api.issues).sort(), [...ISSUES].sort());
     for (const code of ISSUES) {
       for (const limit of [0, 1, 2_048]) {
-        const said = api.issues[code]?.(limit) ?? "";
+        const said = api.issues[code]?.(limit, "the file is empty") ?? "";
         assert.match(said, /^\p{Lu}[^]*\.$/u, code);
         assert.doesNotMatch(said, /undefined|NaN|must (be|have|not)|RFC/, code);
       }

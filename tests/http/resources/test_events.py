@@ -96,11 +96,13 @@ ALL: list[tuple[str, str, str, Any]] = [
     ("link_host.change", "PATCH", "/v1/accounts/{account}/link-host", {"root_url": "https://example.org/"}),
     ("site.create", "POST", "/v1/sites", {"account_id": "{account}", "host": "www.example.com"}),
     ("site.change", "PATCH", "/v1/sites/{site}", {"respect_gpc": True}),
+    ("totals.import", "POST", "/v1/sites/{site}/totals", {"file": "ZGF5LHZpZXdzCjIwMjAtMDEtMDEsMTIK"}),
     ("site.rotate", "POST", "/v1/sites/{site}/rotate", None),
     ("site.delete", "DELETE", "/v1/sites/{site}", None),
     ("link.create", "POST", "/v1/links", {"account_id": "{account}", "url": "https://example.org", "code": "abc"}),
     ("link.change", "PATCH", "/v1/links/{link}", {"url": "https://example.org/2"}),
     ("nothing", "POST", "/v1/links/{link}/explain", {}),
+    ("totals.import", "POST", "/v1/links/{link}/totals", {"file": "ZGF5LHZpZXdzCjIwMjAtMDEtMDEsMTIK"}),
     ("link.delete", "DELETE", "/v1/links/{link}", None),
     (
         "link.create",
@@ -145,6 +147,8 @@ async def test_every_write_is_logged_once_even_if_repeated(world: World) -> None
                 ids[kind] = target
         if action == "key.revoke":
             target = ids["key"]
+        if action == "totals.import":
+            target = ids[path.split("{")[1].split("}")[0]]
         if "{account}" in path or path.endswith("/bulk"):
             target = account.id
         if action != "nothing":
@@ -177,6 +181,9 @@ def test_list_of_writes_is_complete() -> None:
         ("DELETE", "/v1/notes/{note_id}"),
         ("DELETE", "/v1/me/sessions"),
         ("DELETE", "/v1/me/sessions/{session_id}"),
+        ("POST", "/v1/notes"),  # see test_notes.py
+        ("PATCH", "/v1/notes/{note_id}"),
+        ("DELETE", "/v1/notes/{note_id}"),
     }
 
 

@@ -38,6 +38,7 @@ GOOD: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/links"): {"account_id": "{account}", "url": "https://example.org/", "code": "abc", "rules": []},
     ("POST", "/v1/links/bulk"): {"account_id": "{account}", "links": [{"url": "https://example.org/"}]},
     ("POST", "/v1/notes"): {"account_id": "{account}", "day": "2026-11-21", "text": "Newsletter sent"},
+    ("POST", "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa/totals"): {"file": "ZGF5LHZpZXdz"},
     ("DELETE", "/v1/me"): {"password": "long enough"},
     ("POST", "/v1/me/email"): {"email": "another@example.com", "password": "long enough"},
     ("POST", "/v1/me/password"): {"old": "long enough", "new": "longer than that"},
@@ -90,7 +91,10 @@ LARGE = (
     "/v1/notes",
     "/v1/accounts/{account}/link-host",
 )
-MAX_BYTES = {"/v1/links/bulk": 100_000}  # the setting max_body_bytes in these tests
+MAX_BYTES = {
+    "/v1/links/bulk": 100_000,
+    "/v1/sites/site_aaaaaaaaaaaaaaaaaaaa/totals": 100_000,
+}  # the setting max_body_bytes in these tests
 
 
 def most_bytes(path: str) -> int:
@@ -214,6 +218,7 @@ ALLOWED: list[tuple[str, Any]] = [
     ("allow_ips", []),
     ("excluded_paths", []),
     ("rules", []),
+    ("file", "x" * 90_000),  # this is base64
 ]
 
 

@@ -46,6 +46,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/sites/{site_id}": {"excluded_paths": ["/admin"]},
     "POST /v1/links": {"account_id": "{account_id}", "url": "https://example.org/"},
     "POST /v1/links/bulk": {"account_id": "{account_id}", "links": [{"url": "https://example.org/"}]},
+    "POST /v1/sites/{site_id}/totals": {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK"},
+    "POST /v1/links/{link_id}/totals": {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK"},
     "PATCH /v1/links/{link_id}": {"url": "https://example.org/other"},
     "POST /v1/links/{link_id}/explain": {},
     "POST /v1/notes": {"site_id": "{site_id}", "day": "2026-11-21", "text": "Newsletter sent"},

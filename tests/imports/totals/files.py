@@ -52,7 +52,7 @@ def read(
     """Read a file with this content. Return the reading, the invalid lines, and the totals by target."""
     path = folder / "export"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    with open_source(path) as source, tally(TODAY) as found:
+    with path.open("rb") as file, open_source(file) as source, tally(TODAY) as found:
         reading = read_totals(source, found, website)
         return reading, found.refused, dict(found.targets())
 

@@ -52,7 +52,7 @@ def run_import(store, account, tmp_path):
     async def run(text: str, named: Name | None = None, **options: object) -> FullReport:
         path = tmp_path / "export"
         path.write_text(text)
-        with open_source(path) as source, tally(TODAY) as read:
+        with path.open("rb") as file, open_source(file) as source, tally(TODAY) as read:
             read_totals(source, read)
             arguments = {"account_id": account.id, "email": None, "apply": True, "now": START_MS, **options}
             done: list[Done] = []

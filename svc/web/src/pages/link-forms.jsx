@@ -10,6 +10,7 @@ import { changed, isMissing, useResource } from "../resource.js";
 import { address, go } from "../router.js";
 import { DisabledNote } from "../ui/disabled.jsx";
 import { Field, Form } from "../ui/form.jsx";
+import { ImportTotals } from "../ui/import-totals.jsx";
 import { WithLinkHost } from "../ui/link-host.jsx";
 import { NotFound } from "../ui/not-found.jsx";
 import { ErrorMessage, Loaded, Note, Page, issueText } from "../ui/parts.jsx";
@@ -151,7 +152,10 @@ export function EditLink({ id }) {
           ) : link.disabled ? (
             <DisabledNote kind="link" disabled={link.disabled} />
           ) : (
-            <Change link={link} />
+            <>
+              <Change link={link} />
+              <ImportTotals kind="link" id={link.id} />
+            </>
           )
         }
       </Loaded>

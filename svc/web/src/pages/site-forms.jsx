@@ -12,6 +12,7 @@ import { DisabledNote } from "../ui/disabled.jsx";
 import { HostWarnings } from "../ui/dns-record.jsx";
 import { ExcludedVisitors, excludedVisitors } from "../ui/excluded-visitors.jsx";
 import { Check, Field, Form } from "../ui/form.jsx";
+import { ImportTotals } from "../ui/import-totals.jsx";
 import { NoAccount } from "../ui/no-account.jsx";
 import { NotFound } from "../ui/not-found.jsx";
 import { OptOut } from "../ui/opt-out.jsx";
@@ -242,6 +243,7 @@ function Settings({ site, put }) {
           </p>
         </section>
       )}
+      <ImportTotals kind="site" id={site.id} />
       <section aria-labelledby="delete">
         <h2 id="delete">{words.remove}</h2>
         <p>{words.removeWhy}</p>

@@ -13,6 +13,7 @@ const TOPICS = {
   privacy: "/help/use/privacy",
   keys: "/help/use/keys",
   import: "/help/use/import-links",
+  importTotals: "/help/use/import-totals",
 };
 
 /**

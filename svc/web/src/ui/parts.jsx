@@ -132,7 +132,8 @@ export function explain({ code = "", message = "", details = {} }) {
 }
 
 /** @param {import("../http.js").Issue} issue @returns {string} the issue in the reader's language */
-export const issueText = ({ code = "", limit = 0 }) => (t().api.issues[code] ?? t().api.issues.other)?.(limit) ?? "";
+export const issueText = ({ code = "", limit = 0, message }) =>
+  (t().api.issues[code] ?? t().api.issues.other)?.(limit, message) ?? "";
 
 /**
  * Shows an error with its message, remedy and code, and optionally a "Try again" button. The error can also be one that

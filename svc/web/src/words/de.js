@@ -7,6 +7,7 @@ import common from "./de/common.js";
 import dns from "./de/dns.js";
 import auth from "./de/auth.js";
 import events from "./de/events.js";
+import importTotals from "./de/import-totals.js";
 import install from "./de/install.js";
 import keys from "./de/keys.js";
 import link from "./de/link.js";
@@ -31,6 +32,7 @@ const de = {
   dns,
   auth,
   events,
+  importTotals,
   install,
   keys,
   link,

@@ -3,6 +3,7 @@
 import account from "./en/account.js";
 import auth from "./en/auth.js";
 import events from "./en/events.js";
+import importTotals from "./en/import-totals.js";
 import install from "./en/install.js";
 import keys from "./en/keys.js";
 import links from "./en/links.js";
@@ -16,6 +17,7 @@ export default {
   account,
   auth,
   events,
+  importTotals,
   install,
   keys,
   links,

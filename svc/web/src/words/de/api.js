@@ -51,6 +51,7 @@ const api = {
     not_email: () => "Muss eine E-Mail-Adresse sein.",
     not_token: () => "Muss ein Token sein.",
     not_day: () => "Muss ein Datum sein, etwa 2026-11-21.",
+    not_readable: (_, message) => `Diese Datei kann nicht importiert werden: ${message}.`,
     reserved_code: () =>
       "Programme rufen diesen Pfad automatisch ab, und jeder Abruf würde als Klick gezählt. Wählen Sie einen anderen Code.",
     weak_password: () =>

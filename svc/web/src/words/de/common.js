@@ -54,6 +54,7 @@ const common = {
     privacy: "Mehr über den Datenschutz (englisch)",
     keys: "Mehr über API-Schlüssel (englisch)",
     import: "Mehr über Dateiformate (englisch)",
+    importTotals: "Mehr über Dateiformate (englisch)",
   },
   confirm: {
     type: (name) => `Geben Sie zur Bestätigung ${name} ein`,

@@ -9,7 +9,7 @@ import { plural } from "../../format.js";
 /**
  * @typedef {Record<string, string | undefined>} Facts
  * @typedef {{
- *   issues: Record<string, (limit: number) => string>,
+ *   issues: Record<string, (limit: number, message: string) => string>,
  *   findings: Record<string, (facts: Facts) => [thing: string, expected: string, found: string]>,
  *   left: Record<string, (facts: Facts, why: string) => string>,
  *   whys: Record<string, (facts: Facts) => string>,
@@ -44,6 +44,7 @@ const issues = {
   not_email: () => "Enter an email address.",
   not_token: () => "Enter an API token.",
   not_day: () => "Enter a date such as 2026-11-21.",
+  not_readable: (_, message) => `This file cannot be imported: ${message}.`,
   reserved_code: () => "Browsers and bots request this path automatically. Choose another code.",
   weak_password: () =>
     "Choose a password of at least 8 characters that is hard to guess, such as several unrelated words.",

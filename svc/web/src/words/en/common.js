@@ -53,6 +53,7 @@ const common = {
     privacy: "About privacy",
     keys: "About API keys",
     import: "About file formats",
+    importTotals: "About file formats",
   },
   confirm: {
     type: (/** @type {string} */ name) => `To confirm, type ${name}`,

@@ -1,0 +1,102 @@
+"""POST …/totals: import daily totals from another product into a site or a link."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from svc.api.bulk import BULK_BYTES
+from svc.api.endpoint import Endpoint
+from svc.api.fields import Base64, Count, Day, Id
+from svc.api.shape import Body, ResponseBody
+
+
+class TotalsFile(Body):
+    """A file with daily totals."""
+
+    most_bytes: ClassVar[int] = BULK_BYTES
+
+    file: Base64 = Field(
+        description="The export in base64: CSV, JSON, or a ZIP archive, optionally compressed with gzip. After"
+        " decompression, a file can have at most 32 MiB."
+    )
+    website: Id | None = Field(None, description="The website to import, if an Umami export contains several.")
+    replace: bool = Field(
+        False, description="Overwrite days that an earlier import added with different numbers. Default: false."
+    )
+    dry_run: bool = Field(False, description="Only return what the import would do. Default: false.")
+
+
+class RejectedLine(ResponseBody):
+    """A line that cannot be imported. `line` is 0 if its number is unknown."""
+
+    line: Count
+    reason: str
+
+
+class ImportedTotals(ResponseBody):
+    """The result of an import or a dry run. Every day of the file is counted in exactly one of the numbers of days."""
+
+    dry_run: bool
+    product: str = Field(description="The product whose format the file has.")
+    columns: tuple[str, ...] = Field(description="The columns that were read.")
+    notes: tuple[str, ...] = Field(description="What the product counts differently from this service.")
+    added: Count = Field(description="The number of days that were added. In a dry run: that would be added.")
+    first_day: Day | None = Field(description="The first day that was added. Null if there is none.")
+    last_day: Day | None = Field(description="The last day that was added. Null if there is none.")
+    views: Count = Field(description="The views of all days that were added.")
+    unchanged: Count = Field(description="The number of days that an earlier import added with the same numbers.")
+    different: Count = Field(
+        description="The number of days that an earlier import added with different numbers. They are overwritten only"
+        " with `replace`."
+    )
+    counted_here: Count = Field(
+        description="The number of days that were skipped, because this service counted the site or link on these days."
+    )
+    rejected: Count = Field(description="The number of lines that cannot be imported.")
+    rejected_lines: tuple[RejectedLine, ...] = Field(
+        description="The first of these lines.", json_schema_extra={"maxItems": 100}
+    )
+
+
+class TotalsImport(ResponseBody):
+    """The result of an import."""
+
+    result: ImportedTotals
+
+
+_DESCRIPTION = (
+    "The service imports only UTC days before the day on which the site or link was added. It detects the product from"
+    " the file: GoatCounter, Plausible, Umami, an export of this service, or a table with the columns `day` and"
+    " `views`. If the file names several sites and links, only the totals of this one are imported. All days are"
+    " written in one transaction. The body can have at most 1 MiB, so compress larger files with gzip. This operation"
+    " is not part of the original API specification."
+)
+_EXAMPLE = {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK", "dry_run": True}
+SITE = Endpoint(
+    method="POST",
+    path="/v1/sites/{site_id}/totals",
+    tag="reports",
+    action="totals.import",
+    summary="Import daily totals of a site from another product",
+    description=_DESCRIPTION,
+    scopes=("sites",),
+    body=TotalsFile,
+    response=TotalsImport,
+    example=_EXAMPLE,
+)
+LINK = Endpoint(
+    method="POST",
+    path="/v1/links/{link_id}/totals",
+    tag="reports",
+    action="totals.import",
+    summary="Import daily totals of a link from another product",
+    description=_DESCRIPTION,
+    scopes=("links",),
+    body=TotalsFile,
+    response=TotalsImport,
+    example=_EXAMPLE,
+)
+
+ENDPOINTS = (SITE, LINK)

@@ -1,0 +1,102 @@
+"""POST …/totals: import daily totals into a site or a link."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import trio
+
+from svc.api import imports as api
+from svc.clock import day_of
+from svc.errors import Invalid, Issue, NotFound, StoreUnavailable
+from svc.http.serving.visible import visible_link, visible_site
+from svc.imports.reader import NotReadable
+from svc.imports.temporary import CannotWrite
+from svc.imports.totals.run import import_target
+from svc.imports.totals.tally import Name
+from svc.imports.totals.upload import read_upload
+from svc.store.imported_days import Target
+from svc.store.tx import UNCHANGED
+
+if TYPE_CHECKING:
+    from svc.http.serving.deps import Deps
+    from svc.http.serving.endpoints import Endpoints
+    from svc.http.serving.requests import Write
+    from svc.imports.totals.run import Done
+    from svc.imports.totals.upload import Uploaded
+    from svc.model import Account, Link, Site
+    from svc.store.idempotency import StoredResponse
+    from svc.store.tx import Tx
+
+
+class Imports:
+    """The handlers of the two imports of totals."""
+
+    def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
+        self._context = deps.context
+        # One file at a time, because threads cannot run Python code in parallel.
+        self._reading = trio.CapacityLimiter(1)
+        endpoints.write(api.SITE, self.site)
+        endpoints.write(api.LINK, self.link)
+
+    async def site(self, write: Write[api.TotalsFile]) -> StoredResponse:
+        """Import totals of a site, or return what the import would do."""
+        site, account = await visible_site(self._context.store, write.caller, write.id)
+        return await self._import(write, _target_of(site, account, "site", site.host), account)
+
+    async def link(self, write: Write[api.TotalsFile]) -> StoredResponse:
+        """Import totals of a link, or return what the import would do."""
+        link, account = await visible_link(self._context.store, write.caller, write.id)
+        return await self._import(write, _target_of(link, account, "link", link.code), account)
+
+    async def _import(self, write: Write[api.TotalsFile], target: Target, account: Account) -> StoredResponse:
+        body = write.body
+        name, today = Name(target.kind, target.name), day_of(self._context.clock())
+        try:
+            uploaded = await trio.to_thread.run_sync(
+                read_upload, body.file, name, today, body.website, limiter=self._reading
+            )
+        except NotReadable as error:
+            raise Invalid([Issue("file", str(error), "not_readable")]) from None
+        except CannotWrite as error:
+            raise StoreUnavailable("The service cannot write temporary files.") from error
+        commit = write.commit(
+            partial(_result, uploaded, dry_run=body.dry_run), about=account, count=lambda done: done.written
+        )
+        return await self._context.store.run(commit(_import(target, uploaded, body, self._context.clock())))
+
+
+def _target_of(found: Site | Link, account: Account, kind: str, name: str) -> Target:
+    if found.state == "deleted":
+        raise NotFound
+    return Target(found.id, account.id, kind, account.edge_account_id, name, found.created_at)
+
+
+def _import(target: Target, uploaded: Uploaded, body: api.TotalsFile, now: int) -> Tx[Done]:
+    apply = not body.dry_run
+    done = yield from import_target(target, uploaded.days_of, replace=body.replace, apply=apply, now=now)
+    if body.dry_run or not done.written:
+        yield UNCHANGED
+    return done
+
+
+def _result(uploaded: Uploaded, done: Done, *, dry_run: bool) -> api.TotalsImport:
+    reading, refused, compared = uploaded.reading, uploaded.refused, done.compared
+    return api.TotalsImport(
+        result=api.ImportedTotals(
+            dry_run=dry_run,
+            product=reading.product,
+            columns=reading.columns,
+            notes=reading.notes,
+            added=len(compared.added),
+            first_day=compared.added[0] if compared.added else None,
+            last_day=compared.added[-1] if compared.added else None,
+            views=done.views,
+            unchanged=len(compared.same),
+            different=len(compared.other),
+            counted_here=len(compared.own) + done.elsewhere,
+            rejected=refused.count,
+            rejected_lines=tuple(api.RejectedLine(line=line, reason=reason) for line, reason in refused.first),
+        )
+    )

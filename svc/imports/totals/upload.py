@@ -1,0 +1,49 @@
+"""Read a file with daily totals that a user uploads for one site or link."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from svc.imports.reader import NotReadable
+from svc.imports.totals.formats import read_totals
+from svc.imports.totals.source import open_source
+from svc.imports.totals.tally import tally
+
+if TYPE_CHECKING:
+    from svc.imports.totals.formats import Reading
+    from svc.imports.totals.tally import Name, Refused
+    from svc.model import Counts
+
+# The maximum size of a file after decompression. Reading a page view takes about 10 µs, so this takes a few seconds.
+MAX_MIB = 32
+# The maximum number of daily totals in a file, such as those of a hundred links for ten years. Each takes about 20 µs.
+MAX_ROWS = 400_000
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """The content of a file. `days_of`: the days by the id of the target in the file ("" if the file has no ids)."""
+
+    reading: Reading
+    refused: Refused
+    days_of: dict[str, dict[int, Counts]]
+
+
+def read_upload(data: bytes, name: Name, today: int, website: str | None) -> Uploaded:
+    """Return the totals of the target with this name. Blocks for seconds if the file is large.
+
+    If the file names its sites and links, only the totals of this site or link are returned. `today`: the last valid
+    day. `website`: the website to read if an Umami export has several. Raises NotReadable, CannotWrite.
+    """
+    with open_source(io.BytesIO(data), MAX_MIB << 20) as source, tally(today, MAX_ROWS) as found:
+        reading = read_totals(source, found, website)
+        days_of: dict[str, dict[int, Counts]] = {}
+        for of_file, days_by_target in found.targets():
+            if of_file is None or (of_file.kind, of_file.name) == (name.kind, name.name):
+                for target, days in days_by_target.items():
+                    days_of.setdefault(target, {}).update(days)
+        if not days_of and any(found.names()):
+            raise NotReadable(f"the file has no totals of the {name.kind} {name.name}")
+        return Uploaded(reading, found.refused, days_of)

@@ -1,0 +1,134 @@
+/** Import of daily totals from another product: the user selects a file, sees what it would add, and confirms. */
+
+import { useSignal } from "@preact/signals";
+
+import { call } from "../api.js";
+import { days, number } from "../format.js";
+import { changed } from "../resource.js";
+import { compressed, inBase64 } from "../upload.js";
+import { t } from "../words.js";
+import { Check, Field, Form } from "./form.jsx";
+import { Help } from "./help.jsx";
+import { Note } from "./parts.jsx";
+
+/** @typedef {import("../wire").ImportedTotals} Result */
+/** @typedef {{file: string, website?: string}} Upload the fields of the body that contain the file */
+
+/** @param {{kind: "site" | "link", id: string}} props */
+export function ImportTotals({ kind, id }) {
+  const words = t().importTotals;
+  const checked = useSignal(/** @type {{upload: Upload, result: Result} | null} */ (null));
+  const imported = useSignal(/** @type {Result | null} */ (null));
+  /** @param {Upload & {replace?: boolean, dry_run?: boolean}} body @param {string} key */
+  const send = async (body, key) =>
+    (kind === "site"
+      ? await call("POST /v1/sites/{site_id}/totals", { site_id: id, body, key })
+      : await call("POST /v1/links/{link_id}/totals", { link_id: id, body, key })
+    ).result;
+  return (
+    <section aria-labelledby="import-totals">
+      <h2 id="import-totals">{words.title}</h2>
+      <p>
+        {words.explain} <Help to="importTotals" />
+      </p>
+      <div class="column wide">
+        <Form
+          submit={words.check}
+          guard={false}
+          send={async ({ website = "" }, key, form) => {
+            imported.value = checked.value = null;
+            const file = /** @type {HTMLInputElement} */ (form.elements.namedItem("file")).files?.[0];
+            const upload = {
+              file: file ? inBase64(await compressed(file)) : "",
+              ...(website.trim() && { website: website.trim() }),
+            };
+            checked.value = { upload, result: await send({ ...upload, dry_run: true }, key) };
+          }}
+        >
+          <Field name="file" label={words.file} hint={words.fileHint} type="file" required />
+          <details class="more">
+            <summary>{words.several}</summary>
+            <Field name="website" label={words.website} hint={words.websiteHint} optional autocomplete="off" />
+          </details>
+        </Form>
+        {checked.value && (
+          <Checked
+            {...checked.value}
+            send={async (body, key) => {
+              imported.value = await send(body, key);
+              checked.value = null;
+              changed(`/v1/${kind}s`);
+            }}
+          />
+        )}
+        <p role="status">{imported.value && words.done(imported.value.added + imported.value.different)}</p>
+      </div>
+    </section>
+  );
+}
+
+/**
+ * What the import would do, and the button that does it.
+ * @param {{
+ *   upload: Upload,
+ *   result: Result,
+ *   send: (body: Upload & {replace: boolean}, key: string) => Promise<void>,
+ * }} props
+ */
+function Checked({ upload, result, send }) {
+  const words = t().importTotals;
+  const replace = useSignal(false);
+  const written = result.added + (replace.value ? result.different : 0);
+  return (
+    <Note>
+      <p>
+        <strong>{words.product(result.product)}</strong>
+      </p>
+      <ul>
+        <li>
+          {result.first_day && result.last_day
+            ? words.added(
+                result.added,
+                days(result.first_day, result.last_day, { year: "numeric" }),
+                number(result.views),
+              )
+            : words.nothing}
+        </li>
+        {result.unchanged > 0 && <li>{words.unchanged(result.unchanged)}</li>}
+        {result.different > 0 && <li>{words.different(result.different)}</li>}
+        {result.counted_here > 0 && <li>{words.countedHere(result.counted_here)}</li>}
+        {result.rejected > 0 && (
+          <li>
+            {words.rejected(result.rejected)}
+            <ul lang="en">
+              {result.rejected_lines.slice(0, 5).map(({ line, reason }) => (
+                <li key={`${line} ${reason}`}>{line > 0 ? `${words.line(number(line))} ${reason}` : reason}</li>
+              ))}
+            </ul>
+          </li>
+        )}
+      </ul>
+      {result.notes.map((note) => (
+        <p key={note} class="hint" lang="en">
+          {note}
+        </p>
+      ))}
+      {result.different > 0 && (
+        <Check
+          label={words.replace}
+          checked={replace.value}
+          onChange={(/** @type {any} */ event) => (replace.value = event.currentTarget.checked)}
+        />
+      )}
+      {written > 0 && (
+        <Form
+          submit={words.submit(written)}
+          guard={false}
+          send={(_, key) => send({ ...upload, replace: replace.value }, key)}
+        >
+          {null}
+        </Form>
+      )}
+    </Note>
+  );
+}

@@ -1,0 +1,33 @@
+import { number, plural } from "../../format.js";
+
+/** @param {number} count @returns {string} */
+const days = (count) => plural(count, { one: "1 Tag", other: `${number(count)} Tage` });
+
+/** @type {import("../../words.js").Words["importTotals"]} */
+export default {
+  title: "Frühere Zahlen importieren",
+  explain:
+    "Übernehmen Sie die Tageswerte, die GoatCounter, Plausible oder Umami vor dem Wechsel zu diesem Dienst gezählt haben. Auch eine Tabelle mit den Spalten day und views ist möglich.",
+  file: "Exportierte Datei",
+  fileHint:
+    "CSV, JSON, ZIP oder gzip. Importiert werden nur Tage, bevor die Website oder der Link hier angelegt wurde.",
+  several: "Enthält die Datei mehrere Umami-Websites?",
+  website: "Website-ID",
+  websiteHint: "Die ID der Website, die importiert werden soll, wie in der Spalte website_id.",
+  check: "Datei prüfen",
+  product: (product) => `Format: ${product}`,
+  added: (count, period, views) => `${days(count)} zu importieren (${period}) mit ${views} Aufrufen`,
+  nothing: "Keine neuen Tage zu importieren",
+  unchanged: (count) => `${days(count)} bereits importiert`,
+  different: (count) => `${days(count)} bereits mit anderen Zahlen importiert`,
+  countedHere: (count) => `${days(count)} übersprungen, weil dieser Dienst sie selbst gezählt hat`,
+  rejected: (count) =>
+    plural(count, {
+      one: "1 Zeile kann nicht importiert werden:",
+      other: `${number(count)} Zeilen können nicht importiert werden:`,
+    }),
+  line: (line) => `Zeile ${line}:`,
+  replace: "Tage mit anderen Zahlen überschreiben",
+  submit: (count) => `${days(count)} importieren`,
+  done: (count) => `${days(count)} importiert.`,
+};

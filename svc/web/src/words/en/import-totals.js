@@ -1,0 +1,31 @@
+/** Import of daily totals. */
+
+import { number, plural } from "../../format.js";
+
+/** @param {number} count @returns {string} */
+const days = (count) => plural(count, { one: "1 day", other: `${number(count)} days` });
+
+export default {
+  title: "Import earlier totals",
+  explain:
+    "Add the daily totals that GoatCounter, Plausible or Umami counted before you switched to this service. A table with the columns day and views works as well.",
+  file: "Exported file",
+  fileHint: "CSV, JSON, ZIP or gzip. Only days before you added the site or link here are imported.",
+  several: "Does the file contain several Umami websites?",
+  website: "Website ID",
+  websiteHint: "The ID of the website to import, as in the column website_id.",
+  check: "Check file",
+  product: (/** @type {string} */ product) => `Format: ${product}`,
+  added: (/** @type {number} */ count, /** @type {string} */ period, /** @type {string} */ views) =>
+    `${days(count)} to import (${period}), with ${views} views`,
+  nothing: "No new days to import",
+  unchanged: (/** @type {number} */ count) => `${days(count)} already imported`,
+  different: (/** @type {number} */ count) => `${days(count)} already imported with different numbers`,
+  countedHere: (/** @type {number} */ count) => `${days(count)} skipped because this service already counted them`,
+  rejected: (/** @type {number} */ count) =>
+    plural(count, { one: "1 line cannot be imported:", other: `${number(count)} lines cannot be imported:` }),
+  line: (/** @type {string} */ line) => `Line ${line}:`,
+  replace: "Overwrite the days that have different numbers",
+  submit: (/** @type {number} */ count) => `Import ${days(count)}`,
+  done: (/** @type {number} */ count) => `${days(count)} imported.`,
+};

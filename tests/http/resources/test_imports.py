@@ -1,0 +1,129 @@
+"""POST …/totals: a user's import of daily totals into a site or link."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+
+import pytest
+
+from svc.clock import day_of, day_text
+from tests.clock import START_MS
+from tests.imports.totals.files import OWN, zipped
+from tests.store.makers import a_link, a_site
+
+pytestmark = pytest.mark.rule("X4")
+
+TODAY = day_of(START_MS)
+
+
+def day(ago: int) -> str:
+    return day_text(TODAY - ago)
+
+
+def encoded(content: str | bytes) -> str:
+    return base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
+
+
+@pytest.fixture
+async def place(world):
+    """A user, the headers of a session, and the ids of a site and a link."""
+    user, session, account = await world.ready()
+    return user, session, await world.store.run(a_site(account.id)), await world.store.run(a_link(account.id))
+
+
+async def days(world, session, site_id: str) -> list[tuple[str, int]]:
+    totals = (await world.call("GET", f"/v1/sites/{site_id}/totals", headers=session)).body["totals"]
+    return [(total["at"][:10], total["views"]) for total in totals if total.get("imported")]
+
+
+async def test_dry_run_returns_the_result_and_writes_nothing(world, place):
+    _, session, site_id, _ = place
+    file = encoded(f"day,views,visitors\n{day(3)},5,4\n{day(2)},7,1\n{day(0)},9,9\nyesterday,1,1\n")
+    body = {"file": file, "dry_run": True}
+    response = await world.call("POST", f"/v1/sites/{site_id}/totals", body, headers=session)
+    result = response.body["result"]
+    assert response.status == 200
+    assert {name: result[name] for name in ("dry_run", "added", "views", "counted_here", "rejected")} == {
+        "dry_run": True, "added": 2, "views": 12, "counted_here": 1, "rejected": 1,
+    }  # fmt: skip
+    assert (result["first_day"], result["last_day"]) == (day(3), day(2))
+    assert result["rejected_lines"][0]["line"] == 5
+    assert await days(world, session, site_id) == []
+    assert "totals.import" not in [event["action"] for event in await events(world, session)]
+
+
+async def events(world, session) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = (await world.call("GET", "/v1/events", headers=session)).body["events"]
+    return found
+
+
+async def test_import_is_repeatable_and_recorded_once(world, place):
+    _, session, site_id, _ = place
+    body = {"file": encoded(f"day,views\n{day(2)},7\n{day(1)},8\n")}
+    key = {"Idempotency-Key": "import"}
+    first = await world.call("POST", f"/v1/sites/{site_id}/totals", body, headers={**session, **key})
+    again = await world.call("POST", f"/v1/sites/{site_id}/totals", body, headers={**session, **key})
+    assert again.body == first.body
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert first.body["result"]["added"] == 2
+    later = (await world.call("POST", f"/v1/sites/{site_id}/totals", body, headers=session)).body["result"]
+    assert (later["added"], later["unchanged"]) == (0, 2)
+    assert await days(world, session, site_id) == [(day(2), 7), (day(1), 8)]
+    recorded = [event for event in await events(world, session) if event["action"] == "totals.import"]
+    assert [(event["target"], event["count"]) for event in recorded] == [(site_id, 2)]
+
+
+async def test_other_numbers_are_replaced_only_on_request(world, place):
+    _, session, site_id, _ = place
+    await world.call(
+        "POST", f"/v1/sites/{site_id}/totals", {"file": encoded(f"day,views\n{day(1)},8\n")}, headers=session
+    )
+    body = {"file": encoded(f"day,views\n{day(1)},9\n")}
+    result = (await world.call("POST", f"/v1/sites/{site_id}/totals", body, headers=session)).body["result"]
+    assert (result["added"], result["different"]) == (0, 1)
+    assert await days(world, session, site_id) == [(day(1), 8)]
+    await world.call("POST", f"/v1/sites/{site_id}/totals", {**body, "replace": True}, headers=session)
+    assert await days(world, session, site_id) == [(day(1), 9)]
+
+
+async def test_only_the_named_target_is_imported_from_an_export(world, place):
+    _, session, _, link_id = place
+    link = (await world.call("GET", f"/v1/links/{link_id}", headers=session)).body["link"]
+    counted = ((link["code"], 3), ("other", 90))
+    rows = "".join(f"lnk_{'a' * 20},link,{'0' * 32},{code},{day(4)},{views},0,0,1,\n" for code, views in counted)
+    archive = zipped({"daily_totals.csv": OWN + rows})
+    body = {"file": encoded(archive)}
+    result = (await world.call("POST", f"/v1/links/{link_id}/totals", body, headers=session)).body["result"]
+    assert (result["added"], result["views"]) == (1, 3)
+    absent = OWN + f"lnk_{'a' * 20},link,{'0' * 32},other,{day(4)},5,0,0,1,\n"
+    refused = await world.call("POST", f"/v1/links/{link_id}/totals", {"file": encoded(absent)}, headers=session)
+    assert issues(refused) == [("file", "not_readable")]
+
+
+def issues(response) -> list[tuple[str, str]]:
+    assert (response.status, response.code) == (400, "invalid_request"), response.raw
+    return [(issue["path"], issue["code"]) for issue in response.body["error"]["details"]["issues"]]
+
+
+async def test_unreadable_files_are_refused(world, place):
+    _, session, site_id, _ = place
+    bomb = gzip.compress(b"day,views\n" + b"2020-01-01,1\n" * 2_700_000)
+    assert len(bomb) < 74_000  # fits into the body
+    damaged = gzip.compress(f"day,views\n{day(1)},5\n".encode())[:-6]
+    for content in (b"\n", b"no columns", b"\xff" * 100, damaged, bomb, zipped({"a.csv": "day,views\n", "b.csv": ""})):
+        response = await world.call("POST", f"/v1/sites/{site_id}/totals", {"file": encoded(content)}, headers=session)
+        assert issues(response) == [("file", "not_readable")], content[:20]
+    for wrong in ("a", "YQ", "Y Q==", "€€€€"):
+        response = await world.call("POST", f"/v1/sites/{site_id}/totals", {"file": wrong}, headers=session)
+        assert issues(response) == [("file", "wrong_form")], wrong
+    assert await days(world, session, site_id) == []
+
+
+async def test_deleted_and_foreign_targets_are_not_found(world, place):
+    _, session, _, link_id = place
+    file = encoded(f"day,views\n{day(1)},5\n")
+    stranger = await world.session(await world.user())
+    assert (await world.call("POST", f"/v1/links/{link_id}/totals", {"file": file}, headers=stranger)).status == 404
+    await world.call("DELETE", f"/v1/links/{link_id}", headers=session)
+    assert (await world.call("POST", f"/v1/links/{link_id}/totals", {"file": file}, headers=session)).status == 404

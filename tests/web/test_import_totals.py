@@ -1,0 +1,65 @@
+"""Tests of the import of earlier totals on the page of a site or link."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.places import signed_in_tab
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.web.places import Place, World
+
+
+@pytest.fixture
+def tab(browser: Browser, furnished: Place) -> Iterator[Page]:
+    with signed_in_tab(browser, furnished) as tab:
+        yield tab
+
+
+@pytest.fixture
+def link_id(world: World) -> Iterator[str]:
+    """A new link, which is deleted after the test."""
+    known = next(link for link in world.call("GET", "/v1/links")["links"] if link["code"] == "hello")
+    body = {"account_id": known["account_id"], "url": "https://www.example.com/imported"}
+    link_id: str = world.call("POST", "/v1/links", body)["link"]["id"]
+    yield link_id
+    world.call("DELETE", f"/v1/links/{link_id}", {})
+
+
+def test_file_is_checked_before_it_is_imported(tab: Page, world: World, link_id: str) -> None:
+    totals = f"/v1/links/{link_id}/totals"
+    tab.goto(f"{world.place.url}/links/{link_id}/edit")
+    part = tab.get_by_role("region", name="Import earlier totals")
+    file = part.get_by_label("Exported file")
+
+    file.set_input_files({"name": "notes.txt", "mimeType": "text/plain", "buffer": b"nothing to count"})
+    part.get_by_role("button", name="Check file").click()
+    expect(part.get_by_text("This file cannot be imported")).to_be_visible()
+
+    table = b"day,views\n2025-01-01,5\n2025-01-02,7\nyesterday,1\n"
+    file.set_input_files({"name": "totals.csv", "mimeType": "text/csv", "buffer": table})
+    part.get_by_role("button", name="Check file").click()
+    expect(part).to_contain_text(re.compile(r"2 days to import \(Jan 1 . 2, 2025\), with 12 views"))
+    expect(part).to_contain_text("1 line cannot be imported:")
+    assert world.call("GET", totals)["totals"] == []
+    part.get_by_role("button", name="Import 2 days").click()
+    expect(part.get_by_role("status")).to_have_text("2 days imported.")
+    assert [total["views"] for total in world.call("GET", totals)["totals"]] == [5, 7]
+
+    table = b"day,views\n2025-01-01,5\n2025-01-02,8\n"
+    file.set_input_files({"name": "totals.csv", "mimeType": "text/csv", "buffer": table})
+    part.get_by_role("button", name="Check file").click()
+    expect(part).to_contain_text("1 day already imported with different numbers")
+    expect(part.get_by_role("button", name="Import")).to_have_count(0)
+    part.get_by_label("Overwrite the days that have different numbers").check()
+    part.get_by_role("button", name="Import 1 day").click()
+    expect(part.get_by_role("status")).to_have_text("1 day imported.")
+    assert [total["views"] for total in world.call("GET", totals)["totals"]] == [5, 8]
