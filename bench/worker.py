@@ -131,7 +131,7 @@ async def sizes() -> AsyncIterator[Row]:
     module = (BUNDLE / "svc-edge.js").read_bytes()
     snippet = len("<script></script>") + len((BUNDLE / "snippet.js").read_text().strip())
     yield Row("the worker's module, kB gzip", f"{len(gzip.compress(module, mtime=0)) / 1000:.1f}", "40")
-    yield Row("the inline snippet, bytes", str(snippet), "400")
+    yield Row("the inline snippet, bytes", str(snippet), "410")
 
 
 def _three(*figures: float | int) -> str:

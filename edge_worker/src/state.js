@@ -36,6 +36,7 @@ import vocabulary from "./vocabulary.json" with { type: "json" };
  * @property {number} level of the write budget
  * @property {number} ran_at epoch ms of a recent run, at most RAN_EVERY_MS (cron.js) older than the last run
  * @property {number} next_part id of the next part of a push
+ * @property {boolean} visit_lists true once a Worker that counts campaigns, entries, arrivals and targets has run here
  * @property {Dropped} dropped
  * @property {PushState} push
  */
@@ -67,6 +68,7 @@ export function readState(text, now, since = now) {
     level: 0,
     ran_at: 0,
     next_part: 1,
+    visit_lists: true,
     dropped: noneDropped(),
     push: { install: "", next_at: 0, fails: 0, most_parts: 20, error: null, error_kind: null, tried: "" },
   };

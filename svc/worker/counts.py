@@ -120,17 +120,25 @@ class _Day(BaseModel):
 class _State(BaseModel):
     """The worker's state: the last closed day, and the first day that has not been deleted because of its age.
 
-    `kept_from` is 0 if no day was deleted, or if the worker's version does not report it.
+    `kept_from` is 0 if no day was deleted, or if the worker's version does not report it. `visit_lists` is true if the
+    worker counts `VISIT_LISTS`.
     """
 
     day: int = -1
     kept_from: Annotated[int, Field(ge=0, le=LAST_DAY)] = 0
+    visit_lists: bool = False
+
+    @property
+    def is_older(self) -> bool:
+        """True if the worker has run and does not count `VISIT_LISTS`."""
+        return self.day >= 0 and not self.visit_lists
 
 
 @dataclass
 class _Tally:
     today: int
     caps: Mapping[Dimension, Cap]
+    is_older: bool  # the worker does not count `VISIT_LISTS`
     days: dict[int, Counts] = field(default_factory=dict)
     hours: dict[int, Counts] = field(default_factory=dict)
     keys: dict[tuple[int, Dimension], CappedCounts] = field(default_factory=dict)
@@ -167,6 +175,8 @@ class _Tally:
     def add_event(self, hour: int, reason: str, visitor: str, detail: Sequence[str]) -> None:
         """Add an event that is not folded yet. `hour` is the number of hours since 1970."""
         day, hour_at = hour // 24, hour * HOUR_MS
+        if self.is_older:
+            self.unlisted_days.add(day)
         if reason:
             of_day = of_hour = Counts(bots=1)
             self.count_key(day, "bots", reason)
@@ -223,8 +233,8 @@ def add_up(rows: Rows, asked: TargetDays, caps: Mapping[Dimension, Cap], now: in
 
     Raises ValueError, KeyError or TypeError on rows that the worker did not write.
     """
-    tally = _Tally(day_of(now), caps)
     states = [_State.model_validate_json(str(row["value"])) for row in rows.states]
+    tally = _Tally(day_of(now), caps, is_older=any(state.is_older for state in states))
     closed_day = max((state.day for state in states), default=-1)
     kept_from = max((state.kept_from for state in states), default=0)
     if kept_from > max(0, closed_day):

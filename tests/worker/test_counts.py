@@ -26,7 +26,7 @@ AT = DAY * DAY_MS + 10 * HOUR_MS
 TARGET = "lnk_a"
 ASKED = TargetDays(TARGET, DAY, DAY)
 # The worker's state after yesterday was closed.
-OPEN = [{"value": json.dumps({"day": DAY - 1})}]
+OPEN = [{"value": json.dumps({"day": DAY - 1, "visit_lists": True})}]
 
 
 def event(visitor: str, *, hour: int = 10, day: int = DAY, reason: str = "", source: str = "", target: str = TARGET):
@@ -180,8 +180,8 @@ def test_keys_beyond_the_cap_are_counted_as_other():
     assert live.breakdowns["sources"]["host0.example"] == 2
 
 
-def counted_site(events: Sequence[Row], *, days: Sequence[Row] = ()) -> Live:
-    return add_up(Rows(days, [], events, [], OPEN), TargetDays("site_a", DAY - 1, DAY), BUNDLE.caps, AT)
+def counted_site(events: Sequence[Row], *, days: Sequence[Row] = (), states=OPEN) -> Live:
+    return add_up(Rows(days, [], events, [], states), TargetDays("site_a", DAY - 1, DAY), BUNDLE.caps, AT)
 
 
 @pytest.mark.rule("R3")
@@ -228,6 +228,16 @@ def test_day_that_an_older_worker_began_has_no_partial_lists():
     live = counted_site(rows, days=[older, newer])
     assert (live.breakdowns["entries"], live.breakdowns["campaigns"]) == ({"/": 1}, {})
     assert live.unlisted_days == {DAY}
+
+
+@pytest.mark.rule("R3")
+@pytest.mark.parametrize(("state", "listed"), [({}, True), ({"day": DAY - 1}, False)])
+def test_events_that_an_older_worker_has_not_added_up_are_not_in_its_lists(state, listed):
+    """The worker of a new database has not run yet. An older one does not count these lists later either."""
+    live = counted_site([log_row(view("", "/"))], states=[{"value": json.dumps(state)}])
+    assert live.breakdowns["pages"] == {"/": 1}
+    assert live.breakdowns.get("entries") == ({"/": 1} if listed else None)
+    assert live.unlisted_days == (frozenset() if listed else {DAY})
 
 
 @pytest.mark.rule("W6")
