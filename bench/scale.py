@@ -337,7 +337,7 @@ async def calls() -> AsyncIterator[Row]:
         what = f"calls per second with concurrency {concurrency}, response time {_PLATFORM_S} s"
         yield Row(what, f"{rate:.0f}", "180" if concurrency > 16 else "")
         cuts = statistics.quantiles(waits_ms, n=100)
-        what = "  wait of 40 others beside 100 waiting calls of one user: p50, p99, ms"
+        what = "  wait of 40 others while one user has 100 waiting calls: p50, p99, ms"
         yield Row(what, f"{cuts[49]:.0f} {cuts[98]:.0f}", "")
 
 

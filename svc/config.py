@@ -46,7 +46,7 @@ _PRIVATE_NAME = re.compile(
 _URL_CHARACTERS = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*")
 _LONGEST_URL = 2_000
-# Longer names do not fit beside the navigation on a phone.
+# Longer names do not fit next to the navigation on a phone.
 _LONGEST_NAME = 40
 # Settings of earlier versions, by section. They may still be in operators' configuration files.
 _REMOVED = {

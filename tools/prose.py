@@ -53,6 +53,12 @@ WORDS: Sequence[tuple[str, str]] = (
     (r"the time is over|time was over|is over(?! \d)", "has expired, has ended"),
     (r"the wish|wishes", "request"),
     (r"(?-i:[eE]-mails?)", "email"),
+    (r"beside", "next to"),
+    (
+        r"(?:an?|the|each|every|earlier|interrupted|pending|failed) connects?(?=[.,;:)]| (?:is|was|has|that)\b)",
+        "connect operation",
+    ),
+    (r"hitherto|so to speak|count audits?", "until now, or the established term"),
     (r"thereby|thereof|therein|whence|hence|whilst", "a plainer word"),
 )
 _PATTERN = re.compile("|".join(rf"(?P<w{i}>\b(?:{word})(?!\w))" for i, (word, _) in enumerate(WORDS)), re.IGNORECASE)

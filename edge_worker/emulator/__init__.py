@@ -99,7 +99,7 @@ secrets that are bound to workers.
 
 state crons faults     stored data; schedule of crons; injected failures
 firewall               requests that never reach the API
-runtime/               the workerd processes, their configuration, and the code that runs beside the scripts (js/)
+runtime/               the workerd processes, their configuration, and the code that runs next to the scripts (js/)
 platform               state shared by all handlers
 api/                   the platform's API: authorization (access, permissions), format (wire), one file per resource
 control customers      the control interface for tests

@@ -9,7 +9,7 @@ import { isInNetworks, parseNetwork } from "./networks.js";
  */
 
 /**
- * Parses a site's lists, once for each read of its configuration.
+ * Parses a site's exclusion lists. Called once each time the site's row is read.
  * @param {import("./sites.js").SiteRow} row
  * @returns {Exclusions | null} null if the site excludes no visitors
  */

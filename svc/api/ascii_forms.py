@@ -68,5 +68,5 @@ def search_forms(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-def _percent_encoded(found: re.Match[str]) -> str:
-    return quote(found[0])
+def _percent_encoded(match: re.Match[str]) -> str:
+    return quote(match[0])

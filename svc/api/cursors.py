@@ -34,12 +34,12 @@ def place_in(cursor: str, of: Sequence[str | None], kinds: Sequence[type]) -> tu
     Raises Invalid if the cursor is malformed or belongs to a query other than `of`.
     """
     try:
-        found = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+        parts = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or len(found) != 1 + len(kinds) or found[0] != _digest(of):
+        parts = None
+    if not isinstance(parts, list) or len(parts) != 1 + len(kinds) or parts[0] != _digest(of):
         raise _mismatch()
-    place = found[1:]
+    place = parts[1:]
     if not all(type(value) is kind and _is_small(value) for value, kind in zip(place, kinds, strict=True)):
         raise _mismatch()
     return tuple(place)

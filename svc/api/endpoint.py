@@ -85,8 +85,8 @@ class Endpoint(Generic[B, Q]):
     @cached_property
     def id_name(self) -> str | None:
         """The name of the path parameter, one of ID_PREFIXES, or None."""
-        found = _PARAMETER.search(self.path)
-        return None if found is None else found[1]
+        match = _PARAMETER.search(self.path)
+        return None if match is None else match[1]
 
     @property
     def changes(self) -> bool:

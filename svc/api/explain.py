@@ -54,17 +54,17 @@ class ExplainedClick(ResponseBody):
     counted_as: CountedAs
 
     @classmethod
-    def from_model(cls, found: explain.Explanation) -> ExplainedClick:
+    def from_model(cls, explanation: explain.Explanation) -> ExplainedClick:
         """Return the response for an explanation."""
         counted_as = CountedAs(
-            kind="bot" if found.reason else "view",
-            reason=found.reason or None,
-            source=found.source,
-            device=found.device,
-            browser=found.browser,
-            os=found.os,
+            kind="bot" if explanation.reason else "view",
+            reason=explanation.reason or None,
+            source=explanation.source,
+            device=explanation.device,
+            browser=explanation.browser,
+            os=explanation.os,
         )
-        return cls(url=found.url, rule=found.rule, counted_as=counted_as)
+        return cls(url=explanation.url, rule=explanation.rule, counted_as=counted_as)
 
 
 EXPLAIN = Endpoint(

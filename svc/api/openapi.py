@@ -62,11 +62,11 @@ class _Generator(GenerateJsonSchema):
         return False
 
     def default_schema(self, schema: Any) -> Json:
-        shown = super().default_schema(schema)
+        described = super().default_schema(schema)
         dropped = self.mode == "validation" and not self.default_in_requests
-        if dropped or shown.get("default") is None:
-            shown.pop("default", None)
-        return shown
+        if dropped or described.get("default") is None:
+            described.pop("default", None)
+        return described
 
 
 class _QueryGenerator(_Generator):
@@ -198,8 +198,8 @@ def _query_parameters(endpoint: Endpoint[Any, Any]) -> Iterable[Json]:
     schema = endpoint.query.model_json_schema(schema_generator=_QueryGenerator)
     for name, field in schema["properties"].items():
         description = field.pop("description", None)
-        shown: Json = {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": field}
-        yield shown if description is None else {**shown, "description": description}
+        parameter: Json = {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": field}
+        yield parameter if description is None else {**parameter, "description": description}
 
 
 def _success(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str], Json]) -> Json:

@@ -130,8 +130,8 @@ def parse_query(model: type[Q], parameters: Mapping[str, list[str]]) -> Q:
 
 def issues_of(error: ValidationError) -> list[Issue]:
     """Return the first 20 issues. They quote only field names from the input."""
-    found = error.errors(include_url=False, include_input=False)[:_MAX_ISSUES]
-    return [_issue(_cut(".".join(str(part) for part in each["loc"])), each) for each in found]
+    errors = error.errors(include_url=False, include_input=False)[:_MAX_ISSUES]
+    return [_issue(_cut(".".join(str(part) for part in each["loc"])), each) for each in errors]
 
 
 _TOO_MANY_VALUES = "has too many fields or items"
@@ -213,13 +213,13 @@ _OTHER_TEXT: tuple[str, IssueCode] = ("is not valid", "other")
 _LIMITS = ("max_length", "min_length", "ge", "le")
 
 
-def _issue(path: str, found: ErrorDetails) -> Issue:
-    context = found.get("ctx", {})
+def _issue(path: str, error: ErrorDetails) -> Issue:
+    context = error.get("ctx", {})
     wrong = context.get("error")
     if isinstance(wrong, Wrong):
         return Issue(path, str(wrong), wrong.code, wrong.limit)
     # After one of our validators, pydantic reports the same type for strings and lists.
-    kind = f"string_{found['type']}" if context.get("field_type") == "Value" else found["type"]
+    kind = f"string_{error['type']}" if context.get("field_type") == "Value" else error["type"]
     text, code = _TEXTS.get(kind, _OTHER_TEXT)
     limits = [context[name] for name in _LIMITS if isinstance(context.get(name), int)]
     return Issue(path, text.format_map(context), code, limits[0] if limits else None)

@@ -82,7 +82,7 @@ def backup(config: Config, file: Path, now: int, *, with_key: bool, replace: boo
 def stream(config: Config, out: IO[bytes], now: int, *, with_key: bool) -> Manifest:
     """Write a backup to a stream.
 
-    This requires disk space for a temporary copy, which is made beside the store (SQLite) or in the temporary folder
+    This requires disk space for a temporary copy, which is made next to the store (SQLite) or in the temporary folder
     (PostgreSQL).
 
     Raises ConfigError like `backup`.
@@ -116,7 +116,7 @@ def verify(source: Path | IO[bytes], folder: Path | None = None) -> VerifiedBack
 def restore(config: Config, source: Path | IO[bytes], now: int, *, replace: bool) -> tuple[VerifiedBackup, str | None]:
     """Replace the store with a backup and add the backup's key to the key file. The service must be stopped.
 
-    `source`: a file, or a stream, which is first copied beside the store. The backup is verified before anything
+    `source`: a file, or a stream, which is first copied next to the store. The backup is verified before anything
     changes. If the process is killed at any time, either the old store or the new one remains. When the service next
     starts, it reads the missing data back from each account's worker. Returns the verified backup and the new location
     of the old store, which is None if there was no store. Raises BadBackup; ConfigError.
@@ -152,7 +152,7 @@ def _display_name(source: Path | IO[bytes]) -> str:
 
 @contextmanager
 def _work_folder(file: Path) -> Iterator[Path]:
-    """Yield a private folder beside `file`, for one process at a time. Files of a killed backup are deleted first."""
+    """Yield a private folder next to `file`, for one process at a time. Files of a killed backup are deleted first."""
     folder = file.with_name(f"{file.name}.part")
     folder.mkdir(mode=0o700, exist_ok=True)
     with ExitStack() as held:

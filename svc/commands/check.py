@@ -182,18 +182,18 @@ async def _workers(config: Config, store: Store) -> Finding:
     return Finding("workers", "ok", f"{rollout.updated} updated, {rollout.failed} failed, {older} on another version")
 
 
-def _waiting(found: Backlog) -> Finding:
+def _waiting(backlog: Backlog) -> Finding:
     """Check the email queue. Waiting emails alone are not a problem: they wait while the service is stopped."""
     verdict: Verdict = "ok"
     text = "none queued"
-    if found.queue.since is not None:
-        text = f"{found.queue.waiting} queued, the oldest since {iso(found.queue.since)}"
-        if found.errors:
+    if backlog.queue.since is not None:
+        text = f"{backlog.queue.waiting} queued, the oldest since {iso(backlog.queue.since)}"
+        if backlog.errors:
             verdict = "warn"
-            text += f"; failed attempts: {', '.join(found.errors)}"
-    if found.refused_addresses:
+            text += f"; failed attempts: {', '.join(backlog.errors)}"
+    if backlog.refused_addresses:
         verdict = "warn"
-        text += f"; mail servers reject the addresses of {plural(found.refused_addresses, 'user')}"
+        text += f"; mail servers reject the addresses of {plural(backlog.refused_addresses, 'user')}"
     return Finding("emails", verdict, text)
 
 

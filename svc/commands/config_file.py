@@ -41,12 +41,12 @@ def render(answers: Answers) -> str:
     for line in next(path for path in _TEMPLATES if path.exists()).read_text().partition("\n\n")[2].splitlines():
         if line.startswith("["):
             section = line.strip("[]")
-        found = _SETTING.fullmatch(line)
-        if found is None:
+        match = _SETTING.fullmatch(line)
+        if match is None:
             lines.append(line)
-        elif (section, found[1]) in unused:
-            value = unused.pop((section, found[1]))
-            lines.append(f"{found[1]} = {_toml(value)}   {(found[3] or '').strip()}".rstrip())
+        elif (section, match[1]) in unused:
+            value = unused.pop((section, match[1]))
+            lines.append(f"{match[1]} = {_toml(value)}   {(match[3] or '').strip()}".rstrip())
         else:
             lines.append(f"#{line}")
     if unused:
@@ -111,7 +111,7 @@ def as_owner(owner: os.stat_result) -> Iterator[None]:
 
 def settings(answers: Answers) -> dict[str, dict[str, object]]:
     """Return the answers as nested sections, in the form of a parsed configuration file."""
-    found: dict[str, dict[str, object]] = {}
+    sections: dict[str, dict[str, object]] = {}
     for (section, key), value in answers.items():
-        found.setdefault(section, {})[key] = value
-    return found
+        sections.setdefault(section, {})[key] = value
+    return sections

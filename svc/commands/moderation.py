@@ -82,8 +82,8 @@ def _change(config: Config, arguments: argparse.Namespace, change: Callable[[Tar
     kind: TargetKind = arguments.kind
 
     def run() -> Tx[tuple[list[Target], bool, list[Target]]]:
-        found = yield from _find(kind, arguments.target)
-        chosen = [target for target in found if not target.is_deleted] or found
+        targets = yield from _find(kind, arguments.target)
+        chosen = [target for target in targets if not target.is_deleted] or targets
         if len(chosen) != 1:
             return chosen, False, []
         changed = yield from change(chosen[0], system_clock())
@@ -91,23 +91,23 @@ def _change(config: Config, arguments: argparse.Namespace, change: Callable[[Tar
 
     async def apply() -> tuple[list[Target], bool, list[Target], bool]:
         async with open_store(config.store, as_is=True) as store:
-            found, changed, now = await store.run(run())
+            targets, changed, now = await store.run(run())
         async with open_poll(config.store) as is_free:
-            return found, changed, now, not await is_free()
+            return targets, changed, now, not await is_free()
 
-    found, changed, current, is_served = trio.run(apply)
-    shown = printable(arguments.target, _MAX_NAME)
-    if not found:
-        print(f"svc: {kind} {shown} does not exist", file=sys.stderr)
+    targets, changed, current, is_served = trio.run(apply)
+    named = printable(arguments.target, _MAX_NAME)
+    if not targets:
+        print(f"svc: {kind} {named} does not exist", file=sys.stderr)
         return 1
     if not current:
-        print(f"svc: {shown} names several {kind}s; use one of their IDs:", file=sys.stderr)
-        for target in found:
+        print(f"svc: {named} names several {kind}s; use one of their IDs:", file=sys.stderr)
+        for target in targets:
             print(f"  {target.id}  {target.email or '-'}  {target.account_id}", file=sys.stderr)
         return 1
     [target] = current
     if not changed and target.is_deleted:
-        print(f"svc: {kind} {shown} was deleted" + (", and is disabled" if target.disabled else ""), file=sys.stderr)
+        print(f"svc: {kind} {named} was deleted" + (", and is disabled" if target.disabled else ""), file=sys.stderr)
         return 1
     print(json.dumps(_facts(target, changed=changed)) if arguments.json else _sentence(target, changed=changed))
     if changed and not target.is_deleted and (problem := _delay(target, is_served=is_served)):
@@ -119,9 +119,9 @@ def _find(kind: TargetKind, text: str) -> Tx[list[Target]]:
     """Return the objects with this ID, or with this short URL or host."""
     from svc.store import moderation
 
-    found = yield from moderation.with_id(kind, text)
-    if found:
-        return found
+    targets = yield from moderation.with_id(kind, text)
+    if targets:
+        return targets
     host, _, path = text.partition("://")[2].partition("/") if "://" in text else text.partition("/")
     name = _ascii_host(host)
     if kind == "site":

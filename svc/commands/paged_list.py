@@ -37,12 +37,12 @@ def print_pages(
                 print(header)
             last: T | None = None
             while True:
-                found = await store.read(page(last, _PAGE))
-                for entry in found:
+                entries = await store.read(page(last, _PAGE))
+                for entry in entries:
                     print(line(entry))
-                if len(found) < _PAGE:
+                if len(entries) < _PAGE:
                     return
-                last = found[-1]
+                last = entries[-1]
 
     with ignoring_closed_pipe():
         trio.run(print_all)

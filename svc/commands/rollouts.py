@@ -43,11 +43,11 @@ def _status(config: Config, _arguments: argparse.Namespace) -> int:
     from svc.store import open_store, rollouts
 
     def read() -> Tx[list[str]]:
-        found = yield from rollouts.newest()
-        if found is None:
+        newest = yield from rollouts.newest()
+        if newest is None:
             return [f"{_NOT_BEGUN}; a service with a newer worker starts one"]
-        outdated = yield from rollouts.outdated(found.bundle)
-        return _lines(config, found, (yield from rollouts.progress()), outdated)
+        outdated = yield from rollouts.outdated(newest.bundle)
+        return _lines(config, newest, (yield from rollouts.progress()), outdated)
 
     async def show() -> list[str]:
         async with open_store(config.store, as_is=True) as store:
@@ -61,9 +61,9 @@ def _status(config: Config, _arguments: argparse.Namespace) -> int:
 def _halt(config: Config, _arguments: argparse.Namespace) -> int:
     from svc.store import rollouts
 
-    def halt(found: Rollout, now: int) -> Tx[str | None]:
-        halted = yield from rollouts.stop(found, "operator", now)
-        return None if halted else f"the rollout is already {found.state}"
+    def halt(newest: Rollout, now: int) -> Tx[str | None]:
+        halted = yield from rollouts.stop(newest, "operator", now)
+        return None if halted else f"the rollout is already {newest.state}"
 
     return _change(config, halt, "halted; running updates continue")
 
@@ -71,9 +71,9 @@ def _halt(config: Config, _arguments: argparse.Namespace) -> int:
 def _resume(config: Config, _arguments: argparse.Namespace) -> int:
     from svc.store import rollouts
 
-    def resume(found: Rollout, now: int) -> Tx[str | None]:
-        resumed = yield from rollouts.resume(found, now)
-        return None if resumed else f"the rollout is {found.state}, not halted"
+    def resume(newest: Rollout, now: int) -> Tx[str | None]:
+        resumed = yield from rollouts.resume(newest, now)
+        return None if resumed else f"the rollout is {newest.state}, not halted"
 
     return _change(config, resume, "resumed; the running service continues at its next poll")
 
@@ -84,8 +84,8 @@ def _change(config: Config, change: Callable[[Rollout, int], Tx[str | None]], do
     from svc.store import open_store, rollouts
 
     def run() -> Tx[str | None]:
-        found = yield from rollouts.newest()
-        return _NOT_BEGUN if found is None else (yield from change(found, system_clock()))
+        newest = yield from rollouts.newest()
+        return _NOT_BEGUN if newest is None else (yield from change(newest, system_clock()))
 
     async def apply() -> str | None:
         async with open_store(config.store, as_is=True) as store:
@@ -96,15 +96,15 @@ def _change(config: Config, change: Callable[[Rollout, int], Tx[str | None]], do
     return 1 if reason else 0
 
 
-def _lines(config: Config, found: Rollout, progress: Progress, outdated: int) -> list[str]:
+def _lines(config: Config, newest: Rollout, progress: Progress, outdated: int) -> list[str]:
     from svc.clock import iso
 
-    state = f"halted: {_REASONS[found.reason]}" if found.state == "halted" and found.reason else found.state
+    state = f"halted: {_REASONS[newest.reason]}" if newest.state == "halted" and newest.reason else newest.state
     lines = [
-        f"bundle  {found.bundle[:12]}",
-        f"state   {state}, since {iso(found.changed_at)}",
-        f"started {iso(found.started_at)}",
-        f"next    {_next(config, found)}",
+        f"bundle  {newest.bundle[:12]}",
+        f"state   {state}, since {iso(newest.changed_at)}",
+        f"started {iso(newest.started_at)}",
+        f"next    {_next(config, newest)}",
         "",
     ]
     for outcome, label in _LABELS.items():
@@ -113,14 +113,14 @@ def _lines(config: Config, found: Rollout, progress: Progress, outdated: int) ->
     return [*lines, f"{'on another version':<18}{outdated:>6}"]
 
 
-def _next(config: Config, found: Rollout) -> str:
+def _next(config: Config, newest: Rollout) -> str:
     from svc.clock import iso
 
-    if found.state == "halted":
+    if newest.state == "halted":
         return "waits for svc rollout resume, or a newer version of the service"
-    if found.state == "done":
+    if newest.state == "done":
         return "accounts that become ready later"
-    if found.spread_from is None:
+    if newest.spread_from is None:
         wait_s = config.worker.canary_wait_s
         return f"the other accounts, after the canary accounts have run the new worker for {wait_s:g} s"
-    return f"the other accounts, until {iso(found.spread_from + int(config.worker.spread_s * 1000))}"
+    return f"the other accounts, until {iso(newest.spread_from + int(config.worker.spread_s * 1000))}"

@@ -345,10 +345,10 @@ class _Dialogue:
         config = self._with(answers)
         if self._given.unchecked:
             return
-        found: Finding = trio.run(check, config)  # type: ignore[arg-type]
-        print(f"  {found.verdict}: {found.text}")
-        if found.verdict == "FAIL" and not self._agrees("  Keep this answer anyway?"):
-            raise _Rejected(f"{found.part}: {found.text}" if self._given.yes else "Enter another answer.")
+        finding: Finding = trio.run(check, config)  # type: ignore[arg-type]
+        print(f"  {finding.verdict}: {finding.text}")
+        if finding.verdict == "FAIL" and not self._agrees("  Keep this answer anyway?"):
+            raise _Rejected(f"{finding.part}: {finding.text}" if self._given.yes else "Enter another answer.")
 
 
 def _move_path(path: str, before: Path | None, folder: Path) -> str:

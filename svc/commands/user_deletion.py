@@ -111,16 +111,16 @@ async def _begin(store: Store, entries: list[Entry]) -> list[str]:
 async def _take_results(store: Store, begun: list[str]) -> list[JsonObject]:
     from svc.store import user_deletions
 
-    found = [await store.run(user_deletions.take_result(identifier)) for identifier in begun]
-    return [facts for facts in found if facts is not None]
+    results = [await store.run(user_deletions.take_result(identifier)) for identifier in begun]
+    return [facts for facts in results if facts is not None]
 
 
 def _print(arguments: argparse.Namespace, state: str, results: list[JsonObject], text: str) -> None:
     """Print the state, the remaining resources, and the tokens to delete."""
     from svc.remaining_resource import RemainingResource
 
-    left: list[Any] = [RemainingResource(**one) for result in results for one in _listed(result, "leftovers")]
-    tokens = [one for result in results for one in _listed(result, "revoke_tokens")]
+    left: list[Any] = [RemainingResource(**item) for result in results for item in _listed(result, "leftovers")]
+    tokens = [name for result in results for name in _listed(result, "revoke_tokens")]
     if arguments.json:
         words = [resource.words for resource in left]
         facts = {"email": arguments.email, "state": state, "left": words, "revoke_tokens": tokens}

@@ -129,8 +129,8 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "dns_not_proxied": GermanMeaning(
         "Der Host hat keinen DNS-Eintrag über den Proxy.",
-        "Legen Sie den Eintrag im Cloudflare-Dashboard an, oder schalten Sie beim vorhandenen den Proxy ein (orange"
-        " Wolke).",
+        "Legen Sie den Eintrag im Cloudflare-Dashboard an, oder schalten Sie beim vorhandenen Eintrag den Proxy ein"
+        " (orange Wolke).",
     ),
     "rate_limited": GermanMeaning("Zu viele Versuche."),
     "internal": GermanMeaning("Im Dienst ist ein Fehler aufgetreten.", "Nennen Sie dem Betreiber die Fehler-ID."),
@@ -168,7 +168,7 @@ GERMAN_ERRORS: Mapping[Code, GermanMeaning] = {
     ),
     "resource_drift": GermanMeaning(
         "Der installierte Worker oder seine Datenbank wurde außerhalb des Dienstes geändert oder gelöscht.",
-        "Installieren Sie den Worker neu. Einen geänderten Worker löschen Sie zuvor im Cloudflare-Dashboard.",
+        "Installieren Sie den Worker neu. Wurde der Worker geändert, löschen Sie ihn zuerst im Cloudflare-Dashboard.",
     ),
     "credentials_missing": GermanMeaning(
         "Das Konto hat kein Arbeits-Token.", "Erneuern Sie das Token mit einem neuen Bootstrap-Token."

@@ -15,10 +15,10 @@ def accounts_meant(account_id: str | None, email: str | None) -> Tx[list[Account
     """Return the accounts that match both selections. Without an account id, these are all of the user's accounts."""
     user_id = None
     if email is not None:
-        found = yield from users.find_user(email)
-        if found is None:
+        user_and_hash = yield from users.find_user(email)
+        if user_and_hash is None:
             return []
-        user_id = found[0].id
+        user_id = user_and_hash[0].id
     if account_id is not None:
         account = yield from accounts.account_by_id(account_id)
         return [] if account is None or user_id not in (None, account.user_id) else [account]

@@ -286,7 +286,7 @@ def begin_update(rollout: Rollout, account_id: str, operation_id: str, now: int)
 def retry(rollout: Rollout, before: int) -> Tx[bool]:
     """Retry updates that ended without success before `before` (epoch ms), if the account still lacks the new worker.
 
-    If an update that failed because of the new worker fails again, it is not retried again. Returns False if there is
+    If an update fails for the second time because of the new worker, it is not retried. Returns False if there is
     nothing to retry.
     """
     rows = yield sql(

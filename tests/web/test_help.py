@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.web.places import Place
 
 KB = 1_024
-# Additional widths. 896 px is the narrowest window with the navigation beside the text; 640 px is a small tablet.
+# Additional widths. 896 px is the narrowest window with the navigation next to the text; 640 px is a small tablet.
 BETWEEN = (1280, 896, 640)
 
 

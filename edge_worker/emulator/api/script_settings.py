@@ -1,4 +1,4 @@
-"""Settings stored beside a script's code: script-level settings, schedules, workers.dev, secrets."""
+"""Settings stored next to a script's code: script-level settings, schedules, workers.dev, secrets."""
 
 from __future__ import annotations
 

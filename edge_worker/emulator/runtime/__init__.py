@@ -1,1 +1,1 @@
-"""The workerd processes behind the API, their configuration, and the code that runs beside the scripts (js/)."""
+"""The workerd processes behind the API, their configuration, and the code that runs next to the scripts (js/)."""

@@ -1,6 +1,6 @@
 """The runtime behind the API: one workerd process for the edge and all scripts, one for the databases.
 
-An upload starts a new scripts process beside the old one, on the same listening socket. The old process accepts no
+An upload starts a new scripts process next to the old one, on the same listening socket. The old process accepts no
 more connections, completes its requests, and ends when none of its scripts is working (platform docs: in-flight
 requests get a grace period of 30 s). No request is refused during the change. If a script does not start, nothing
 changes.

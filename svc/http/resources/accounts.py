@@ -98,7 +98,7 @@ class Accounts:
         return await actor.install(account.id, write.commit(self._one, about=account), write.claim)
 
     async def disconnect(self, write: Write[NoBody]) -> StoredResponse:
-        """Remove the worker and its resources, then the account. After a disconnect, return the first result."""
+        """Disconnect the account. If it has already been disconnected, return the earlier result."""
         account = await visible_or_former(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(api.Disconnected.from_model, about=account)

@@ -186,7 +186,7 @@ def _months_before(day: int, months: int) -> int | None:
 
 
 def _next_start(day: int, by: Step) -> int:
-    """Return the first day of the next part that begins after `day`."""
+    """Return the first day after `day` on which a new point of the series begins."""
     if by == "month":
         at = _date(day)
         return day + calendar.monthrange(at.year, at.month)[1] - at.day + 1

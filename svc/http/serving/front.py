@@ -174,7 +174,7 @@ def _log_request(method: str, record: RequestRecord, took_s: float) -> None:
 
 
 async def _serve_directly(handler: Handler, request: Incoming, send: Any, record: RequestRecord) -> None:
-    """Call the handler and send its response. Errors get the same responses as those of the error handlers in `app`."""
+    """Call the handler and send its response. Errors get the same responses as from the error handlers in `app`."""
     try:
         response = stored(await handler(request), HTTPStatus.OK)
     except ClientDisconnected:

@@ -119,16 +119,16 @@ class Restrictions:
 
     def read(self, fields: Sequence[str]) -> Restricted:
         """Return the restrictions of the link in a row with these fields. Unreadable dates do not raise an error."""
-        found = {STATE_WORDS.get(fields[place].lower(), "") for place in self._states}
+        kinds = {STATE_WORDS.get(fields[place].lower(), "") for place in self._states}
         unreadable = None
         for place, kind, restricts in self._checks:
             try:
                 if restricts(fields[place]):
-                    found.add(kind)
+                    kinds.add(kind)
             except _Unreadable:
                 unreadable = (kind, self._names[place].strip(), fields[place])
-        expires = "expired" not in found and any(fields[place].lower() not in UNSET for place in self._ends)
-        return Restricted(tuple(kind for kind in RESTRICTIONS if kind in found), expires, unreadable)
+        expires = "expired" not in kinds and any(fields[place].lower() not in UNSET for place in self._ends)
+        return Restricted(tuple(kind for kind in RESTRICTIONS if kind in kinds), expires, unreadable)
 
     def _is_past(self, text: str) -> bool:
         moment = _moment(text)

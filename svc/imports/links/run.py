@@ -68,16 +68,16 @@ class _RolledBack(Exception):  # rolls back the transaction of a dry run; not an
 
 async def find_account(store: Store, account_id: str | None, email: str | None) -> Account:
     """Return the selected account, or the only account of the selected user. Raises NoAccount."""
-    found = await store.read(accounts_meant(account_id, email))
-    if len(found) == 1:
-        if found[0].link_host is None:
-            raise NoAccount(f"the account {found[0].id} has no link host; set one first")
-        return found[0]
+    accounts = await store.read(accounts_meant(account_id, email))
+    if len(accounts) == 1:
+        if accounts[0].link_host is None:
+            raise NoAccount(f"the account {accounts[0].id} has no link host; set one first")
+        return accounts[0]
     if account_id is None and email is None:
         raise NoAccount("select the account with --account, or its user with --user")
-    if not found:
+    if not accounts:
         raise NoAccount("no such account")
-    named = ", ".join(f"{account.id} ({account.name})" for account in found)
+    named = ", ".join(f"{account.id} ({account.name})" for account in accounts)
     raise NoAccount(f"the user has several accounts; select one with --account: {named}")
 
 

@@ -42,10 +42,10 @@ class Staging:
     def batches(self, size: int) -> Iterator[list[Staged]]:
         """Iterate over the stored rows in the order of their lines, up to `size` rows at a time."""
         last = 0
-        while found := self._database.execute(
+        while rows := self._database.execute(
             "select * from staged where line > ? order by line limit ?", (last, size)
         ).fetchall():
-            batch = [Staged(*row) for row in found]
+            batch = [Staged(*row) for row in rows]
             last = batch[-1].line
             yield batch
 

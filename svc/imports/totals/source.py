@@ -100,10 +100,10 @@ class Source:
         Raises NotReadable if the file has more than `MAX_TEXT_CHARS` characters.
         """
         with self._text(name) as text:
-            found = text.read(MAX_TEXT_CHARS + 1)
-        if len(found) > MAX_TEXT_CHARS:
+            content = text.read(MAX_TEXT_CHARS + 1)
+        if len(content) > MAX_TEXT_CHARS:
             raise NotReadable(f"the file has more than {MAX_TEXT_CHARS} characters")
-        return found
+        return content
 
     def first_character(self, name: str) -> str:
         """Return the first non-space character of one of the files in `names`.

@@ -58,7 +58,7 @@ def migrations(engine: Engine, folder: Path = FOLDER) -> list[Migration]:
 def pending(known: list[Migration], version: int, store: Path | None = None) -> list[Migration]:
     """Return the migrations after `version`.
 
-    Raises ConfigError if the store is newer than this program. If a copy from before the migration exists beside
+    Raises ConfigError if the store is newer than this program. If a copy from before the migration exists next to
     `store`, the message names that copy.
     """
     newest = known[-1].number

@@ -1,6 +1,6 @@
 """The files of a SQLite store: the service's lock file, and the replacement of one store by another.
 
-A restore takes effect with one rename, which puts the new store beside the old store. If the restore is interrupted
+A restore takes effect with one rename, which puts the new store next to the old store. If the restore is interrupted
 after the rename, the next process that opens the store finishes it. Even if the process is killed, either the old store
 or the new store therefore remains.
 """
@@ -75,7 +75,7 @@ def beside(path: Path, ending: str) -> Path:
 def put(path: Path, new: Path, stamp: str) -> Path | None:
     """Replace the store at `path` with the complete database `new` on the same disk. The caller holds the lock.
 
-    The old store is kept beside it under a name that contains `stamp`. Returns the old store's path; None if there was
+    The old store is kept next to it under a name that contains `stamp`. Returns the old store's path; None if there was
     no store. Raises OSError.
     """
     _match_owner(new, path if path.exists() else path.parent)
@@ -100,7 +100,7 @@ def finish(path: Path) -> None:
             old = beside(path, ending)
             if old.exists():
                 old.replace(beside(aside, ending))
-        sync(path.parent)  # the old log must not reappear beside the new store
+        sync(path.parent)  # the old log must not reappear next to the new store
         ready.replace(path)
         sync(path.parent)
 

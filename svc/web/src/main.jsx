@@ -16,7 +16,7 @@
  *                     const { site } = await call("POST /v1/sites", { body: {…}, key });              api.js
  *                     changed("/v1/sites"); go(`/sites/${site.id}`);
  *                   }}><Field name="host" label={…} /></Form>
- *                   name each field as in the body, so that the service's issues appear beside it
+ *                   name each field as in the body, so that the service's issues appear next to it
  * Search, period:   address.value.searchParams, setSearch({ q }); read while rendering                router.js
  * Shortcuts:        useKeys([{ keys: "n", says: …, does: () => go("/links/new") }])                   keys.js
  * Rows with j, k:   <Rows label columns rows id />                                                    ui/list.jsx

@@ -30,9 +30,9 @@ def names(response):
 
 
 async def begun_connect(service, method, path):
-    """Start a connect, and return while it is waiting for its call to `path`.
+    """Start a connect operation, and return while it is waiting for its call to `path`.
 
-    The connect is then interrupted when the service ends.
+    The operation is then interrupted when the service ends.
     """
     await service.emulator.fault("slow", path, method=method, delay_s=30)
     async with trio.open_nursery() as nursery:

@@ -165,8 +165,8 @@ async def test_killed_upload_is_repeated_and_not_drift(place):
 @pytest.mark.rule("A12", "A13")
 async def test_database_with_a_lost_response_is_adopted_by_the_next_operation(service):
     await service.emulator.fault("drop_after", "*/d1/database", method="POST")
-    # The service searches for the database during the connect, and before and after creating it. The third search
-    # fails.
+    # The service searches for the database during the connect operation, and before and after creating it. The third
+    # search fails.
     await service.emulator.fault("refuse", "*/d1/database", method="GET", after=2, status=400, code=7500)
     assert (await service.connect()).status == 202
     shown = await service.settled("connected")

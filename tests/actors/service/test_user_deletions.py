@@ -81,7 +81,7 @@ async def test_running_install_is_ended_by_the_deletion(service):
 
 @pytest.mark.rule("C12")
 async def test_running_connect_is_awaited_and_undone(service):
-    """Every valid token is named, whether the connect is refused or completes first."""
+    """Every valid token is named, whether the connect operation is refused or completes first."""
     await service.emulator.fault("slow", "*/tokens", method="POST", delay_s=0.5)
     responses = []
     await service.store.run(users.set_password_hash(service.user.id, HASH))

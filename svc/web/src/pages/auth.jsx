@@ -18,7 +18,7 @@ import { t } from "../words.js";
 /** @typedef {import("preact").ComponentChildren} Children */
 
 /**
- * A page with the description of the product beside it.
+ * A page with the description of the product next to it.
  * @param {{title: string, focus?: boolean, children: Children}} props
  */
 const Entrance = ({ title, focus = false, children }) => (

@@ -33,7 +33,7 @@ const WEEK = 7;
 
 /**
  * @param {Drawn & {toggle: {compared: () => void, bots: () => void}, more: import("preact").ComponentChildren}} props
- *   `more`: shown beside the table
+ *   `more`: shown next to the table
  */
 export function Chart({ toggle, more, ...drawn }) {
   const { kind, slots, compared, bots } = drawn;

@@ -31,7 +31,7 @@ const Issues = createContext(/** @type {Record<string, import("../http.js").Issu
  *   guard?: boolean,
  *   rest?: ApiError | null,
  *   renderError?: (error: ApiError) => Children | undefined,
- * }} props `send`: gets the fields by name; an error that it throws is shown. `more`: shown beside the button.
+ * }} props `send`: gets the fields by name; an error that it throws is shown. `more`: shown next to the button.
  *   `busyLabel`: the label of the button while sending. `guard`: false if input may be discarded without confirmation.
  *   `rest`: an error with the time of the next allowed attempt. `renderError`: replaces the default error message
  */

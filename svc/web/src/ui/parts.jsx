@@ -17,7 +17,7 @@ import { Icon } from "./icons.jsx";
 /**
  * A page with its title, which is also the heading. The heading takes the focus after a navigation.
  * @param {{title: string, head?: Children, children?: Children, narrow?: boolean, focus?: boolean}} props `head`:
- *   shown beside the heading; `focus`: focus the heading even if only the content at this URL has changed
+ *   shown next to the heading; `focus`: focus the heading even if only the content at this URL has changed
  */
 export function Page({ title, head, children, narrow = false, focus = false }) {
   const heading = useRef(/** @type {HTMLHeadingElement | null} */ (null));
@@ -213,7 +213,7 @@ export function Skeleton({ rows = 4 }) {
 
 /**
  * Shows data from the service, a skeleton while the data is loading, or an error if loading fails. Earlier data stays
- * on the screen beside the error.
+ * on the screen next to the error.
  * @template T
  * @param {{read: import("../resource.js").Read<T>, rows?: number, children: (data: T) => Children}} props
  */
@@ -258,7 +258,7 @@ async function copyText(text) {
 /**
  * A button that copies a text. If the browser refuses, the text is selected for copying by keyboard.
  * @param {{text: string, shownIn?: string, label?: string, icon?: boolean}} props `shownIn`: the id of the element that
- *   shows the text; without it, a refused text is shown beside the button; `icon`: show an icon instead of the label
+ *   shows the text; without it, a refused text is shown next to the button; `icon`: show an icon instead of the label
  */
 export function Copy({ text, shownIn, label = t().common.copy, icon = false }) {
   const said = useSignal("");
