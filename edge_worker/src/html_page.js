@@ -6,7 +6,8 @@ import { languageOf } from "./languages.js";
 
 /** The policies in vocabulary.json contain the hash of this style. */
 export const STYLE =
-  ":root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;max-width:30rem;margin:15vh auto;padding:0 1rem}";
+  ":root{color-scheme:light dark}body{font:1.1rem/1.5 system-ui,sans-serif;max-width:30rem;margin:15vh auto;padding:0 1rem}" +
+  "button{font:inherit;padding:.5rem 1rem}";
 
 /** @param {Language} language @param {string} title @param {string} content HTML @returns {string} HTML */
 export const htmlOf = (language, title, content) =>
