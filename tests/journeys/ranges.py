@@ -62,7 +62,7 @@ def report(target: Target, query: Mapping[str, str], now: int, until: int) -> di
         **_counted(target, first, last, by, until),
     }
     if "compare" in query:
-        found["comparison"] = _counted(target, *_compared(query, first, last), by, until)
+        found["comparison"] = _counted(target, *_compared(query, first, last, today), by, until)
     return found
 
 
@@ -171,15 +171,21 @@ def _days(target: Target, query: Mapping[str, str], today: date) -> tuple[date, 
     }[period]
 
 
-def _compared(query: Mapping[str, str], first: date, last: date) -> tuple[date, date]:
+def _compared(query: Mapping[str, str], first: date, last: date, today: date) -> tuple[date, date]:
     period = query.get("period")
-    if query["compare"] == "previous" and period not in ("month", "last_month", "12mo", "year"):
+    ends_today = period in ("today", "7d", "30d", "month", "12mo", "year") or last == today
+    is_whole = first.day == 1 and (last + timedelta(1)).day == 1 and not ends_today
+    if query["compare"] == "year" or period in ("12mo", "year"):
+        months = 12
+    elif period == "month":
+        months = 1
+    elif is_whole:
+        months = 12 * (last.year - first.year) + last.month - first.month + 1
+    else:
         length = last - first + timedelta(1)
         return first - length, last - length
-    months = 1 if query["compare"] == "previous" and period in ("month", "last_month") else 12
     found = [_earlier(day, months) for day in (first, last)]
-    is_whole = first.day == 1 and (last + timedelta(1)).day == 1
-    if is_whole and period not in ("today", "7d", "30d", "month", "12mo", "year"):
+    if is_whole:
         found[1] = found[1].replace(day=calendar.monthrange(found[1].year, found[1].month)[1])
     return found[0], found[1]
 

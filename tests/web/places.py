@@ -111,7 +111,11 @@ def pages() -> list[dict[str, Any]]:
 
 def states() -> list[str]:
     """Return paths with queries that show more of a page than the path alone."""
-    return [f"/accounts/:id?day={time.strftime('%Y-%m-%d', time.gmtime())}"]
+    return [
+        f"/accounts/:id?day={time.strftime('%Y-%m-%d', time.gmtime())}",
+        "/sites/:id?period=12mo&compare=year&bots=on",
+        "/links/:id?period=month&by=week",
+    ]
 
 
 def chromium() -> str:

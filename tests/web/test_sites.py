@@ -466,7 +466,7 @@ def test_breakdowns_can_be_expanded_and_link_to_pages_and_sources(furnished: Pla
         lists = body["report"]["breakdowns"]
         lists["pages"] = [{"key": f"/page/{number}", "n": 40 - number} for number in range(30)][:limit]
         lists["sources"] = [{"key": "t.co", "n": 5}, {"key": "newsletter", "n": 4}]
-        body["report"]["totals"]["views"] = 80
+        lists["channels"] = [{"key": "search", "n": 60}, {"key": "direct", "n": 20}]
         route.fulfill(response=response, json=body)
 
     tab.route("**/report?*breakdowns=1*", with_pages)
@@ -486,32 +486,45 @@ def test_breakdowns_can_be_expanded_and_link_to_pages_and_sources(furnished: Pla
     assert pages.locator("li").count() == 30
     pages.get_by_role("button", name="Show fewer").click()
     assert pages.locator("li").count() == 10
-    assert ["limit=100" in url for url in asked] == [False, True]
+    assert ["limit=100" in url for url in asked][:2] == [False, True]
+    tab.unroute_all(behavior="wait")
 
 
-def test_breakdowns_of_fewer_days_show_first_day(furnished: Place, tab: Page) -> None:
-    days: list[str] = []
+def test_days_without_breakdowns_are_named_with_the_reason(furnished: Place, tab: Page) -> None:
+    """The test changes the service's response, because the furnished site has breakdowns of all days."""
+    missing: list[dict[str, str]] = []
 
-    def with_shorter_retention(route: Route) -> None:
+    def with_missing(route: Route) -> None:
         response = route.fetch()
         body = response.json()
-        body["report"]["breakdowns_from"] = body["report"]["to"]
-        days.append(body["report"]["to"])
+        body["report"]["breakdowns_missing"] = missing
+        if any(part["reason"] == "not_kept" and part["to"] == "2025-03-31" for part in missing):
+            body["report"]["breakdowns"] = None
         route.fulfill(response=response, json=body)
 
-    tab.route("**/report?*breakdowns=1*", with_shorter_retention)
+    tab.route("**/report?*breakdowns=1*", with_missing)
     for noun in ("sites", "links"):
+        missing[:] = [
+            {"from": "2025-01-01", "to": "2025-01-31", "reason": "imported"},
+            {"from": "2025-02-01", "to": "2025-02-28", "reason": "not_kept"},
+        ]
         tab.goto(furnished.at(f"/{noun}/:id") + "?period=30d")
         tab.locator(".report .lists").scroll_into_view_if_needed()
         lists = tab.get_by_role("region", name="Breakdowns")
-        lists.wait_for()
-        day = datetime.fromisoformat(days[-1])
-        expect(lists.get_by_text(f"Breakdowns start on {day:%b} {day.day} (UTC)")).to_be_visible()
-        # A report for one day has no earlier days.
+        imported = lists.get_by_text("imported from another product")
+        expect(imported).to_contain_text("There are no breakdowns for Jan 1")
+        expect(lists.get_by_text("no longer keeps them")).to_contain_text("There are no breakdowns for Feb 1")
+        expect(lists.locator(".breakdown.countries li").first).to_be_visible()
+        missing[:] = [{"from": "2025-03-01", "to": "2025-03-31", "reason": "not_kept"}]
+        tab.goto(furnished.at(f"/{noun}/:id"))
+        expect(lists.get_by_text("no longer keeps them")).to_contain_text("There are no breakdowns for Mar 1")
+        expect(lists.locator(".breakdown")).to_have_count(0)
+        expect(tab.get_by_role("button", name="Export this report as CSV")).to_be_visible()
+        missing[:] = []
         tab.goto(furnished.at(f"/{noun}/:id") + "?period=today")
         # Shortly after midnight, the breakdowns are empty.
         tab.locator(".report .lists [aria-busy=false]").wait_for(state="attached")
-        assert tab.get_by_text("Breakdowns start on").count() == 0
+        assert tab.get_by_text("There are no breakdowns").count() == 0
 
 
 def test_previous_numbers_fade_until_new_period_loads(furnished: Place, tab: Page) -> None:

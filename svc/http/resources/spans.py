@@ -83,9 +83,11 @@ def chosen_span(query: ReportQuery, now: int, hours_from: int, counted_from: int
     length = last - first + 1
     by = query.by or _step(length, first >= hours_from)
     if by == "hour" and first < hours_from:
-        raise Invalid([Issue("by", f"must not be hour: hours are stored from {day_text(hours_from)} on")])
+        raise Invalid(
+            [Issue("by", f"must not be hour: hours are stored from {day_text(hours_from)} on", "hours_not_stored")]
+        )
     if length * _PER_DAY[by] > MOST_POINTS:
-        raise Invalid([Issue(*_too_long(query, by))])
+        raise Invalid([_too_long(query, by)])
     period = query.period if query.from_ is None and query.to is None else "custom"
     return Span(period, first, last, today, by, hours_from, extended=True)
 
@@ -93,22 +95,30 @@ def chosen_span(query: ReportQuery, now: int, hours_from: int, counted_from: int
 def compared_span(span: Span, compare: Compare) -> Span:
     """Return the days that a report is compared with, by the same step. Raises Invalid.
 
-    `previous`: the same part of the month, year or twelve months before, or else the same number of days directly
-    before. `year`: the same dates a year before. A period of whole months is compared with whole months.
+    `previous`: the same part of the month, year or twelve months before; for whole months, the same number of months
+    directly before; or else the same number of days directly before. `year`: the same dates a year before. A period of
+    whole months is compared with whole months.
     """
     if span.period == "all":
-        raise Invalid([Issue("compare", "must not be used with all, because nothing was counted before")])
+        because = "must not be used with all, because nothing was counted before"
+        raise Invalid([Issue("compare", because, "not_combinable")])
+    # A period that ends today ends in the middle of a month, even if today is the month's last day.
+    whole = (
+        not span.has_today
+        and span.first_day == _month_start(span.first_day)
+        and _month_start(span.last_day + 1) == span.last_day + 1
+    )
     if compare == "year" or span.period in ("year", "12mo"):
         months = 12
-    elif span.period in ("month", "last_month"):
+    elif span.period == "month":
         months = 1
+    elif whole:
+        months = _month_number(span.last_day) - _month_number(span.first_day) + 1
     else:
         length = len(span.days)
         return _shifted(span, span.first_day - length, span.last_day - length)
-    # A period that ends today ends in the middle of a month, even if today is the month's last day.
-    whole = span.first_day == _month_start(span.first_day) and _month_start(span.last_day + 1) == span.last_day + 1
     last = _months_before(span.last_day, months)
-    if whole and not span.has_today and last is not None:
+    if whole and last is not None:
         last = _next_start(last, "month") - 1
     return _shifted(span, _months_before(span.first_day, months), last)
 
@@ -118,13 +128,13 @@ def _days(query: ReportQuery, today: int, counted_from: int) -> tuple[int, int]:
     if query.from_ is None and query.to is None:
         return _days_of(query.period, today, min(counted_from, today))
     if "period" in query.model_fields_set:
-        raise Invalid([Issue("period", "must not be combined with from or to")])
+        raise Invalid([Issue("period", "must not be combined with from or to", "not_combinable")])
     if query.from_ is not None and query.from_ > today:
-        raise Invalid([Issue("from", f"must not be later than today, {day_text(today)}")])
+        raise Invalid([Issue("from", f"must not be later than today, {day_text(today)}", "in_future")])
     last = today if query.to is None else min(query.to, today)
     first = min(counted_from, last) if query.from_ is None else query.from_
     if last < first:
-        raise Invalid([Issue("to", "must not be before from")])
+        raise Invalid([Issue("to", "must not be before from", "end_before_start")])
     return first, last
 
 
@@ -152,18 +162,16 @@ def _step(length: int, hours_stored: bool) -> Step:  # only this module calls th
     return "day" if length <= _MOST_DAYS_BY_DAY else "week" if length <= _MOST_DAYS_BY_WEEK else "month"
 
 
-def _too_long(query: ReportQuery, by: Step) -> tuple[str, str]:
+def _too_long(query: ReportQuery, by: Step) -> Issue:
     if query.by is None:
-        return "from", f"must be later: the report would have more than {MOST_POINTS} months"
-    return (
-        "by",
-        f"must not be {by} for this many days: the report would have more than {MOST_POINTS} points",
-    )
+        return Issue("from", f"must be later: the report would have more than {MOST_POINTS} months", "too_early")
+    message = f"must not be {by} for this many days: the report would have more than {MOST_POINTS} points"
+    return Issue("by", message, "too_many_points", MOST_POINTS)
 
 
 def _shifted(span: Span, first: int | None, last: int | None) -> Span:
     if first is None or last is None or first < _FIRST_DAY:
-        raise Invalid([Issue("compare", "must not be used with a period that begins so early")])
+        raise Invalid([Issue("compare", "must not be used with a period that begins so early", "too_early")])
     return replace(span, first_day=first, last_day=last)
 
 
@@ -175,10 +183,16 @@ def _month_start(day: int) -> int:
     return day - _date(day).day + 1
 
 
+def _month_number(day: int) -> int:
+    """Return consecutive numbers of months."""
+    at = _date(day)
+    return at.year * 12 + at.month - 1
+
+
 def _months_before(day: int, months: int) -> int | None:
     """Return the same day of an earlier month, or its last day if the month is shorter; None before the year 1."""
     at = _date(day)
-    year, month = divmod(at.year * 12 + at.month - 1 - months, 12)
+    year, month = divmod(_month_number(day) - months, 12)
     if year < 1:
         return None
     last = calendar.monthrange(year, month + 1)[1]

@@ -9,3 +9,6 @@ export function saveFile(file, name) {
   Object.assign(document.createElement("a"), { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), REVOKE_AFTER_MS);
 }
+
+/** @param {string} name @param {string} extension @returns {string} a file name without special characters */
+export const fileName = (name, extension) => `${name.replace(/[^\w.-]+/g, "-")}.${extension}`;

@@ -67,17 +67,22 @@ export const day = (day) => date(day, { timeZone: "UTC", month: "short", day: "n
 /** @param {string} day `2026-11-21` @returns {string} Sat 21, for places already labelled as UTC */
 export const weekday = (day) => date(day, { timeZone: "UTC", weekday: "short", day: "numeric" });
 
+/** @param {string} at @returns {string} Nov 2026, for places already labelled as UTC */
+export const month = (at) => date(at, { timeZone: "UTC", month: "short", year: "numeric" });
+
 /**
- * @param {string} from `2026-11-18`
- * @param {string} to
- * @param {Intl.DateTimeFormatOptions} [more] parts of the dates besides month and day
+ * @param {string} from `2026-11-18` @param {string} to @param {boolean} [withYear] by default, unless both are in the
+ *   current year
  * @returns {string} Nov 18 – 24, for places labelled as UTC
  */
-export const days = (from, to, more) =>
-  intl(Intl.DateTimeFormat, { timeZone: "UTC", month: "short", day: "numeric", ...more }).formatRange(
-    new Date(from),
-    new Date(to),
-  );
+export function days(
+  from,
+  to,
+  withYear = [from, to].some((day) => !day.startsWith(new Date().toISOString().slice(0, 5))),
+) {
+  const options = { timeZone: "UTC", month: "short", day: "numeric", ...(withYear && { year: "numeric" }) };
+  return intl(Intl.DateTimeFormat, options).formatRange(new Date(from), new Date(to));
+}
 
 /** @param {string} day `2026-11-21` @returns {string} Sat, Nov 21, 2026 UTC */
 export const longDay = (day) =>

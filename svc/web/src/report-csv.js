@@ -3,7 +3,11 @@
 /** @typedef {import("./series.js").Slot} Slot */
 /** @typedef {{name: string, rows: import("./wire").Top[]}} List */
 
-const HEADER = ["list", "key", "views", "visitors", "bots", "views_before"];
+const HEADER = [
+  ...["list", "key", "views", "visitors", "bots"],
+  ...["key_before", "views_before", "visitors_before", "bots_before"],
+];
+const EMPTY = HEADER.slice(5).map(() => "");
 // A spreadsheet would run a text that begins with one of these characters as a formula.
 const FORMULA = /^[=+\-@\t\r]/;
 
@@ -15,15 +19,23 @@ function field(value = "") {
 
 /**
  * @param {Slot[]} slots unknown counts stay empty
+ * @param {import("./series.js").Step} by an hour has its time as the key, and a day, week or month its first day
  * @param {List[]} lists in the order of the page
  * @returns {string} a CSV table with a header. The chart has the list name `time`
  */
-export function reportCsv(slots, lists) {
+export function reportCsv(slots, by, lists) {
+  /** @param {string | undefined} at */
+  const key = (at) => (by === "hour" ? at : at?.slice(0, 10));
+  /** @param {import("./series.js").Counts | null} counts */
+  const numbers = (counts) => [counts?.views, counts?.visitors, counts?.bots];
   const lines = [
     HEADER,
-    ...slots.map(({ at, now, before }) => ["time", at, now?.views, now?.visitors, now?.bots, before?.views]),
+    ...slots.map(({ at, now, earlier, before }) => [
+      ...["time", key(at), ...numbers(now)],
+      ...[key(earlier?.at), ...numbers(before)],
+    ]),
     ...lists.flatMap(({ name, rows }) =>
-      rows.map(({ key, n }) => (name === "bots" ? [name, key, "", "", n, ""] : [name, key, n, "", "", ""])),
+      rows.map(({ key, n }) => (name === "bots" ? [name, key, "", "", n, ...EMPTY] : [name, key, n, "", "", ...EMPTY])),
     ),
   ];
   return lines.map((line) => `${line.map(field).join(",")}\r\n`).join("");

@@ -1,16 +1,17 @@
-/** Series of a report by day or hour, aligned with the previous period. Pure functions. */
+/** Series of a report by hour, day, week or month, aligned with the compared period. Pure functions. */
 
 /**
  * @typedef {import("./wire").Report} Report
- * @typedef {import("./wire").Total} Total
+ * @typedef {NonNullable<Report["by"]>} Step
  * @typedef {{views: number, visitors: number, bots: number}} Counts
- * @typedef {{at: string, now: Counts | null, before: Counts | null}} Slot `now`: null if the counts are unknown;
- *   `before`: the counts at the same position in the previous period, null if the periods are not compared
+ * @typedef {{at: string, end: string}} Part the hour or days of a point; `end` is exclusive
+ * @typedef {Part & {now: Counts | null, before: Counts | null, earlier: Part | null}} Slot `now`: null if the counts
+ *   are unknown; `earlier`: the part at the same position in the compared period, or null if there is none; `before`:
+ *   its counts, or null if they are unknown
  */
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const NONE = { views: 0, visitors: 0, bots: 0 };
 
 /** @param {string} day `2026-11-21` @param {number} days @returns {string} the day that many days later */
 export const addDays = (day, days) => new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
@@ -24,51 +25,81 @@ export function lastWeek(now_ms) {
   return { from: addDays(today, -7), to: addDays(today, -1) };
 }
 
-/** @param {Pick<Report, "from" | "to">} report @returns {number} the number of days in the period */
-const daysOf = ({ from, to }) => (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
-
 /**
- * @param {Pick<Report, "from" | "to">} report
- * @returns {{from: string, to: string}} the preceding period of the same length
+ * @param {number} at_ms @param {Step} by
+ * @returns {number} the beginning of the next hour, day, ISO week or month
  */
-export function periodBefore(report) {
-  const days = daysOf(report);
-  return { from: addDays(report.from, -days), to: addDays(report.from, -1) };
+function next(at_ms, by) {
+  if (by === "hour") return at_ms + HOUR_MS;
+  const at = new Date(at_ms);
+  if (by === "month") return at.setUTCMonth(at.getUTCMonth() + 1, 1);
+  return at_ms + (by === "week" ? 7 - ((at.getUTCDay() + 6) % 7) : 1) * DAY_MS;
 }
 
 /**
- * @param {Pick<Report, "period" | "from" | "to" | "series">} report
- * @param {Total[] | null} before totals of the previous period, if compared
- * @returns {Slot[]} one per hour for today, including future hours; one per day for longer periods
+ * @param {{from: string, to: string}} days @param {Step} by
+ * @returns {Part[]} the hours, days, weeks or months. The first and the last one contain only days of the period.
  */
-export function slotsOf(report, before) {
-  const step_ms = report.period === "today" ? HOUR_MS : DAY_MS;
-  const length_ms = daysOf(report) * DAY_MS;
-  const points = new Map(report.series.map((point) => [Date.parse(point.at), point]));
-  const earlier = new Map((before ?? []).map((total) => [Date.parse(total.at) + length_ms, total]));
-  return Array.from({ length: length_ms / step_ms }, (_, i) => {
-    const at_ms = Date.parse(report.from) + i * step_ms;
+export function partsOf({ from, to }, by) {
+  const end_ms = Date.parse(to) + DAY_MS;
+  const parts = [];
+  for (let at_ms = Date.parse(from); at_ms < end_ms;) {
+    const next_ms = Math.min(next(at_ms, by), end_ms);
+    parts.push({ at: new Date(at_ms).toISOString(), end: new Date(next_ms).toISOString() });
+    at_ms = next_ms;
+  }
+  return parts;
+}
+
+/**
+ * @param {Pick<Report, "from" | "to" | "by" | "series"> & {comparison?: Report["comparison"] | null}} report
+ * @returns {Slot[]} one for each hour, day, week or month of the period, including future hours
+ */
+export function slotsOf({ from, to, by = "day", series, comparison }) {
+  /** @param {Report["series"]} points */
+  const byTime = (points) => new Map(points.map((point) => [Date.parse(point.at), point]));
+  const points = byTime(series);
+  const compared = isCompared(comparison) ? partsOf(comparison, by) : [];
+  const earlierPoints = byTime(comparison?.series ?? []);
+  return partsOf({ from, to }, by).map((part, i) => {
+    const earlier = compared[i] ?? null;
     return {
-      at: new Date(at_ms).toISOString(),
-      now: points.get(at_ms) ?? null,
-      before: before && (earlier.get(at_ms) ?? NONE),
+      ...part,
+      now: points.get(Date.parse(part.at)) ?? null,
+      before: (earlier && earlierPoints.get(Date.parse(earlier.at))) ?? null,
+      earlier,
     };
   });
 }
 
 /**
- * @param {Slot[]} slots @param {boolean} hourly @param {number} now_ms since 1970
- * @returns {number} the index of the hour or day that is still running, or -1
+ * @param {Report["comparison"] | null} comparison
+ * @returns {comparison is NonNullable<Report["comparison"]>} false if nothing was counted in the compared period
  */
-export const runningSlot = (slots, hourly, now_ms) =>
-  slots.findIndex(({ at }) => now_ms - Date.parse(at) >= 0 && now_ms - Date.parse(at) < (hourly ? HOUR_MS : DAY_MS));
+export const isCompared = (comparison) =>
+  comparison !== undefined && comparison !== null && comparison.totals.views + comparison.totals.bots > 0;
+
+/**
+ * @param {Part[]} slots @param {number} now_ms since 1970
+ * @returns {number} the index of the hour, day, week or month that is still running, or -1
+ */
+export const runningSlot = (slots, now_ms) =>
+  slots.findIndex(({ at, end }) => now_ms >= Date.parse(at) && now_ms < Date.parse(end));
+
+/** @param {string} at a timestamp @returns {number} the ISO number of its week (UTC) */
+export function weekNumber(at) {
+  // The week belongs to the year that contains its Thursday.
+  const thursday = new Date(Date.parse(at) + (3 - ((new Date(at).getUTCDay() + 6) % 7)) * DAY_MS);
+  const newYear = new Date(thursday).setUTCMonth(0, 1);
+  return 1 + Math.floor((thursday.getTime() - newYear) / (7 * DAY_MS));
+}
 
 /** @param {string} at @returns {boolean} true for a Saturday or Sunday (UTC) */
 export const isWeekend = (at) => [0, 6].includes(new Date(at).getUTCDay());
 
 /** @param {(Counts & {at: string})[]} totals @returns {Counts} */
 export function sum(totals) {
-  const all = { ...NONE };
+  const all = { views: 0, visitors: 0, bots: 0 };
   for (const { views, visitors, bots } of totals) {
     all.views += views;
     all.visitors += visitors;
@@ -76,15 +107,6 @@ export function sum(totals) {
   }
   return all;
 }
-
-/**
- * @param {Pick<Report, "from" | "breakdowns_from">} report
- * @returns {string | null} the first day of the breakdowns if it is later than the report's first day; otherwise null
- */
-export const firstListed = ({ from, breakdowns_from: first }) => (first !== null && first > from ? first : null);
-
-/** @param {Pick<Report, "series">} report @param {string} from a day @returns {Counts} the sum from that day on */
-export const sumFrom = ({ series }, from) => sum(series.filter(({ at }) => at >= from));
 
 /**
  * @param {number} most the largest value in the chart

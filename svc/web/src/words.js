@@ -6,13 +6,14 @@ import { textLanguage } from "./settings.js";
 import en from "./words/en.js";
 
 /** @typedef {typeof import("./words/en-rest.js").default} Rest */
-/** @typedef {typeof en & Rest} Words */
+/** @typedef {typeof import("./words/en-report.js").default} ForReports */
+/** @typedef {typeof en & Rest & ForReports} Words */
 
-/** The texts of the pages that load later are added when they load. */
+/** The texts of the code that loads later are added when it loads. */
 const english = /** @type {Words} */ ({ ...en });
 const words = signal(english);
 
-/** Add the English texts of the pages that have just loaded. @param {Rest} texts */
+/** Add the English texts of the code that has just loaded. @param {Rest | ForReports} texts */
 export const add = (texts) => void Object.assign(english, texts);
 
 /** @returns {Words} call this during rendering, so that the component re-renders when the language changes */

@@ -3,34 +3,49 @@ import { test } from "node:test";
 
 import { reportCsv } from "../src/report-csv.js";
 
-test("the export has the points of the chart, with unknown counts empty, and the lists", () => {
-  const now = { views: 3, visitors: 2, bots: 1 };
+const HEADER = "list,key,views,visitors,bots,key_before,views_before,visitors_before,bots_before";
+const now = { views: 3, visitors: 2, bots: 1 };
+const before = { views: 5, visitors: 4, bots: 0 };
+
+/** @param {string} day @returns {import("../src/series.js").Part} */
+const dayOf = (day) => ({ at: `${day}T00:00:00.000Z`, end: `${day}T24:00:00.000Z` });
+
+test("the export has the points of the chart with both dates, unknown counts empty, and the lists", () => {
   const csv = reportCsv(
     [
-      { at: "2026-11-23T00:00:00.000Z", now: null, before: null },
-      { at: "2026-11-24T00:00:00.000Z", now, before: { views: 5, visitors: 4, bots: 0 } },
+      { ...dayOf("2026-11-23"), now: null, before: null, earlier: null },
+      { ...dayOf("2026-11-24"), now, before, earlier: dayOf("2026-11-17") },
     ],
+    "day",
     [
       { name: "pages", rows: [{ key: "/a,b", n: 2 }] },
       { name: "bots", rows: [{ key: "list", n: 7 }] },
     ],
   );
   assert.deepEqual(csv.split("\r\n"), [
-    "list,key,views,visitors,bots,views_before",
-    "time,2026-11-23T00:00:00.000Z,,,,",
-    "time,2026-11-24T00:00:00.000Z,3,2,1,5",
-    'pages,"/a,b",2,,,',
-    "bots,list,,,7,",
+    HEADER,
+    "time,2026-11-23,,,,,,,",
+    "time,2026-11-24,3,2,1,2026-11-17,5,4,0",
+    'pages,"/a,b",2,,,,,,',
+    "bots,list,,,7,,,,",
     "",
   ]);
 });
 
+test("an hour has its time as the key", () => {
+  const hour = { at: "2026-11-24T13:00:00.000Z", end: "2026-11-24T14:00:00.000Z" };
+  const csv = reportCsv([{ ...hour, now, before: null, earlier: null }], "hour", []);
+  assert.deepEqual(csv.split("\r\n"), [HEADER, "time,2026-11-24T13:00:00.000Z,3,2,1,,,,", ""]);
+});
+
 test("texts from visitors are neither formulas nor further fields or lines", () => {
   const keys = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", 'a"b', "a\r\nb", ""];
-  const csv = reportCsv([], [{ name: "sources", rows: keys.map((key) => ({ key, n: 1 })) }]);
+  const csv = reportCsv([], "day", [{ name: "sources", rows: keys.map((key) => ({ key, n: 1 })) }]);
+  const rest = ",1,,,,,,\r\n";
   assert.equal(
     csv.slice(csv.indexOf("\r\n") + 2),
-    "sources,'=1+1,1,,,\r\nsources,'+1,1,,,\r\nsources,'-1,1,,,\r\nsources,'@SUM(A1),1,,,\r\n" +
-      'sources,\'\t=1,1,,,\r\nsources,"a""b",1,,,\r\nsources,"a\r\nb",1,,,\r\nsources,,1,,,\r\n',
+    ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", '"a""b"', '"a\r\nb"', ""]
+      .map((key) => `sources,${key}${rest}`)
+      .join(""),
   );
 });

@@ -9,7 +9,8 @@ const { FINDINGS, ISSUES, LEFT, LEFT_WHY, REMEDIES } = await import("../src/reme
 const { default: de } = await import("../src/words/de.js");
 const { default: first } = await import("../src/words/en.js");
 const { default: rest } = await import("../src/words/en-rest.js");
-const en = { ...first, ...rest };
+const { default: forReports } = await import("../src/words/en-report.js");
+const en = { ...first, ...rest, ...forReports };
 
 /** @param {object} words @param {string} [above] @returns {string[]} the keys of all texts: `auth.signIn.title` */
 function names(words, above = "") {
@@ -98,7 +99,7 @@ test("pages of the first load do not use texts that load later", () => {
   };
   read(new URL("main.jsx", source));
   assert.ok(found.size > 20 && !found.has(new URL("pages/rest.jsx", source).href));
-  const late = new RegExp(`t\\(\\)\\.(${Object.keys(rest).join("|")})\\b`);
+  const late = new RegExp(`t\\(\\)\\.(${Object.keys({ ...rest, ...forReports }).join("|")})\\b`);
   assert.deepEqual(
     [...found].filter(([, text]) => late.test(text)).map(([path]) => path),
     [],

@@ -6,7 +6,7 @@
 import { useSignal } from "@preact/signals";
 
 import { ApiError } from "../http.js";
-import { addDays } from "../series.js";
+import { addDays, slotsOf } from "../series.js";
 import { Attention } from "../ui/attention.jsx";
 import { Breakdowns } from "../ui/breakdowns.jsx";
 import { Change } from "../ui/change.jsx";
@@ -23,7 +23,7 @@ import { t } from "../words.js";
 
 /** @typedef {import("../series.js").Slot} Slot */
 
-const HOURS = 24;
+const DAYS = 30;
 const LONG_HOST = "a-very-long-host-name.department.subsidiary.example.co.uk";
 
 export function Components() {
@@ -240,25 +240,32 @@ function Figures() {
 /** @param {number} i @returns {import("../series.js").Counts} invented counts that vary */
 const counts = (i) => ({ views: 40 + ((i * 37) % 61), visitors: 22 + ((i * 23) % 31), bots: (i * 11) % 17 });
 
-/** @returns {Slot[]} for the last 30 days */
-function days() {
-  const today = new Date().toISOString().slice(0, 10);
-  return Array.from({ length: 30 }, (_, i) => ({
-    at: `${addDays(today, i - 29)}T00:00:00.000Z`,
-    now: counts(i),
-    before: counts(i + 3),
-  }));
+const TOTALS = { views: 1_083, visitors: 640, bots: 24 };
+/** The fields of a report that the charts do not use. */
+const NONE = { as_of: null, incomplete: false, breakdowns: null, breakdowns_from: null, unavailable: null };
+
+/** @returns {import("../wire").Report} of the last 30 days */
+function monthReport() {
+  const to = new Date().toISOString().slice(0, 10);
+  /** @param {string} from @param {number} offset */
+  const series = (from, offset) =>
+    Array.from({ length: DAYS }, (_, i) => ({ at: `${addDays(from, i)}T00:00:00Z`, ...counts(i + offset) }));
+  const from = addDays(to, 1 - DAYS);
+  const before = addDays(from, -DAYS);
+  const totals = { views: 990, visitors: 702, bots: 24 };
+  const comparison = { from: before, to: addDays(from, -1), series: series(before, 3), totals };
+  return { ...NONE, period: "30d", from, to, by: "day", series: series(from, 0), totals: TOTALS, comparison };
 }
 
-/** @returns {Slot[]} for today, without numbers for the hours to come */
-function hours() {
+/** @returns {import("../wire").Report} of today, without numbers for the hours to come */
+function todayReport() {
   const now = new Date();
-  const today = now.toISOString().slice(0, 10);
-  return Array.from({ length: HOURS }, (_, hour) => ({
-    at: `${today}T${String(hour).padStart(2, "0")}:00:00.000Z`,
-    now: hour <= now.getUTCHours() ? counts(hour) : null,
-    before: null,
+  const day = now.toISOString().slice(0, 10);
+  const series = Array.from({ length: now.getUTCHours() + 1 }, (_, hour) => ({
+    at: `${day}T${String(hour).padStart(2, "0")}:00:00Z`,
+    ...counts(hour),
   }));
+  return { ...NONE, period: "today", from: day, to: day, by: "hour", series, totals: TOTALS };
 }
 
 /** @param {[string, number][]} entries */
@@ -272,6 +279,7 @@ const LISTS = {
     ["(other)", 31],
   ),
   sources: top(["", 501], ["google.com", 322], ["com.google.android.gm", 41], ["a.example", 9], ["(internal)", 7]),
+  channels: top(["direct", 501], ["search", 322], ["email", 41], ["referral", 9], ["internal", 7], ["(other)", 203]),
   countries: top(["DE", 640], ["AT", 120], ["XX", 4]),
   devices: top(["mobile", 700], ["desktop", 383]),
   browsers: top(["Chrome", 611], ["Safari", 472]),
@@ -286,7 +294,9 @@ function Report() {
     compared: () => void (compared.value = !compared.value),
     bots: () => void (bots.value = !bots.value),
   };
-  const totals = { views: 1_083, visitors: 640, bots: 24 };
+  const report = monthReport();
+  const shown = compared.value ? report : { ...report, comparison: null };
+  const comparison = t().report.comparisons.previous ?? "";
   const more = (
     <button type="button" class="quiet">
       More
@@ -295,33 +305,28 @@ function Report() {
   return (
     <Part title="Report">
       <div class="report">
-        <Totals
-          kind="site"
-          report={{ period: "30d", totals }}
-          before={{ views: 990, visitors: 702, bots: 24 }}
-          compared
-        />
+        <Totals kind="site" report={report} compared />
         <Chart
           kind="site"
-          hourly={false}
-          slots={days()}
+          by="day"
+          slots={slotsOf(shown)}
           compared={compared.value}
+          comparison={comparison}
           bots={bots.value}
           toggle={toggle}
           more={more}
         />
-        <Chart kind="link" hourly slots={hours()} compared={false} bots={bots.value} toggle={toggle} more={null} />
-        <Breakdowns
-          kind="site"
-          host="shop.example"
-          lists={LISTS}
-          totals={totals}
-          from={null}
-          expanded={[]}
-          toggle={() => {}}
-          name="shop.example"
-          slots={[]}
+        <Chart
+          kind="link"
+          by="hour"
+          slots={slotsOf(todayReport())}
+          compared={false}
+          comparison={comparison}
+          bots={bots.value}
+          toggle={toggle}
+          more={null}
         />
+        <Breakdowns kind="site" host="shop.example" lists={LISTS} expanded={[]} toggle={() => {}} />
       </div>
     </Part>
   );

@@ -1,6 +1,7 @@
 /** All pages that the first report does not need: one bundle, loaded after the first page is shown. */
 
 import "../focus.js";
+import "../ui/report-parts.jsx";
 import { add } from "../words.js";
 import english from "../words/en-rest.js";
 

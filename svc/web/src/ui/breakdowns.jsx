@@ -1,85 +1,43 @@
 /** The breakdowns of a report: lists of the most frequent values, with bars. */
 
-import { saveFile } from "../files.js";
-import { country, day, number, percent } from "../format.js";
-import { reportCsv } from "../report-csv.js";
+import { FIRST, OTHER, listedCounts, shownLists } from "../breakdown-lists.js";
+import { country, number, percent } from "../format.js";
 import { sourceAddress, sourceName } from "../sources.js";
 import { t } from "../words.js";
 
 /**
- * @typedef {import("../wire").Breakdowns} Lists
- * @typedef {Exclude<keyof Lists, "campaigns" | "entries" | "arrivals" | "targets">} Name
+ * @typedef {import("../breakdown-lists.js").Lists} Lists
+ * @typedef {import("../breakdown-lists.js").Name} Name
  */
-
-/** @type {Name[]} */
-const NAMES = ["pages", "sources", "channels", "countries", "devices", "browsers", "os", "bots"];
-/** The key that combines all values beyond the worker's limit. */
-const OTHER = "(other)";
-/** The number of entries that a list has at first. */
-const FIRST = 10;
 
 /**
  * @param {{
  *   kind: "site" | "link",
  *   host: string,
  *   lists: Lists,
- *   totals: import("../wire").Counts,
- *   from: string | null,
  *   expanded: Name[],
  *   toggle: (name: Name) => void,
- *   name: string,
- *   slots: import("../series.js").Slot[],
- * }} props `host`: the site's host, or ""; `name`: the name of the CSV file; `slots`: what the chart shows; `totals`:
- *   what the shares refer to; `from`: the first day of the breakdowns, if later than the report's; `expanded`: the
- *   lists of which all entries are shown
+ * }} props `host`: the site's host, or ""; `expanded`: the lists of which all entries are shown
  */
-export const Breakdowns = ({ kind, host, lists, totals, from, expanded, toggle, name: file, slots }) => (
-  <section aria-labelledby="lists">
-    <h2 id="lists">{t().report.lists}</h2>
-    {from && <p class="small">{t().report.listsFrom(day(from))}</p>}
+export function Breakdowns({ kind, host, lists, expanded, toggle }) {
+  const counts = listedCounts(lists);
+  return (
     <div class="breakdowns">
-      {namesOf(kind, lists).map((name) => (
+      {shownLists(kind, lists, expanded).map(({ name, rows }) => (
         <List
           key={name}
           kind={kind}
           host={host}
           name={name}
-          rows={lists[name] ?? []}
-          all={name === "bots" ? totals.bots : totals.views}
+          shown={rows}
+          total={lists[name]?.length ?? 0}
+          all={name === "bots" ? counts.bots : counts.views}
           isExpanded={expanded.includes(name)}
           toggle={() => toggle(name)}
         />
       ))}
     </div>
-    <p class="actions">
-      <button
-        type="button"
-        class="quiet"
-        onClick={() => {
-          const shown = namesOf(kind, lists).map((name) => ({
-            name,
-            rows: shownRows(name, lists[name] ?? [], expanded.includes(name)),
-          }));
-          const csv = new Blob([reportCsv(slots, shown)], { type: "text/csv" });
-          saveFile(csv, `${file.replace(/[^\w.-]+/g, "-")}-report.csv`);
-        }}
-      >
-        {t().lists.export}
-      </button>
-    </p>
-  </section>
-);
-
-/** @param {"site" | "link"} kind @param {Lists} lists @returns {Name[]} the lists that the page shows, in order */
-const namesOf = (kind, lists) => NAMES.filter((name) => lists[name] && (kind === "site" || name !== "pages"));
-
-/**
- * @param {Name} name @param {import("../wire").Top[]} rows @param {boolean} isExpanded
- * @returns {import("../wire").Top[]} the entries that the page shows, in order
- */
-function shownRows(name, rows, isExpanded) {
-  const sorted = [...rows].sort((one, other) => Number(one.key === OTHER) - Number(other.key === OTHER));
-  return isExpanded || name === "channels" ? sorted : sorted.slice(0, FIRST);
+  );
 }
 
 /**
@@ -87,19 +45,18 @@ function shownRows(name, rows, isExpanded) {
  *   kind: "site" | "link",
  *   host: string,
  *   name: Name,
- *   rows: import("../wire").Top[],
+ *   shown: import("../wire").Top[],
+ *   total: number,
  *   all: number,
  *   isExpanded: boolean,
  *   toggle: () => void,
- * }} props
+ * }} props `total`: the number of entries that were read; `all`: the count that the shares refer to
  */
-function List({ kind, host, name, rows, all, isExpanded, toggle }) {
-  const words = t().report;
-  const title = name === "channels" ? t().lists.channels : words[name];
-  const shown = shownRows(name, rows, isExpanded);
-  const largest = Math.max(1, ...rows.map(({ n }) => n));
-  // A site's breakdowns can be more recent than its totals.
-  const whole = Math.max(1, all, largest);
+function List({ kind, host, name, shown, total, all, isExpanded, toggle }) {
+  const words = t().lists;
+  const title = words[name];
+  const largest = Math.max(1, ...shown.map(({ n }) => n));
+  const whole = Math.max(1, all);
   return (
     <section class={`breakdown ${name}`} aria-labelledby={`list-${name}`}>
       <h3 id={`list-${name}`}>{title}</h3>
@@ -119,7 +76,7 @@ function List({ kind, host, name, rows, all, isExpanded, toggle }) {
           </li>
         ))}
       </ol>
-      {rows.length >= FIRST && name !== "channels" && (
+      {total >= FIRST && name !== "channels" && (
         <p class="actions">
           <button type="button" class="quiet" aria-expanded={isExpanded} onClick={toggle}>
             {isExpanded ? words.showFewer : words.showAll} <span class="unseen">{title}</span>
@@ -153,7 +110,7 @@ function Linked({ name, value, kind, host }) {
 
 /** @param {{name: Name, value: string, kind?: "site" | "link"}} props the label of a key */
 export function What({ name, value, kind = "link" }) {
-  const words = t().report;
+  const words = t().lists;
   if (value === OTHER) return <em>{words.others}</em>;
   if (name === "countries") return <>{country(value, { unknown: words.unknownCountry })}</>;
   if (name === "bots") {
@@ -168,13 +125,13 @@ export function What({ name, value, kind = "link" }) {
   }
   if (name === "sources") return <Source value={value} kind={kind} />;
   /** @type {Record<string, string>} */
-  const known = name === "devices" ? words.deviceNames : name === "channels" ? t().lists.channelNames : {};
+  const known = name === "devices" ? words.deviceNames : name === "channels" ? words.channelNames : {};
   return <>{known[value] ?? (value || t().common.unknown)}</>;
 }
 
 /** @param {{value: string, kind: "site" | "link"}} props a source, with its name and initial if it is well known */
 function Source({ value, kind }) {
-  const words = t().report;
+  const words = t().lists;
   if (value === "") return <>{words.direct}</>;
   if (value === "(internal)") return <>{words.internal}</>;
   if (value === "qr" && kind === "link") return <>{words.qr}</>;

@@ -1,33 +1,49 @@
 /**
- * The chart of a report: bars for views, a line with dots for visitors, outlines for the previous period. Horizontal
- * positions are percentages, so the chart fits any width without a measurement.
+ * The chart of a report: bars for views, a line with dots for visitors, a dashed line for the compared period.
+ * Horizontal positions are fractions, so the chart fits any width without a measurement.
  */
 
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 
-import { day, hour, localHour, longDay, number, short, weekday } from "../format.js";
-import { isWeekend, runningSlot, scale } from "../series.js";
+import { day, hour, month, number, short, weekday } from "../format.js";
+import { partName } from "../part-name.js";
+import { reportPart } from "../report-part.jsx";
+import { isWeekend, runningSlot, scale, weekNumber } from "../series.js";
 import { t } from "../words.js";
-import { Change } from "./change.jsx";
 
-/** @typedef {import("../series.js").Slot} Slot */
+/**
+ * @typedef {import("../series.js").Slot} Slot
+ * @typedef {import("../series.js").Step} Step
+ */
+
+const Tip = reportPart("Tip");
+const Table = reportPart("Table");
 
 const HEIGHT = 220;
 const TOP = 12;
-/** The width of a bar as a fraction of its slot, and the offset of the outline behind it. */
-const WIDE = (/** @type {number} */ count) => (count > 7 ? 0.62 : 0.4);
-const OUTLINE = 0.16;
-/** The interval between labels below the bars. */
-const NAMED = (/** @type {number} */ count) => (count > 24 ? 5 : count > 7 ? 3 : 1);
+const DAY = 24;
 const WEEK = 7;
+const MONTH = 31;
+/** With more slots than in a year, the labels need the year. @type {Record<Step, number>} */
+const YEAR = { hour: Infinity, day: 366, week: 53, month: 12 };
+/** With more points, the dots would cover the line. */
+const MOST_DOTS = 62;
+/** With more days, the weekends would be too narrow to see. */
+const MOST_WEEKENDS = 92;
+/** The width of a bar as a fraction of its slot. */
+const WIDE = (/** @type {number} */ count) => (count > MONTH ? 0.8 : count > WEEK ? 0.62 : 0.4);
+/** The interval between labels below the bars. Several days of hours have a label per day. */
+const NAMED = (/** @type {number} */ count, /** @type {Step} */ by) =>
+  by === "hour" && count > DAY ? DAY : count > MONTH ? Math.ceil(count / WEEK) : count > DAY ? 5 : count > WEEK ? 3 : 1;
 
 /**
  * @typedef {object} Drawn
  * @property {"site" | "link"} kind
- * @property {boolean} hourly true if each slot is an hour of today, false if it is a day
+ * @property {Step} by what each slot covers
  * @property {Slot[]} slots
  * @property {boolean} compared
+ * @property {string} comparison the name of the compared period
  * @property {boolean} bots true to stack bots on top of the views
  */
 
@@ -36,11 +52,12 @@ const WEEK = 7;
  *   `more`: shown next to the table
  */
 export function Chart({ toggle, more, ...drawn }) {
-  const { kind, slots, compared, bots } = drawn;
+  const { kind, slots, compared, comparison, bots } = drawn;
   const words = t().report;
   const at = useSignal(/** @type {number | null} */ (null));
+  const opened = useSignal(false);
   const chosen = at.value === null ? null : (slots[at.value] ?? null);
-  const running = runningSlot(slots, drawn.hourly, Date.now());
+  const running = runningSlot(slots, Date.now());
   const place = at.value ?? Math.max(0, running);
   /** @param {KeyboardEvent} event */
   const key = (event) => {
@@ -70,9 +87,11 @@ export function Chart({ toggle, more, ...drawn }) {
       <div class="legend">
         <Swatch series="views">{kind === "site" ? words.views : words.clicks}</Swatch>
         <Swatch series="visitors">{words.visitors}</Swatch>
-        <button type="button" class="quiet" aria-pressed={compared} onClick={toggle.compared}>
-          <Swatch series="before">{words.compare}</Swatch> <kbd aria-hidden="true">x</kbd>
-        </button>
+        {comparison && (
+          <button type="button" class="quiet" aria-pressed={compared} onClick={toggle.compared}>
+            <Swatch series="before">{comparison}</Swatch> <kbd aria-hidden="true">x</kbd>
+          </button>
+        )}
         <button type="button" class="quiet" aria-pressed={bots} onClick={toggle.bots}>
           <Swatch series="bots">{words.withBots}</Swatch>
         </button>
@@ -95,9 +114,9 @@ export function Chart({ toggle, more, ...drawn }) {
         {chosen && <Tip {...drawn} slot={chosen} at={(place + 0.5) / slots.length} isRunning={place === running} />}
       </div>
       <div class="numbers">
-        <details>
+        <details onToggle={({ currentTarget }) => (opened.value = currentTarget.open)}>
           <summary>{words.asTable}</summary>
-          <Table {...drawn} />
+          {opened.value && <Table {...drawn} />}
         </details>
         {more}
       </div>
@@ -109,10 +128,10 @@ export function Chart({ toggle, more, ...drawn }) {
 const Swatch = ({ series, children }) => (
   <span class="swatch">
     <svg width="16" height="12" aria-hidden="true" class={series}>
-      {series === "visitors" ? (
+      {series === "visitors" || series === "before" ? (
         <>
           <line x1="0" x2="16" y1="6" y2="6" />
-          <circle cx="8" cy="6" r="3.5" />
+          {series === "visitors" && <circle cx="8" cy="6" r="3.5" />}
         </>
       ) : (
         <rect x="2.5" y="0.5" width="11" height="11" />
@@ -126,7 +145,7 @@ const Swatch = ({ series, children }) => (
  * @param {Drawn & {at: number | null, running: number, point: (event: any) => void, leave: () => void}} props
  *   `running`: the index of the slot that has not ended yet, or -1
  */
-function Drawing({ hourly, slots, bots, at, running, point, leave }) {
+function Drawing({ by, slots, bots, at, running, point, leave }) {
   const hatch = useId();
   const part = useId();
   const drawn = slots.flatMap(({ now, before }) => [
@@ -142,6 +161,8 @@ function Drawing({ hourly, slots, bots, at, running, point, leave }) {
   /** @param {number} place the index of a slot, plus .5 for its middle */
   const x = (place) => `${((100 * place) / count).toFixed(3)}%`;
   const wide = WIDE(count);
+  const visitors = path(slots, ({ now }) => now && y(now.visitors));
+  const before = path(slots, (slot) => slot.before && y(slot.before.views));
   return (
     <>
       <svg class="ticks" height={HEIGHT} aria-hidden="true">
@@ -165,8 +186,9 @@ function Drawing({ hourly, slots, bots, at, running, point, leave }) {
         <pattern id={part} width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
           <rect class="part" width="2.5" height="5" />
         </pattern>
-        {!hourly &&
+        {by === "day" &&
           count > WEEK &&
+          count <= MOST_WEEKENDS &&
           slots.map(({ at: when }, i) =>
             isWeekend(when) ? (
               <rect key={when} class="weekend" x={x(i)} width={x(1)} y={TOP} height={HEIGHT - TOP} />
@@ -176,17 +198,8 @@ function Drawing({ hourly, slots, bots, at, running, point, leave }) {
         {ticks.map((tick) => (
           <line key={tick} class={tick === 0 ? "ground" : "grid"} x1="0" x2="100%" y1={y(tick)} y2={y(tick)} />
         ))}
-        {slots.map(({ at: when, now, before }, i) => (
+        {slots.map(({ at: when, now }, i) => (
           <g key={when}>
-            {before !== null && before.views > 0 && (
-              <rect
-                class="before"
-                x={x(i + 0.5 - wide / 2 - OUTLINE)}
-                width={x(wide)}
-                y={y(before.views)}
-                height={HEIGHT - y(before.views)}
-              />
-            )}
             {now !== null && (
               <rect
                 class={i === running ? "views running" : "views"}
@@ -209,22 +222,29 @@ function Drawing({ hourly, slots, bots, at, running, point, leave }) {
             )}
           </g>
         ))}
-        <g class="visitors">
-          {slots.map(({ at: when, now }, i) => {
-            const next = slots[i + 1]?.now;
-            if (!now || !next) return null;
-            const [from, to] = [y(now.visitors), y(next.visitors)];
-            return <line key={when} x1={x(i + 0.5)} x2={x(i + 1.5)} y1={from} y2={to} />;
-          })}
-          {slots.map(({ at: when, now }, i) =>
-            now ? <circle key={when} cx={x(i + 0.5)} cy={y(now.visitors)} r={count > 7 ? 3 : 4} /> : null,
+        {/* The lines have a coordinate per slot, and fill the width. */}
+        <svg viewBox={`0 0 ${count} ${HEIGHT}`} height={HEIGHT} preserveAspectRatio="none">
+          {before && (
+            <>
+              <path class="halo" d={before} />
+              <path class="before" d={before} />
+            </>
           )}
-        </g>
+          <path class="visitors" d={visitors} />
+        </svg>
+        {count <= MOST_DOTS && (
+          <g class="visitors">
+            {slots.map(({ at: when, now }, i) =>
+              now ? <circle key={when} cx={x(i + 0.5)} cy={y(now.visitors)} r={count > WEEK ? 3 : 4} /> : null,
+            )}
+          </g>
+        )}
       </svg>
       <svg class="names" height="20" aria-hidden="true">
         {slots.map(({ at: when }, i) => {
-          // Days are labelled from the last one, which is today. Hours are labelled from midnight.
-          const step = (hourly ? i : count - 1 - i) / NAMED(count);
+          // Hours are labelled from midnight. Other slots are labelled from the last one, which may still be running.
+          const hourly = by === "hour";
+          const step = (hourly ? i : count - 1 - i) / NAMED(count, by);
           // The label of a narrow last slot would extend beyond the chart.
           const isLast = !hourly && count > WEEK && i === count - 1;
           return step % 1 === 0 ? (
@@ -234,13 +254,7 @@ function Drawing({ hourly, slots, bots, at, running, point, leave }) {
               x={isLast ? "100%" : x(i + 0.5)}
               y="15"
             >
-              {hourly
-                ? hour(when)
-                : i === running
-                  ? t().report.periods.today
-                  : count > WEEK
-                    ? day(when)
-                    : weekday(when)}
+              {i === running && by === "day" ? t().report.periods.today : label(when, by, count)}
             </text>
           ) : null;
         })}
@@ -249,93 +263,53 @@ function Drawing({ hourly, slots, bots, at, running, point, leave }) {
   );
 }
 
-/** @param {string} at @param {boolean} hourly @returns {string} */
-const named = (at, hourly) => (hourly ? `${hour(at)} UTC (${localHour(at)})` : longDay(at));
+/**
+ * @param {Slot[]} slots
+ * @param {(slot: Slot) => number | null} y null for an unknown value, which interrupts the line
+ * @returns {string} the path of a line through the middles of the slots
+ */
+function path(slots, y) {
+  let isDrawn = false;
+  const points = slots.map((slot, i) => {
+    const at = y(slot);
+    const command = isDrawn ? "L" : "M";
+    isDrawn = at !== null;
+    // A single value is a short line.
+    return at === null ? "" : slots.length === 1 ? `M.1,${at}H.9` : `${command}${i + 0.5},${at}`;
+  });
+  return points.join("");
+}
+
+/** @param {string} at @param {Step} by @param {number} count @returns {string} the label of a slot below the chart */
+function label(at, by, count) {
+  if (by === "hour" && count <= DAY) return hour(at);
+  if (by === "month" || count > YEAR[by]) return month(at);
+  if (by === "week") return t().report.week(weekNumber(at));
+  return count > WEEK ? day(at) : weekday(at);
+}
 
 /** @param {Drawn} drawn @returns {string} a text alternative for the chart */
-function sentence({ kind, hourly, slots }) {
+function sentence({ kind, by, slots }) {
   const words = t().report;
-  const what = (hourly ? words.perHour : words.perDay)[kind];
   const highest = slots.reduce((most, slot) => ((slot.now?.views ?? 0) > (most.now?.views ?? 0) ? slot : most));
   const views = highest.now?.views ?? 0;
-  return `${what}. ${views ? words.most(number(views), named(highest.at, hourly)) : words.none}`;
+  return `${words.per(kind, by)}. ${views ? words.most(number(views), partName(highest, by)) : words.none}`;
 }
 
 /**
  * @param {Slot | undefined} slot @param {Drawn} drawn @param {boolean} isRunning
  * @returns {string} the numbers of a slot, for screen readers
  */
-function reading(slot, { kind, hourly, bots }, isRunning) {
+function reading(slot, { kind, by, bots, comparison }, isRunning) {
   const words = t().report;
   if (!slot) return "";
-  const { at, now, before } = slot;
-  const when = `${named(at, hourly)}${isRunning ? ` (${words.soFar})` : ""}`;
+  const { now, before, earlier } = slot;
+  const when = `${partName(slot, by)}${isRunning ? ` (${words.soFar})` : ""}`;
   if (!now) return `${when}: ${words.notKnown}`;
   return [
     `${when}: ${kind === "site" ? words.views : words.clicks} ${number(now.views)}`,
     `${words.visitors} ${number(now.visitors)}`,
     ...(bots ? [`${words.bots} ${number(now.bots)}`] : []),
-    ...(before ? [`${words.compare} ${number(before.views)}`] : []),
+    ...(before && earlier ? [`${comparison} (${partName(earlier, by)}) ${number(before.views)}`] : []),
   ].join(" · ");
-}
-
-/**
- * The numbers of a slot, shown above it. Screen readers get them from the slider's value.
- * @param {Drawn & {slot: Slot, at: number, isRunning: boolean}} props `at`: the slot's middle, from 0 to 1
- */
-function Tip({ kind, hourly, bots, slot: { at: when, now, before }, at, isRunning }) {
-  const words = t().report;
-  /** @param {string} name @param {number} count @param {number | undefined} earlier */
-  const row = (name, count, earlier) => (
-    <tr>
-      <th scope="row">{name}</th>
-      <td>{number(count)}</td>
-      <td>{earlier && !isRunning ? <Change now={count} before={earlier} /> : null}</td>
-    </tr>
-  );
-  return (
-    <div class="tip" aria-hidden="true" ref={(element) => element?.style.setProperty("--at", String(at))}>
-      <b>{named(when, hourly)}</b> {isRunning && words.soFar}
-      {now ? (
-        <table>
-          <tbody>
-            {row(kind === "site" ? words.views : words.clicks, now.views, before?.views)}
-            {row(words.visitors, now.visitors, before?.visitors)}
-            {bots && row(words.bots, now.bots, before?.bots)}
-          </tbody>
-        </table>
-      ) : (
-        <p>{words.notKnown}</p>
-      )}
-    </div>
-  );
-}
-
-/** @param {Drawn} props */
-function Table({ kind, hourly, slots, compared }) {
-  const words = t().report;
-  return (
-    <table class="figures">
-      <thead>
-        <tr>
-          <th scope="col">{hourly ? words.hour : words.day}</th>
-          <th scope="col">{kind === "site" ? words.views : words.clicks}</th>
-          <th scope="col">{words.visitors}</th>
-          <th scope="col">{words.bots}</th>
-          {compared && <th scope="col">{words.compare}</th>}
-        </tr>
-      </thead>
-      <tbody>
-        {slots.map(({ at, now, before }) => (
-          <tr key={at}>
-            <th scope="row">{hourly ? hour(at) : day(at)}</th>
-            <td>{now ? number(now.views) : "–"}</td>
-            <td>{now ? number(now.visitors) : "–"}</td>
-            <td>{now ? number(now.bots) : "–"}</td>
-            {compared && <td>{before ? number(before.views) : "–"}</td>}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
 }

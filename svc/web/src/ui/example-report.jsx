@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 
 import { useKeys } from "../keys.js";
-import { addDays, sum } from "../series.js";
+import { addDays, slotsOf, sum } from "../series.js";
 import { t } from "../words.js";
 import { Chart } from "./chart.jsx";
 import { Totals } from "./totals.jsx";
@@ -19,14 +19,23 @@ const DAYS = [
   [131, 94, 33, 118],
 ];
 
-/** @returns {import("../series.js").Slot[]} for the seven days before today */
-function slots() {
+/** @returns {import("../wire").Report} the seven days before today */
+function report() {
   const today = new Date().toISOString().slice(0, 10);
-  return DAYS.map(([views = 0, visitors = 0, bots = 0, earlier = 0], i) => ({
-    at: `${addDays(today, i - DAYS.length)}T00:00:00.000Z`,
-    now: { views, visitors, bots },
-    before: { views: earlier, visitors: Math.round(0.66 * earlier), bots: Math.round(0.2 * earlier) },
+  /** @param {number} ends @param {(day: number[]) => import("../series.js").Counts} counts */
+  const week = (ends, counts) => {
+    const from = addDays(today, ends - DAYS.length);
+    const series = DAYS.map((day, i) => ({ at: `${addDays(from, i)}T00:00:00Z`, ...counts(day) }));
+    return { from, to: addDays(today, ends - 1), series, totals: sum(series) };
+  };
+  const comparison = week(-DAYS.length, ([, , , views = 0]) => ({
+    views,
+    visitors: Math.round(0.66 * views),
+    bots: Math.round(0.2 * views),
   }));
+  const none = { as_of: null, incomplete: false, breakdowns: null, breakdowns_from: null, unavailable: null };
+  const now = week(0, ([views = 0, visitors = 0, bots = 0]) => ({ views, visitors, bots }));
+  return { ...none, period: "custom", by: "day", ...now, comparison };
 }
 
 export function ExampleReport() {
@@ -38,21 +47,20 @@ export function ExampleReport() {
     bots: () => void (bots.value = !bots.value),
   };
   useKeys([{ keys: "x", says: t().report.compare, does: toggle.compared }]);
-  const all = slots();
-  /** @param {"now" | "before"} period */
-  const total = (period) => sum(all.flatMap((slot) => (slot[period] ? [{ at: slot.at, ...slot[period] }] : [])));
-  const shown = all.map((slot) => (compared.value ? slot : { ...slot, before: null }));
+  const all = report();
+  const shown = compared.value ? all : { ...all, comparison: null };
   return (
     <section class="report example" aria-labelledby="example">
       <h2 id="example">
         <span class="tag">{words.example}</span> shop.example
       </h2>
-      <Totals kind="site" report={{ period: "7d", totals: total("now") }} before={total("before")} compared />
+      <Totals kind="site" report={all} compared />
       <Chart
         kind="site"
-        hourly={false}
-        slots={shown}
+        by="day"
+        slots={slotsOf(shown)}
         compared={compared.value}
+        comparison={t().report.comparisons.previous ?? ""}
         bots={bots.value}
         toggle={toggle}
         more={null}

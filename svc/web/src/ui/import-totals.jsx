@@ -87,11 +87,7 @@ function Checked({ upload, result, send }) {
       <ul>
         <li>
           {result.first_day && result.last_day
-            ? words.added(
-                result.added,
-                days(result.first_day, result.last_day, { year: "numeric" }),
-                number(result.views),
-              )
+            ? words.added(result.added, days(result.first_day, result.last_day, true), number(result.views))
             : words.nothing}
         </li>
         {result.unchanged > 0 && <li>{words.unchanged(result.unchanged)}</li>}

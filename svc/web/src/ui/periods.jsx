@@ -1,7 +1,8 @@
 /** The choice of a period, as links, so that each period has a URL. */
 
 import { useKeys } from "../keys.js";
-import { address, setSearch } from "../router.js";
+import { withRange } from "../range.js";
+import { address, go } from "../router.js";
 import { t } from "../words.js";
 
 /** @typedef {"today" | "7d" | "30d"} Period */
@@ -13,27 +14,29 @@ const KEYS = { d: "today", w: "7d", t: "30d" };
 export const currentPeriod = () =>
   Object.values(KEYS).find((one) => one === address.value.searchParams.get("period")) ?? "7d";
 
-/** @param {{current: Period}} props */
+/** @param {{current: string | undefined}} props */
 export function Periods({ current }) {
   const words = t().report;
+  const search = address.value.searchParams;
   useKeys(
-    Object.entries(KEYS).map(([keys, one]) => ({
+    Object.entries(KEYS).map(([keys, period]) => ({
       keys,
-      says: words.periods[one],
-      does: () => setSearch({ period: one }),
+      says: words.periods[period],
+      does: () => go(withRange(search, { period })),
     })),
   );
   return (
     <nav class="tabs periods" aria-label={words.period}>
-      {Object.entries(KEYS).map(([key, period]) => {
-        const search = new URLSearchParams(address.value.search);
-        search.set("period", period);
-        return (
-          <a key={period} class="tab" href={`?${search}`} aria-current={period === current ? "true" : undefined}>
-            {words.periods[period]} <kbd aria-hidden="true">{key}</kbd>
-          </a>
-        );
-      })}
+      {Object.entries(KEYS).map(([key, period]) => (
+        <a
+          key={period}
+          class="tab"
+          href={withRange(search, { period })}
+          aria-current={period === current ? "true" : undefined}
+        >
+          {words.periods[period]} <kbd aria-hidden="true">{key}</kbd>
+        </a>
+      ))}
     </nav>
   );
 }

@@ -3,30 +3,33 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
-import { ask } from "../api.js";
-import { saveFile } from "../files.js";
 import { ago, days, localMidnight, span } from "../format.js";
 import { useShown } from "../in-view.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
 import { later } from "../later.jsx";
+import { changed, comparisonOf, rangeOf } from "../range.js";
+import { reportPart } from "../report-part.jsx";
 import { useResource } from "../resource.js";
-import { address, setSearch } from "../router.js";
-import { firstListed, periodBefore, slotsOf, sum, sumFrom } from "../series.js";
+import { address, go, setSearch } from "../router.js";
+import { isCompared, runningSlot, slotsOf } from "../series.js";
 import { t } from "../words.js";
 import { Chart } from "./chart.jsx";
-import { Empty, ErrorMessage, Loaded, Note, useCountdown } from "./parts.jsx";
-import { Periods, currentPeriod } from "./periods.jsx";
-import { StatementBadge } from "./statement-badge.jsx";
+import { Empty, Loaded, Note, useCountdown } from "./parts.jsx";
+import { Periods } from "./periods.jsx";
 import { Totals } from "./totals.jsx";
-import { useWrite } from "./write.js";
 
 const Breakdowns = later("Breakdowns", { part: true });
+const MissingBreakdowns = reportPart("MissingBreakdowns");
+const RangePicker = reportPart("RangePicker");
+const RangeProblem = reportPart("RangeProblem");
+const DaysExport = reportPart("DaysExport");
+const ReportExport = reportPart("ReportExport");
+const StatementBadge = reportPart("StatementBadge");
 
 /**
  * @typedef {"site" | "link"} Kind
  * @typedef {import("../wire").Report} What
- * @typedef {import("./periods.jsx").Period} Period
  * @typedef {import("../series.js").Counts} Counts
  */
 
@@ -38,109 +41,106 @@ const MOST_LISTED = 100;
 
 /** @type {{site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{link_id}/report"}} */
 const REPORT = { site: "GET /v1/sites/{site_id}/report", link: "GET /v1/links/{link_id}/report" };
-/** @type {{site: "GET /v1/sites/{site_id}/totals", link: "GET /v1/links/{link_id}/totals"}} */
-const TOTALS = { site: "GET /v1/sites/{site_id}/totals", link: "GET /v1/links/{link_id}/totals" };
-
 /**
- * A report. The URL holds the period and the display options.
+ * A report. The URL holds the period, the step, the comparison and the display options.
  * @param {{kind: Kind, id: string, name: string, accountId: string}} props `name`: the name of the CSV file
  */
 export function Report({ kind, id, name, accountId }) {
-  const asked = address.value.searchParams;
-  const period = currentPeriod();
-  const compared = asked.get("compare") !== "off";
-  const bots = asked.get("bots") === "on";
+  const search = address.value.searchParams;
+  const range = rangeOf(search);
+  const compare = comparisonOf(search);
+  const bots = search.get("bots") === "on";
+  // Switching the comparison on again restores the one before.
+  const last = useRef(compare);
+  last.current = compare ?? last.current;
   const toggle = {
-    compared: () => setSearch({ compare: compared ? "off" : null }),
+    compared: () => go(changed(search, { compare: compare ? "off" : last.current === "year" ? "year" : undefined })),
     bots: () => setSearch({ bots: bots ? null : "on" }),
   };
 
   const own = /** @type {any} */ (kind === "site" ? { site_id: id } : { link_id: id });
-  const today = period === "today";
   // The breakdowns of each period must be read from the account's database, and these reads are limited.
-  const { place, shown } = useShown(`${kind} ${id} ${period}`);
-  const expanded = useSignal(/** @type {import("./breakdowns.jsx").Name[]} */ ([]));
-  const lists = shown
-    ? {
-        ...own,
-        period,
-        by: today ? "hour" : "day",
-        breakdowns: "1",
-        ...(expanded.value.length > 0 && { limit: MOST_LISTED }),
-      }
-    : null;
-  const live = useKept(useResource(REPORT[kind], lists, { pace: livePace(today) }));
-  const numbers = useNumbers(kind, own, period);
+  const { place, shown } = useShown(`${kind} ${id} ${JSON.stringify(range)}`);
+  const expanded = useSignal(/** @type {import("../breakdown-lists.js").Name[]} */ ([]));
+  const numbers = useNumbers(kind, { ...own, ...range, compare });
+  const isInvalid = numbers.error?.code === "invalid_request";
+  const lists =
+    shown && !isInvalid
+      ? { ...own, ...range, breakdowns: "1", ...(expanded.value.length > 0 && { limit: MOST_LISTED }) }
+      : null;
+  const live = useKept(useResource(REPORT[kind], lists, { pace: livePace }));
   const read = useKept(numbers);
   const report = read.data?.report;
-  const days = compared && report ? { ...own, ...periodBefore(report) } : null;
-  const before = useResource(TOTALS[kind], days && { ...days, by: "day" });
-  const hourly = report?.period === "today";
-  const hoursBefore = useResource(TOTALS[kind], days && hourly ? { ...days, by: "hour" } : null);
-  const sums = before.data && (before.data.totals.length > 0 ? sum(before.data.totals) : null);
-  const course = (hourly ? hoursBefore : before).data?.totals ?? null;
-  const slots = report ? slotsOf(report, compared ? course : null) : [];
-
+  const slots = report ? slotsOf(report) : [];
   const words = t().report;
-  const again = () => [read, live, before].forEach((one) => one.again());
   useKeys([
-    { keys: "x", says: words.compare, does: toggle.compared },
-    { keys: "r", says: t().common.shortcuts.again, does: again },
+    ...(search.get("period") === "all" ? [] : [{ keys: "x", says: words.compare, does: toggle.compared }]),
+    { keys: "r", says: t().common.shortcuts.again, does: () => [read, live].forEach((one) => one.again()) },
   ]);
+  const comparison = words.comparisons[last.current ?? "previous"] ?? "";
 
   return (
     <div class="report">
-      <Periods current={period} />
-      <Loaded read={read} rows={8}>
-        {({ report }) => {
-          // Do not show unknown numbers as zero.
-          const withoutToday =
-            kind === "link" && (report.unavailable === "cloudflare" || report.unavailable === "rate_limited");
-          return (
-            <div aria-busy={read.loading}>
-              {withoutToday && (
-                <Note kind="watch">
-                  <p>{words.withoutToday}</p>
-                </Note>
-              )}
-              {!(withoutToday && hourly) && (
-                <>
-                  <Totals kind={kind} report={report} before={sums} compared={compared} />
-                  <Counted report={report} compared={Boolean(sums)} />
-                  <StatementBadge report={numbers.isStored ? null : report} accountId={accountId} />
-                  {nothing(report.totals) && nothing(sums) ? (
-                    <Empty>
-                      <p>{words.nothing[kind]}</p>
-                    </Empty>
-                  ) : (
-                    <Chart
-                      kind={kind}
-                      hourly={hourly}
-                      slots={slots}
-                      compared={compared}
-                      bots={bots}
-                      toggle={toggle}
-                      more={<Download kind={kind} id={id} name={name} />}
-                    />
-                  )}
-                </>
-              )}
-            </div>
-          );
-        }}
-      </Loaded>
+      <Periods current={range.period} />
+      <div class="range-place">
+        <RangePicker report={isInvalid ? undefined : report} />
+      </div>
+      {isInvalid ? (
+        <RangeProblem error={numbers.error} />
+      ) : (
+        <Loaded read={read} rows={8}>
+          {({ report }) => {
+            // Do not show unknown numbers as zero.
+            const withoutToday =
+              kind === "link" && (report.unavailable === "cloudflare" || report.unavailable === "rate_limited");
+            return (
+              <div aria-busy={read.loading}>
+                {withoutToday && (
+                  <Note kind="watch">
+                    <p>{words.withoutToday}</p>
+                  </Note>
+                )}
+                {!(withoutToday && report.from === report.to) && (
+                  <>
+                    <Totals kind={kind} report={report} compared={compare !== undefined} />
+                    <Counted report={report} />
+                    {/* The line is reserved, so that the chart does not move. */}
+                    <p class="statement small">
+                      {!numbers.isStored && <StatementBadge report={report} accountId={accountId} />}
+                    </p>
+                    {nothing(report.totals) && !isCompared(report.comparison) ? (
+                      <Empty>
+                        <p>{words.nothing[kind]}</p>
+                      </Empty>
+                    ) : (
+                      <Chart
+                        kind={kind}
+                        by={report.by ?? "day"}
+                        slots={slots}
+                        compared={compare !== undefined}
+                        comparison={report.period === "all" ? "" : comparison}
+                        bots={bots}
+                        toggle={toggle}
+                        more={<DaysExport kind={kind} id={id} name={name} />}
+                      />
+                    )}
+                  </>
+                )}
+              </div>
+            );
+          }}
+        </Loaded>
+      )}
       <div class="lists" ref={place}>
-        <Loaded read={live} rows={6}>
-          {({ report }) => (
-            <div aria-busy={live.loading}>
-              {report.breakdowns ? (
+        {!isInvalid && (
+          <Loaded read={live} rows={6}>
+            {({ report: listed }) => (
+              <div aria-busy={live.loading}>
                 <Lists
                   kind={kind}
                   host={kind === "site" ? name : ""}
-                  name={name}
-                  report={report}
-                  slots={slots}
-                  lists={report.breakdowns}
+                  report={listed}
+                  again={live.again}
                   expanded={expanded.value}
                   toggle={(list) =>
                     (expanded.value = expanded.value.includes(list)
@@ -148,12 +148,20 @@ export function Report({ kind, id, name, accountId }) {
                       : [...expanded.value, list])
                   }
                 />
-              ) : (
-                <Unavailable report={report} again={live.again} />
-              )}
-            </div>
-          )}
-        </Loaded>
+                {report && !nothing(report.totals) && (
+                  <ReportExport
+                    kind={kind}
+                    name={name}
+                    by={report.by}
+                    slots={slots}
+                    lists={listed.breakdowns}
+                    expanded={expanded.value}
+                  />
+                )}
+              </div>
+            )}
+          </Loaded>
+        )}
       </div>
     </div>
   );
@@ -162,45 +170,49 @@ export function Report({ kind, id, name, accountId }) {
 /**
  * Read the latest numbers. Until a site's live numbers have been read, its stored numbers are shown, unless the worker
  * has not sent any: zeros would be wrong.
- * @param {Kind} kind @param {any} own the parameter with the id @param {Period} period
+ * @param {Kind} kind @param {any} asked the id, the period and the comparison
  * @returns {import("../resource.js").Read<{report: What}> & {isStored?: boolean}} `isStored`: the live numbers have not
  *   been read yet
  */
-function useNumbers(kind, own, period) {
+function useNumbers(kind, asked) {
   const isSite = kind === "site";
-  const asked = { ...own, period, statement: "1", ...(isSite && { live: "1" }) };
-  const live = useResource(REPORT[kind], asked, { pace: livePace(period === "today") });
-  const stored = useResource(REPORT[kind], isSite ? { ...own, period } : null);
+  const current = { ...asked, statement: "1", ...(isSite && { live: "1" }) };
+  const live = useResource(REPORT[kind], current, { pace: livePace });
+  const stored = useResource(REPORT[kind], isSite ? asked : null);
   return live.data || !stored.data?.report.as_of ? live : { ...stored, again: live.again, isStored: true };
 }
 
 /**
  * @typedef {Parameters<typeof import("./breakdowns.jsx").Breakdowns>[0]} Shown
- * @param {Omit<Shown, "totals" | "from"> & {report: What}} props see `Breakdowns`
+ * @param {Omit<Shown, "lists"> & {report: What, again: () => void}} props see `Breakdowns`
  */
-function Lists({ report, ...shown }) {
-  const { lists } = shown;
-  const from = firstListed(report);
-  const empty = Object.values(lists).every((list) => list.length === 0);
-  // If there are totals for days whose breakdowns were deleted, show the lists, which then explain why they are empty.
-  if (empty && (from === null || nothing(report.totals))) return null;
-  const totals = from === null ? report.totals : sumFrom(report, from);
-  return <Breakdowns {...shown} totals={totals} from={from} />;
+function Lists({ report, again, ...shown }) {
+  const { breakdowns, breakdowns_missing: missing } = report;
+  const empty = !breakdowns || Object.values(breakdowns).every((list) => list.length === 0);
+  // If there are counts on days without breakdowns, say why the lists are empty.
+  if (empty && nothing(report.totals) && !report.unavailable) return null;
+  return (
+    <section aria-labelledby="lists">
+      <h2 id="lists">{t().report.lists}</h2>
+      <Unavailable report={report} again={again} />
+      {!report.unavailable && missing && <MissingBreakdowns missing={missing} />}
+      {breakdowns && !empty && <Breakdowns {...shown} lists={breakdowns} />}
+    </section>
+  );
 }
 
 /** @param {Counts | null | undefined} counts */
 const nothing = (counts) => !counts || counts.views + counts.bots === 0;
 
-/** @param {boolean} today @returns {import("../resource.js").Pace} */
-const livePace =
-  (today) =>
-  ({ report }) =>
-    report.unavailable === "rate_limited" ? REFUSED_AGAIN_MS : today ? LIVE_AGAIN_MS : null;
+/** @type {import("../resource.js").Pace} */
+const livePace = ({ report }) =>
+  report.unavailable === "rate_limited" ? REFUSED_AGAIN_MS : report.period === "today" ? LIVE_AGAIN_MS : null;
 
-/** @param {{report: What, compared: boolean}} props the time of the last count, and what is missing */
-function Counted({ report, compared }) {
+/** @param {{report: What}} props the days, the time of the last count, and what is missing */
+function Counted({ report }) {
   const words = t().report;
-  const { from, to } = periodBefore(report);
+  const { comparison } = report;
+  const isRunning = runningSlot(slotsOf({ ...report, by: "day" }), Date.now()) >= 0;
   return (
     <>
       <p class="small">
@@ -209,10 +221,11 @@ function Counted({ report, compared }) {
         {report.as_of ? words.countedUpTo(ago(report.as_of)) : words.notCounted}
         {" · "}
         {words.midnight(localMidnight())}
-        {compared && (
+        {isCompared(comparison) && (
           <>
             {". "}
-            {report.period === "today" ? words.comparedWithYesterday : words.comparedWith(days(from, to))}
+            {words.comparedWith(days(comparison.from, comparison.to))}
+            {isRunning && ` ${words.inProgress}`}
           </>
         )}
       </p>
@@ -245,23 +258,5 @@ function Unavailable({ report, again }) {
       )}
       {left_s > 0 && <p>{t().common.againIn(span(left_s))}</p>}
     </Note>
-  );
-}
-
-/** The CSV export of all stored days. @param {{kind: Kind, id: string, name: string}} props */
-function Download({ kind, id, name }) {
-  const { busy, error, run } = useWrite();
-  const download = async () => {
-    const path = `/v1/${kind}s/${encodeURIComponent(id)}/totals`;
-    const response = await ask("GET", path, { headers: { Accept: "text/csv" } });
-    saveFile(await response.blob(), `${name.replace(/[^\w.-]+/g, "-")}.csv`);
-  };
-  return (
-    <div class="download">
-      {error && <ErrorMessage error={error} />}
-      <button type="button" class="quiet" aria-disabled={busy} onClick={() => run(download)}>
-        {busy ? t().common.busy : t().report.export}
-      </button>
-    </div>
   );
 }

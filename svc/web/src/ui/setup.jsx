@@ -79,7 +79,7 @@ export function Setup({ site, first }) {
 
 /** @param {import("../wire").View} view @returns {string} who viewed what, as far as it is known */
 const seenView = ({ page, country: code, browser }) =>
-  t().sites.seenView(country(code, { unknown: t().report.unknownCountry }), page, browser);
+  t().sites.seenView(country(code, { unknown: t().lists.unknownCountry }), page, browser);
 
 /** @param {{done: boolean, children: string}} props */
 const Step = ({ done, children }) => (

@@ -8,15 +8,13 @@ import { Mark } from "./parts.jsx";
 /** @type {Record<import("../statement.js").Verdict, "good" | "busy" | "watch" | "bad">} */
 const KINDS = { agrees: "good", open: "busy", lost: "watch", differs: "bad" };
 
-/** @param {{report: import("../wire").Report | null, accountId: string}} props `report`: null while it is loading */
+/** @param {{report: import("../wire").Report, accountId: string}} props */
 export function StatementBadge({ report, accountId }) {
-  const words = t().report.statement;
-  // Reserve the line, so that the chart does not move.
-  if (!report) return <p class="statement small">{"\u00a0"}</p>;
+  const words = t().statement;
   const { statement, to, unavailable } = report;
   const found = statement && summary(statement);
   return (
-    <p class="statement small">
+    <>
       <strong>{days(to, to)}</strong>
       {" · "}
       {!found ? (
@@ -34,6 +32,6 @@ export function StatementBadge({ report, accountId }) {
       )}
       {" · "}
       <a href={`/accounts/${accountId}?day=${to}#ledger`}>{words.full}</a>
-    </p>
+    </>
   );
 }

@@ -1,22 +1,23 @@
 /** The totals of a report, compared with the period before. */
 
-import { number, percent } from "../format.js";
+import { days, number, percent } from "../format.js";
+import { isCompared } from "../series.js";
 import { t } from "../words.js";
 import { Change } from "./change.jsx";
 
-/** @typedef {import("../series.js").Counts} Counts */
+/** @typedef {import("../wire").Report} Report */
 
 /**
  * @param {{
  *   kind: "site" | "link",
- *   report: Pick<import("../wire").Report, "period" | "totals">,
- *   before: Counts | null | undefined,
+ *   report: Pick<Report, "period" | "totals" | "comparison">,
  *   compared: boolean,
- * }} props `before`: null if nothing was counted, undefined while loading; `compared`: reserve the space of `before`
- *   while it is loading
+ * }} props `compared`: reserve the space of the comparison while it is loading
  */
-export function Totals({ kind, report, before, compared }) {
+export function Totals({ kind, report, compared }) {
   const words = t().report;
+  const { comparison } = report;
+  const before = isCompared(comparison) ? comparison.totals : null;
   /** @param {"views" | "visitors"} count @param {string} name */
   const total = (count, name) => (
     <div class={count}>
@@ -24,9 +25,9 @@ export function Totals({ kind, report, before, compared }) {
       <dd class="figure">{number(report.totals[count])}</dd>
       {compared && (
         <dd class="small before">
-          {before && report.period === "today"
-            ? words.yesterday(number(before[count]))
-            : before !== undefined && <Change now={report.totals[count]} before={before?.[count]} />}
+          {before && comparison && report.period === "today"
+            ? words.onDay(number(before[count]), days(comparison.from, comparison.to))
+            : comparison && <Change now={report.totals[count]} before={before?.[count]} />}
         </dd>
       )}
     </div>

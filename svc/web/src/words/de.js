@@ -17,10 +17,12 @@ import missing from "./de/missing.js";
 import overview from "./de/overview.js";
 import palette from "./de/palette.js";
 import profile from "./de/profile.js";
+import range from "./de/range.js";
 import reference from "./de/reference.js";
 import report from "./de/report.js";
 import session from "./de/session.js";
 import sites from "./de/sites.js";
+import statement from "./de/statement.js";
 import errors from "./de/errors.js";
 
 /** @type {import("../words.js").Words} */
@@ -42,10 +44,12 @@ const de = {
   overview,
   palette,
   profile,
+  range,
   reference,
   report,
   session,
   sites,
+  statement,
   errors,
 };
 

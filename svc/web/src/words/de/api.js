@@ -51,6 +51,13 @@ const api = {
     not_email: () => "Muss eine E-Mail-Adresse sein.",
     not_token: () => "Muss ein Token sein.",
     not_day: () => "Muss ein Datum sein, etwa 2026-11-21.",
+    in_future: () => "Geben Sie den heutigen oder einen früheren Tag an.",
+    end_before_start: () => "Der letzte Tag darf nicht vor dem ersten liegen.",
+    too_early: () => "Geben Sie einen späteren ersten Tag an. Ein Bericht umfasst höchstens 100 Jahre.",
+    too_many_points: (limit) => `Wählen Sie einen größeren Schritt. Das Diagramm hätte mehr als ${limit} Punkte.`,
+    hours_not_stored: () =>
+      "Die Stunden dieser Tage sind nicht mehr gespeichert. Wählen Sie einen anderen Schritt oder spätere Tage.",
+    not_combinable: () => "Dieser Wert lässt sich nicht mit den anderen kombinieren.",
     not_readable: (_, message) => `Diese Datei kann nicht importiert werden: ${message}.`,
     reserved_code: () =>
       "Programme rufen diesen Pfad automatisch ab, und jeder Abruf würde als Klick gezählt. Wählen Sie einen anderen Code.",

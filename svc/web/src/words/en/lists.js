@@ -1,7 +1,32 @@
-/** The lists of a report: channels of sources, and the export. */
+/** The lists of a report. */
 
 export default {
-  export: "Export this report as CSV",
+  pages: "Pages",
+  sources: "Sources",
+  countries: "Countries",
+  devices: "Devices",
+  browsers: "Browsers",
+  os: "Operating systems",
+  showAll: "Show all",
+  showFewer: "Show fewer",
+  others: "Other",
+  empty: "No data yet",
+  direct: "Direct / none",
+  internal: "Internal",
+  qr: "QR code",
+  unknownCountry: "Unknown",
+  deviceNames: { desktop: "Desktop", mobile: "Mobile", tablet: "Tablet" },
+  botsHint: "Not included above.",
+  reasons: {
+    head: ["HEAD request", "Link checkers that do not load the page"],
+    empty: ["No user agent", "A program that does not identify itself"],
+    prefetch: ["Prefetch", "Loaded in advance, perhaps never opened"],
+    webdriver: ["Automated browser", "Controlled by a program (WebDriver)"],
+    headless: ["Headless browser", "Runs without a screen"],
+    preview: ["Link preview", "Created by a chat or social network"],
+    list: ["Known bot", "Search engines, monitors and scripts"],
+  },
+  bots: "Bots",
   channels: "Channels",
   channelNames: {
     search: "Search engines",

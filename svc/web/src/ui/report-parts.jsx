@@ -1,0 +1,13 @@
+/** The parts of a report that the first view of its chart does not need: one bundle, loaded after the chart. */
+
+import english from "../words/en-report.js";
+import { add } from "../words.js";
+
+add(english);
+
+export { Table, Tip } from "./chart-parts.jsx";
+export { MissingBreakdowns } from "./missing-breakdowns.jsx";
+export { RangePicker } from "./range-picker.jsx";
+export { RangeProblem } from "./range-problem.jsx";
+export { DaysExport, ReportExport } from "./report-export.jsx";
+export { StatementBadge } from "./statement-badge.jsx";

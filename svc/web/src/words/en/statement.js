@@ -1,0 +1,16 @@
+/** The statement of counts below the totals of a report. */
+
+export default {
+  counts: (/** @type {string} */ arrived, /** @type {string} */ counted, /** @type {string} */ stored) =>
+    `${arrived} arrived, ${counted} counted, ${stored} stored`,
+  verdicts: {
+    agrees: () => "all numbers agree, bots included",
+    open: () => "the numbers agree so far; the rest is counted and sent after the end of the hour",
+    lost: (/** @type {string} */ dropped) => `${dropped} could not be counted`,
+    differs: () => "the numbers do not agree",
+  },
+  nothing: "Nothing arrived on this day",
+  unavailable: "Statement of counts not available",
+  unknown: "No statement of counts for this day",
+  full: "Statement of counts",
+};
