@@ -116,8 +116,8 @@ def finish_connect(
 ) -> Tx[Account]:
     """Store the working token and begin the install. Returns the account, still `pending`, for the response.
 
-    The response has no warnings about the bootstrap token or the tokens of lost attempts, because the service does not
-    try to delete these tokens until afterwards.
+    The response has no warnings about the bootstrap token or the tokens of lost attempts, because the service deletes
+    these tokens only afterwards.
     """
     yield from working_tokens.put_token(account_id, operation_id, token, now)
     yield sql("update accounts set error = null where id = $1", account_id)

@@ -240,7 +240,9 @@ def target_statements(day: int, target: str) -> list[Statement]:
 def read_target_day(
     results: Sequence[Sequence[Row]], pages: Sequence[Row], states_after: Sequence[Row], day: int, target: str
 ) -> WorkerDay | None:
-    """Return the results of `target_statements` as a WorkerDay; the errors and the result are those of `read_day`.
+    """Return the results of `target_statements` as a WorkerDay.
+
+    Returns None, and raises errors, in the same cases as `read_day`.
 
     `pages`: the rows of `event_page` that contain the target. `states_after`: the state, read last.
     """

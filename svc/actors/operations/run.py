@@ -5,8 +5,7 @@
       │ └── transient failure: all steps again, after 2, 4, 8 … s, or after Cloudflare's Retry-After
       └──── refused, out of attempts, or daily row limit reached: failed
 
-Each attempt starts with the first step. Steps can be repeated: before acting, each step checks whether its effect is
-already in place.
+Each attempt starts with the first step. Steps can be repeated: each step first checks whether its work is already done.
 """
 
 from __future__ import annotations
