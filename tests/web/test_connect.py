@@ -339,6 +339,7 @@ def test_demonstration_offers_values_to_fill_in(page, place):
     page.get_by_role("button", name="Fill in these values").click()
     for name, value in offered.items():
         assert page.locator(f"form [name={name}]").input_value() == value
+    assert page.locator("form [name=name]").input_value() == "Second account"
     page.unroute("**/accounts/connect")
     page.goto(f"{place.url}/accounts/connect")
     page.get_by_role("button", name="Connect").wait_for()

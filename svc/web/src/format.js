@@ -111,7 +111,7 @@ export function localMidnight() {
   const now = new Date();
   return now.getTimezoneOffset() === 0
     ? ""
-    : date(new Date(now.setUTCHours(0, 0)), { ...clock(), hour: "2-digit", minute: "2-digit" });
+    : date(new Date(now.setUTCHours(0, 0)), { ...clock(), hour: "numeric", minute: "2-digit" });
 }
 
 /** @param {string} at @returns {string} Nov 21, 2026, 2:31 PM GMT+1, in the reader's time zone */

@@ -3,7 +3,10 @@
 import { useFirstView } from "./first-view.js";
 import { useResource } from "./resource.js";
 
-/** @typedef {import("./wire").Overview} Overview */
+/**
+ * @typedef {import("./wire").Overview} Overview
+ * @typedef {import("./wire").Site} Site
+ */
 
 /** Polling interval for the first view or click, which the user completes elsewhere. */
 export const FIRST_VIEW_MS = 30_000;
@@ -13,9 +16,20 @@ export const hasCounted = ({ sites, links }) =>
   sites.entries.some(({ site }) => site.first_view_at !== null) ||
   [...sites.entries, ...links.entries].some(({ series_30d }) => series_30d.some((views) => views > 0));
 
+/** Sites without a view are checked for this long after they were added. */
+const NEW_SITE_MS = 86_400_000;
+
+/** @param {Overview | undefined} overview @returns {Site | undefined} the newest site, if it was added recently */
+const newestWithoutView = (overview) =>
+  overview?.sites.entries
+    .map(({ site }) => site)
+    .filter(({ state, first_view_at }) => state === "active" && first_view_at === null)
+    .filter(({ created_at }) => Date.now() - Date.parse(created_at) < NEW_SITE_MS || !hasCounted(overview))
+    .toSorted((one, other) => other.created_at.localeCompare(one.created_at))[0];
+
 /**
- * The Workers send their counts once an hour. Until the first counts arrive, read the databases of the newest site and
- * of the first link, so that a first view or click ends the setup within seconds.
+ * The Workers send their counts once an hour. Read the database for the first view of the newest site, and until
+ * anything has been counted, for the first click on a link. They then appear within seconds.
  * @param {Overview | undefined} overview
  * @returns {{
  *   inUse: boolean,
@@ -28,7 +42,7 @@ export const hasCounted = ({ sites, links }) =>
  */
 export function useOnboarding(overview) {
   const waiting = overview && !hasCounted(overview) ? overview : undefined;
-  const site = waiting?.sites.entries.find((entry) => entry.site.state === "active")?.site;
+  const site = newestWithoutView(overview);
   const link = waiting?.links.entries[0]?.link;
   const view = useFirstView(site);
   const click = useResource(

@@ -80,7 +80,7 @@ export function useHoldings(id) {
 }
 
 /** The last report of an account's worker, and the numbers of its sites and links. @param {{account: Account}} props */
-export function Summary({ account: { id, push } }) {
+export function Summary({ account: { id, push, state } }) {
   const words = t().account.summary;
   const { sites, links, more } = useHoldings(id);
   return (
@@ -88,6 +88,11 @@ export function Summary({ account: { id, push } }) {
       <span>{push ? words.reported(ago(push.at)) : words.neverReported}</span>
       {sites !== undefined && <a href="/sites">{words.sites(sites, more.sites)}</a>}
       {links !== undefined && <a href={`/links?account_id=${id}`}>{words.links(links, more.links)}</a>}
+      {sites === 0 && state === "ready" && (
+        <a class="button" href="/sites/new">
+          {t().sites.add}
+        </a>
+      )}
     </p>
   );
 }

@@ -143,7 +143,10 @@ function Demonstration({ offered }) {
         </dd>
       </dl>
       <p class="actions">
-        <button type="button" onClick={() => Object.entries(offered).forEach(([name, value]) => fill(name, value))}>
+        <button
+          type="button"
+          onClick={() => Object.entries({ ...offered, name: words.name }).forEach(([name, value]) => fill(name, value))}
+        >
           {words.fill}
         </button>
       </p>

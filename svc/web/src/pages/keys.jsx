@@ -75,7 +75,7 @@ export function Keys() {
               <List keys={own} accounts={accounts.data?.accounts ?? []} />
             )}
             {me.data && (
-              <section class="after" aria-label={t().profile.limits}>
+              <section aria-label={t().profile.limits}>
                 <Quotas rows={[{ title: words.title, used: own.length, most }]} />
                 <p class="small">{words.plan(t().profile.plans[me.data.plan])}</p>
               </section>

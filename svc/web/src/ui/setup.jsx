@@ -19,29 +19,25 @@ export function Setup({ site, first }) {
   const late = synced && Date.now() - Date.parse(site.created_at) > ADVICE_AFTER_MS;
   return (
     <>
-      <section aria-labelledby="snippet">
-        <h2 id="snippet">{words.snippet}</h2>
-        <p>
-          {words.snippetHint} <Help to="snippet" />
-        </p>
-        {site.snippet && <Snippet site={site} snippet={site.snippet} />}
-      </section>
-      <section aria-labelledby="setup">
-        <h2 id="setup">{words.setup}</h2>
-        <div role="status">
-          <ol class="steps">
-            <Step done={routed}>{words.steps.route}</Step>
-            <Step done={synced}>{words.steps.config}</Step>
-            <Step done={first.seen}>{words.steps.view}</Step>
-          </ol>
-        </div>
-        {first.seen ? (
-          <Note kind="good">
-            <p class="message">{words.seenLive}</p>
-            <p>{first.view ? seenView(first.view) : words.seenText}</p>
-          </Note>
-        ) : (
-          <>
+      <div role="status">{first.seen && <Seen view={first.view} />}</div>
+      {!first.seen && (
+        <>
+          <section aria-labelledby="snippet">
+            <h2 id="snippet">{words.snippet}</h2>
+            <p>
+              {words.snippetHint} <Help to="snippet" />
+            </p>
+            {site.snippet && <Snippet site={site} snippet={site.snippet} />}
+          </section>
+          <section aria-labelledby="setup">
+            <h2 id="setup">{words.setup}</h2>
+            <div role="status">
+              <ol class="steps">
+                <Step done={routed}>{words.steps.route}</Step>
+                <Step done={synced}>{words.steps.config}</Step>
+                <Step done={false}>{words.steps.view}</Step>
+              </ol>
+            </div>
             {first.bots && (
               <Note kind="watch">
                 <p>{words.onlyBots}</p>
@@ -70,12 +66,20 @@ export function Setup({ site, first }) {
                 </ul>
               </Note>
             )}
-          </>
-        )}
-      </section>
+          </section>
+        </>
+      )}
     </>
   );
 }
+
+/** @param {{view: import("../wire").View | null}} props above the report; the snippet is now in the settings */
+const Seen = ({ view }) => (
+  <Note kind="good">
+    <p class="message">{t().sites.seenLive}</p>
+    <p>{view ? seenView(view) : t().sites.seenText}</p>
+  </Note>
+);
 
 /** @param {import("../wire").View} view @returns {string} who viewed what, as far as it is known */
 const seenView = ({ page, country: code, browser }) =>

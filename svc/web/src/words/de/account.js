@@ -286,6 +286,7 @@ const account = {
     text: "Cloudflare wird hier emuliert. Sie können dieses Konto verbinden. Es hat die Zone second.example:",
     token: "Bootstrap-Token",
     fill: "Diese Werte einsetzen",
+    name: "Zweites Konto",
     noForm: "Bei Cloudflare würden Sie hier ein Token erstellen. In dieser Demonstration gibt es schon eines.",
   },
   disconnect: {

@@ -281,6 +281,7 @@ export default {
     text: "Cloudflare is emulated here. You can connect this account, which has the zone second.example:",
     token: "Bootstrap token",
     fill: "Fill in these values",
+    name: "Second account",
     noForm: "At Cloudflare, you would create a token here. In this demonstration, it already exists.",
   },
   disconnect: {
