@@ -69,7 +69,7 @@ REFUSED: tuple[Arranged, ...] = (
     (
         rude(renamed_permission="D1 Write"),
         "permission_catalog",
-        ("list of permissions lacks one", "needs an update"),
+        ("does not contain a permission that the service needs", "needs an update"),
         (),
     ),
 )
