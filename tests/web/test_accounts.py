@@ -86,6 +86,8 @@ def test_connect_account_and_resolve_failed_install(page, world, customer):
     alert(page).get_by_role("button", name="Reinstall").click()
     state(page, "Ready")
     expect(alert(page)).to_have_count(0)
+    next_step = page.get_by_role("main").get_by_role("link", name="Add site")
+    expect(next_step).to_have_attribute("href", "/sites/new")
     found = world.account(customer)
     assert found is not None
     assert found["state"] == "ready"

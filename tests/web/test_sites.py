@@ -168,12 +168,20 @@ def test_add_count_edit_and_delete_site(browser: Browser, furnished: Place, tab:
     assert tab.get_by_text(SEEN).count() == 0
     browse(browser, furnished, head, "/shoes")
     tab.get_by_text(SEEN).wait_for()  # the page updates automatically, within seconds
+    expect(tab.get_by_role("heading", level=2).first).not_to_have_text("Snippet")  # the settings show it
+    assert tab.get_by_role("heading", name="Waiting for the first view").count() == 0
     # The worker has not pushed this view yet. The totals are read live, and no zeros are shown before.
     expect(tab.locator(".totals .views .figure")).to_have_text("1")
     assert tab.get_by_text("No views in this period.").count() == 0
     tab.locator(".report .lists").scroll_into_view_if_needed()
     tab.locator(".breakdown.pages li").wait_for()
     assert listed(tab, "pages") == {"/shoes": 1}
+    # The overview agrees, although the counts of another site have arrived.
+    other = tab.context.new_page()
+    other.goto(furnished.url)
+    row = other.get_by_role("table", name="Sites").get_by_role("row", name=HOST)
+    row.get_by_text("First view received").wait_for()
+    other.close()
     assert listed(tab, "sources") == {"Direct / none": 1}
     assert listed(tab, "countries") == {"Germany": 1}
 
