@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 HOSTILE = "<img src=x onerror=\"broken.push('ran')\"><svg onload=alert(1)></script>'\"&lt;b&gt;\u202e"
 # Response fields that contain texts from other people: names, hosts, paths, sources, addresses, and messages.
 WRITTEN = {
-    "name", "host", "url", "short_url", "code", "path", "excluded_paths", "pages", "sources", "countries",
+    "name", "host", "url", "text", "short_url", "code", "path", "excluded_paths", "pages", "sources", "countries",
     "devices", "browsers", "os", "bots", "key", "message", "remedy", "browser", "email", "ip", "zones", "allow_ips",
     "revoke_tokens", "revoke_token",
 }  # fmt: skip
@@ -52,7 +53,9 @@ def only_text(page: Page, where: str) -> None:
     assert page.evaluate("broken") == [], where
 
 
-def test_hostile_responses_are_text_on_every_page(browser, furnished):
+def test_hostile_responses_are_text_on_every_page(browser, furnished, world):
+    body = {"site_id": furnished.ids["sites"], "day": time.strftime("%Y-%m-%d", time.gmtime()), "text": "Newsletter"}
+    note = world.call("POST", "/v1/notes", body)["note"]
     context = new_context(browser)
     sign_in(context, furnished)
     page = context.new_page()
@@ -77,6 +80,7 @@ def test_hostile_responses_are_text_on_every_page(browser, furnished):
         if "<img src=x" in page.locator("body").inner_text():
             shown.append(path)
     context.close()
+    world.call("DELETE", f"/v1/notes/{note['id']}", {})
     assert {"/", "/accounts", "/accounts/:id", "/sites", "/sites/:id", "/links", "/links/:id", "/keys"} <= set(shown)
     # The other fields occur only in errors, which test_connect.py checks.
     assert WRITTEN - {"revoke_tokens", "revoke_token", "remedy", "message"} <= SPOILED

@@ -24,6 +24,7 @@ export { Sites } from "./sites.jsx";
 export { Breakdowns } from "../ui/breakdowns.jsx";
 export { CreatedLink } from "../ui/created-link.jsx";
 export { NotFound } from "../ui/not-found.jsx";
+export { NoteMarks, Notes } from "../ui/notes.jsx";
 export { Palette } from "../ui/palette.jsx";
 export { Setup } from "../ui/setup.jsx";
 export { Steps } from "../ui/steps.jsx";

@@ -4,7 +4,7 @@
  */
 
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
+import { useId, useRef } from "preact/hooks";
 
 import { day, hour, month, number, short, weekday } from "../format.js";
 import { partName } from "../part-name.js";
@@ -48,10 +48,16 @@ const NAMED = (/** @type {number} */ count, /** @type {Step} */ by) =>
  */
 
 /**
- * @param {Drawn & {toggle: {compared: () => void, bots: () => void}, more: import("preact").ComponentChildren}} props
- *   `more`: shown next to the table
+ * @param {Drawn & {
+ *   toggle: {compared: () => void, bots: () => void},
+ *   choose?: (day: string) => void,
+ *   below?: import("preact").ComponentChildren,
+ *   more: import("preact").ComponentChildren,
+ * }} props
+ *   `choose`: called with the first day of a point that the user clicks, or selects with Enter; `below`: shown below
+ *   the points; `more`: shown next to the table
  */
-export function Chart({ toggle, more, ...drawn }) {
+export function Chart({ toggle, choose, below, more, ...drawn }) {
   const { kind, slots, compared, comparison, bots } = drawn;
   const words = t().report;
   const at = useSignal(/** @type {number | null} */ (null));
@@ -59,8 +65,12 @@ export function Chart({ toggle, more, ...drawn }) {
   const chosen = at.value === null ? null : (slots[at.value] ?? null);
   const running = runningSlot(slots, Date.now());
   const place = at.value ?? Math.max(0, running);
+  // A tap only shows the numbers.
+  const touched = useRef(false);
+  const pick = () => choose?.((slots[place]?.at ?? "").slice(0, 10));
   /** @param {KeyboardEvent} event */
   const key = (event) => {
+    if (event.key === "Enter") pick();
     const last = slots.length - 1;
     /** @type {Record<string, number | null>} */
     const to = {
@@ -75,7 +85,8 @@ export function Chart({ toggle, more, ...drawn }) {
     at.value = to[event.key] ?? null;
   };
   /** @param {PointerEvent & {currentTarget: Element}} event */
-  const point = ({ clientX, currentTarget }) => {
+  const point = ({ clientX, currentTarget, pointerType }) => {
+    touched.current = pointerType === "touch";
     const { left, width } = currentTarget.getBoundingClientRect();
     at.value = Math.min(slots.length - 1, Math.max(0, Math.floor(((clientX - left) / width) * slots.length)));
   };
@@ -110,9 +121,17 @@ export function Chart({ toggle, more, ...drawn }) {
         onKeyDown={key}
         onBlur={() => (at.value = null)}
       >
-        <Drawing {...drawn} at={at.value} running={running} point={point} leave={() => (at.value = null)} />
+        <Drawing
+          {...drawn}
+          at={at.value}
+          running={running}
+          point={point}
+          pick={() => touched.current || pick()}
+          leave={() => (at.value = null)}
+        />
         {chosen && <Tip {...drawn} slot={chosen} at={(place + 0.5) / slots.length} isRunning={place === running} />}
       </div>
+      {below}
       <div class="numbers">
         <details onToggle={({ currentTarget }) => (opened.value = currentTarget.open)}>
           <summary>{words.asTable}</summary>
@@ -142,10 +161,16 @@ const Swatch = ({ series, children }) => (
 );
 
 /**
- * @param {Drawn & {at: number | null, running: number, point: (event: any) => void, leave: () => void}} props
+ * @param {Drawn & {
+ *   at: number | null,
+ *   running: number,
+ *   point: (event: any) => void,
+ *   pick: () => void,
+ *   leave: () => void,
+ * }} props
  *   `running`: the index of the slot that has not ended yet, or -1
  */
-function Drawing({ by, slots, bots, at, running, point, leave }) {
+function Drawing({ by, slots, bots, at, running, point, pick, leave }) {
   const hatch = useId();
   const part = useId();
   const drawn = slots.flatMap(({ now, before }) => [
@@ -179,6 +204,7 @@ function Drawing({ by, slots, bots, at, running, point, leave }) {
         onPointerMove={point}
         onPointerDown={point}
         onPointerLeave={leave}
+        onClick={pick}
       >
         <pattern id={hatch} width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
           <rect class="hatch" width="2" height="5" />

@@ -20,6 +20,8 @@ import { Periods } from "./periods.jsx";
 import { Totals } from "./totals.jsx";
 
 const Breakdowns = later("Breakdowns", { part: true });
+const NoteMarks = later("NoteMarks", { part: true });
+const Notes = later("Notes", { part: true });
 const MissingBreakdowns = reportPart("MissingBreakdowns");
 const RangePicker = reportPart("RangePicker");
 const RangeProblem = reportPart("RangeProblem");
@@ -72,6 +74,7 @@ export function Report({ kind, id, name, accountId }) {
   const read = useKept(numbers);
   const report = read.data?.report;
   const slots = report ? slotsOf(report) : [];
+  const noteDay = useSignal(/** @type {string | null} */ (null));
   const words = t().report;
   useKeys([
     ...(search.get("period") === "all" ? [] : [{ keys: "x", says: words.compare, does: toggle.compared }]),
@@ -121,9 +124,12 @@ export function Report({ kind, id, name, accountId }) {
                         comparison={report.period === "all" ? "" : comparison}
                         bots={bots}
                         toggle={toggle}
+                        choose={(day) => (noteDay.value = day)}
+                        below={<NoteMarks kind={kind} id={id} report={report} slots={slots} />}
                         more={<DaysExport kind={kind} id={id} name={name} />}
                       />
                     )}
+                    <Notes kind={kind} id={id} accountId={accountId} report={report} day={noteDay} />
                   </>
                 )}
               </div>

@@ -14,6 +14,7 @@ import link from "./de/link.js";
 import links from "./de/links.js";
 import lists from "./de/lists.js";
 import missing from "./de/missing.js";
+import notes from "./de/notes.js";
 import overview from "./de/overview.js";
 import palette from "./de/palette.js";
 import profile from "./de/profile.js";
@@ -41,6 +42,7 @@ const de = {
   links,
   lists,
   missing,
+  notes,
   overview,
   palette,
   profile,

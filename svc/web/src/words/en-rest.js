@@ -9,6 +9,7 @@ import keys from "./en/keys.js";
 import links from "./en/links.js";
 import lists from "./en/lists.js";
 import missing from "./en/missing.js";
+import notes from "./en/notes.js";
 import palette from "./en/palette.js";
 import profile from "./en/profile.js";
 import reference from "./en/reference.js";
@@ -23,6 +24,7 @@ export default {
   links,
   lists,
   missing,
+  notes,
   palette,
   profile,
   reference,

@@ -1,0 +1,49 @@
+/** Notes on the days of a report. */
+
+/** @typedef {NonNullable<import("../../wire").Note["kind"]>} Kind */
+/** @typedef {Record<string, string>} Facts `since` and `until` are formatted days */
+
+/** @type {Record<Kind, (facts: Facts) => string>} */
+const automatic = {
+  imported: ({ until }) => `Imported from another product until ${until}; counted by this service afterwards.`,
+  snippet_rotated: ({ until }) => `Snippet replaced. Views with the old snippet are counted until ${until}.`,
+  worker_updated: () => "Worker updated.",
+  hours_refused: ({ hours }) =>
+    `Cloudflare's daily limit was almost reached. Counts per hour are missing for ${hours} h; the day's total is complete.`,
+  route_missing: ({ since, until }) =>
+    until
+      ? `The site's route was found missing on ${since} and restored on ${until}. Views in between, and since shortly before, were not counted.`
+      : `The site's route was found missing on ${since}. Views are not counted until it is restored.`,
+  link_host_route_missing: ({ host, since, until }) =>
+    until
+      ? `The route of the link host ${host} was found missing on ${since} and restored on ${until}. In between, and since shortly before, links did not work.`
+      : `The route of the link host ${host} was found missing on ${since}. Links do not work until it is restored.`,
+};
+
+export default {
+  title: "Notes",
+  add: "Add note",
+  none: "Explain a day, for example a newsletter or a relaunch. Notes are marked on the chart.",
+  addTitle: "Add a note",
+  editTitle: "Change the note",
+  deleteTitle: "Delete this note?",
+  deleteAutomatic: "The service wrote this note, and will not create it again.",
+  day: "Day (UTC)",
+  text: "Note",
+  on: "Show with",
+  targets: { site: "this site", link: "this link", account: "all sites and links of the account" },
+  save: "Save",
+  edit: "Edit",
+  editNamed: (/** @type {string} */ text) => `Edit: ${text}`,
+  delete: "Delete",
+  deleteNamed: (/** @type {string} */ text) => `Delete: ${text}`,
+  wholeAccount: "Whole account",
+  automatic: "Automatic",
+  saved: "Note saved.",
+  savedElsewhere: (/** @type {string} */ day) => `Note saved on ${day}, which is outside this period.`,
+  deleted: "Note deleted.",
+  showAll: (/** @type {string} */ count) => `Show all ${count} notes`,
+  showFewer: "Show fewer",
+  limited: "Only the first 1,000 notes of this period are shown. Select a shorter period.",
+  texts: automatic,
+};
