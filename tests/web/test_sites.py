@@ -336,8 +336,8 @@ def test_report_shows_sent_views(furnished: Place, tab: Page) -> None:
     assert sum(listed(tab, "bots").values()) == sent["bots"] > 0
 
     tab.get_by_text("Show as table").click()
+    expect(tab.locator(".figures tbody tr")).to_have_count(7)
     rows = [[cell.inner_text() for cell in row.locator("td").all()] for row in tab.locator(".figures tbody tr").all()]
-    assert len(rows) == 7
     for place, name in enumerate(("views", "visitors", "bots")):
         assert sum(int(row[place]) for row in rows) == sent[name]
     tab.locator(".chart").focus()

@@ -11,3 +11,4 @@ export { RangePicker } from "./range-picker.jsx";
 export { RangeProblem } from "./range-problem.jsx";
 export { DaysExport, ReportExport } from "./report-export.jsx";
 export { StatementBadge } from "./statement-badge.jsx";
+export { Unavailable } from "./unavailable.jsx";

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
-import { ago, days, localMidnight, span } from "../format.js";
+import { ago, days, localMidnight } from "../format.js";
 import { useShown } from "../in-view.js";
 import { useKept } from "../kept.js";
 import { useKeys } from "../keys.js";
@@ -15,7 +15,7 @@ import { address, go, setSearch } from "../router.js";
 import { isCompared, runningSlot, slotsOf } from "../series.js";
 import { t } from "../words.js";
 import { Chart } from "./chart.jsx";
-import { Empty, Loaded, Note, useCountdown } from "./parts.jsx";
+import { Empty, Loaded, Note } from "./parts.jsx";
 import { Periods } from "./periods.jsx";
 import { Totals } from "./totals.jsx";
 
@@ -28,6 +28,7 @@ const RangeProblem = reportPart("RangeProblem");
 const DaysExport = reportPart("DaysExport");
 const ReportExport = reportPart("ReportExport");
 const StatementBadge = reportPart("StatementBadge");
+const Unavailable = reportPart("Unavailable");
 
 /**
  * @typedef {"site" | "link"} Kind
@@ -200,7 +201,7 @@ function Lists({ report, again, ...shown }) {
   return (
     <section aria-labelledby="lists">
       <h2 id="lists">{t().report.lists}</h2>
-      <Unavailable report={report} again={again} />
+      <Unavailable report={report} again={again} again_ms={REFUSED_AGAIN_MS} />
       {!report.unavailable && missing && <MissingBreakdowns missing={missing} />}
       {breakdowns && !empty && <Breakdowns {...shown} lists={breakdowns} />}
     </section>
@@ -241,28 +242,5 @@ function Counted({ report }) {
         </Note>
       )}
     </>
-  );
-}
-
-/** @param {{report: What, again: () => void}} props why live data is unavailable */
-function Unavailable({ report, again }) {
-  const words = t().report;
-  const read = useRef({ report, at_ms: Date.now() });
-  if (read.current.report !== report) read.current = { report, at_ms: Date.now() };
-  const limited = report.unavailable === "rate_limited";
-  const left_s = useCountdown(limited ? read.current.at_ms + REFUSED_AGAIN_MS : null);
-  if (!report.unavailable) return null;
-  return (
-    <Note kind="watch">
-      <p>{words.unavailable[report.unavailable]}</p>
-      {report.unavailable === "cloudflare" && (
-        <p class="actions">
-          <button type="button" class="quiet" onClick={again}>
-            {t().common.again}
-          </button>
-        </p>
-      )}
-      {left_s > 0 && <p>{t().common.againIn(span(left_s))}</p>}
-    </Note>
   );
 }
