@@ -2,19 +2,37 @@
 
 /**
  * @typedef {import("./wire").Breakdowns} Lists
- * @typedef {Exclude<keyof Lists, "campaigns" | "entries" | "arrivals" | "targets">} Name
+ * @typedef {Exclude<keyof Lists, "arrivals">} Name
  * @typedef {import("./wire").Top} Top
  */
 
 /** @type {Name[]} */
-const NAMES = ["pages", "sources", "channels", "countries", "devices", "browsers", "os", "bots"];
+const NAMES = [
+  "pages",
+  "entries",
+  "sources",
+  "channels",
+  "campaigns",
+  "targets",
+  "countries",
+  "devices",
+  "browsers",
+  "os",
+  "bots",
+];
+/** Most sites and links have none of these, so the page omits them if they are empty. @type {Name[]} */
+const OPTIONAL = ["campaigns", "targets"];
 /** The key that combines all values beyond the worker's limit. */
 export const OTHER = "(other)";
 /** The number of entries that a list has at first. */
 export const FIRST = 10;
 
 /** @param {"site" | "link"} kind @param {Lists} lists @returns {Name[]} the lists that the page shows, in order */
-const namesOf = (kind, lists) => NAMES.filter((name) => lists[name] && (kind === "site" || name !== "pages"));
+const namesOf = (kind, lists) =>
+  NAMES.filter((name) => {
+    const rows = lists[name];
+    return rows && (kind === "site" || name !== "pages") && (rows.length > 0 || !OPTIONAL.includes(name));
+  });
 
 /**
  * @param {Name} name @param {Top[]} rows @param {boolean} isExpanded

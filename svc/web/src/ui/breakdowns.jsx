@@ -94,7 +94,7 @@ function List({ kind, host, name, shown, total, all, isExpanded, toggle }) {
 function Linked({ name, value, kind, host }) {
   const label = <What name={name} value={value} kind={kind} />;
   const address =
-    name === "pages" && value.startsWith("/")
+    (name === "pages" || name === "entries") && value.startsWith("/")
       ? `https://${host}${value}`
       : name === "sources"
         ? sourceAddress(value)

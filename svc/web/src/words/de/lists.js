@@ -3,6 +3,9 @@
 /** @type {typeof import("../en/lists.js").default} */
 const lists = {
   pages: "Seiten",
+  entries: "Einstiegsseiten",
+  campaigns: "Kampagnen",
+  targets: "Ziele",
   sources: "Quellen",
   countries: "Länder",
   devices: "Geräte",

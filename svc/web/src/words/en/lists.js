@@ -2,6 +2,9 @@
 
 export default {
   pages: "Pages",
+  entries: "Entry pages",
+  campaigns: "Campaigns",
+  targets: "Destinations",
   sources: "Sources",
   countries: "Countries",
   devices: "Devices",
