@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from svc.api import accounts, bulk, email_changes, explain, keys, links, me, notes, sessions, sites
+from svc.api import accounts, bulk, email_changes, explain, imports, keys, links, me, notes, sessions, sites
 from svc.store.tx import Tx, sql
 from tests.journeys.conftest import ZONE
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PASSWORD, NEW_PASSWORD = "a long password", "another long one"  # the passwords of the user in these tests
 EXPLAINED = {"country": "DE", "user_agent": "curl/8", "query": "q"}
+# A table with the views of a day, in base64.
+EARLIER_DAY = "ZGF5LHZpZXdzCjIwMjAtMDEtMDEsMTIK"
 # These are counted only in runs without a kill. After a crash, an operation may have been started twice. The first
 # start then leaves only a row, or a token that must be revoked; `test_killed` checks this.
 ONLY_UNDISTURBED = ("operations", "tokens made", "working tokens", "bootstrap tokens", "uploads")
@@ -136,6 +138,7 @@ KINDS = (
     ),
     Kind(notes.CHANGE, {"notes with this text": 1}, _fields(text="this text")),
     Kind(notes.DELETE, {"notes": -1, "notes with this text": -1}),
+    Kind(imports.SITE, {"imported days": 1, "automatic notes": 1}, _fields(file=EARLIER_DAY)),
     Kind(sites.ROTATE, {"old paths": 1, "routes": 1, "versions": 1, "automatic notes": 1}),
     Kind(sites.DELETE, {"live sites": -1, "routes": -2, "versions": 1}),
     Kind(
@@ -145,6 +148,7 @@ KINDS = (
         made=("link_id", "link"),
     ),
     Kind(links.CHANGE, {"versions": 1}, _fields(url="https://example.org/other")),
+    Kind(imports.LINK, {"imported days": 1, "automatic notes": 1}, _fields(file=EARLIER_DAY)),
     Kind(
         bulk.ADD_MANY,
         {"links": 3, "live links": 3, "versions": 1},
@@ -189,6 +193,7 @@ def _rows() -> Tx[dict[str, int]]:
         "old paths": "retiring_paths",
         "links": "links",
         "live links": "links where state <> 'deleted'",
+        "imported days": "days where imported = 1",
         "notes": "notes where kind is null",
         "automatic notes": "notes where kind is not null",
         "notes with this text": "notes where text = 'this text'",

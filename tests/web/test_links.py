@@ -391,7 +391,7 @@ def test_file_is_dropped_and_sent_with_progress(browser, furnished, customer, zo
     held: list[Route] = []
     page.route("**/v1/links/bulk", lambda route: held.append(route))
     with page.expect_request("**/v1/links/bulk"):
-        page.get_by_role("button", name="Import 1001 links").click()
+        page.get_by_role("button", name="Import 1,001 links").click()
     progress = page.get_by_role("progressbar", name="Links sent")
     expect(progress).to_have_attribute("max", "1001")
     expect(page.get_by_role("status").filter(has_text="0 of 1,001 sent")).to_be_visible()
@@ -401,7 +401,7 @@ def test_file_is_dropped_and_sent_with_progress(browser, furnished, customer, zo
     expect(progress).to_have_js_property("value", 1000)
     visit._axe("while links are sent")
     held.pop().continue_()
-    page.get_by_role("heading", name="1001 links were imported.").wait_for()
+    page.get_by_role("heading", name="1,001 links were imported.").wait_for()
     assert visit.found == []
     context.close()
 

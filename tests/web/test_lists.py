@@ -151,7 +151,7 @@ def test_activity_shows_a_connect_as_one_entry(furnished: Place, tab: Page, worl
     row.locator("summary").click()
     expect(row.get_by_role("listitem").first).to_contain_text("Connecting")
     expect(row.get_by_role("listitem").last).to_contain_text("Ready")
-    box = tab.get_by_role("checkbox", name="Also show status changes")
+    box = tab.get_by_role("checkbox", name="Also show automatic status changes")
     box.check()
     tab.wait_for_url("**/events?states=on")
     visit = Visit(tab, furnished.url)

@@ -152,7 +152,7 @@ async def test_site_requires_a_working_account(world, ready, state, allowed):
 @cases(
     ("state", "remedy"),
     [
-        ("pending", "repeat the connect"),
+        ("pending", "repeat the request POST /v1/accounts"),
         ("bootstrap_lost", "connect again"),
         ("connected", "Install the worker: POST"),
         ("installing", "Wait until"),

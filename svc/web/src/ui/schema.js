@@ -40,6 +40,7 @@ export const FACTS = /** @type {const} */ ([
   "pattern",
   "default",
   "writeOnly",
+  "contentEncoding",
 ]);
 
 // Longer patterns are not shown.

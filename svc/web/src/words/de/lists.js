@@ -5,7 +5,7 @@ const lists = {
   pages: "Seiten",
   entries: "Einstiegsseiten",
   campaigns: "Kampagnen",
-  targets: "Ziele",
+  targets: "Klicks nach Ziel",
   sources: "Quellen",
   countries: "Länder",
   devices: "Geräte",

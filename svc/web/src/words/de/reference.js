@@ -59,6 +59,7 @@ const reference = {
       const: (value) => `immer ${value}`,
       enum: (values) => `eines von ${values.join(", ")}`,
       format: (name) => name,
+      contentEncoding: (name) => name,
       minLength: (count) => `mindestens ${count} Zeichen`,
       maxLength: (count) => `höchstens ${count} Zeichen`,
       minimum: (value) => `mindestens ${value}`,

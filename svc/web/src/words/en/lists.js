@@ -4,7 +4,7 @@ export default {
   pages: "Pages",
   entries: "Entry pages",
   campaigns: "Campaigns",
-  targets: "Destinations",
+  targets: "Clicks by destination",
   sources: "Sources",
   countries: "Countries",
   devices: "Devices",

@@ -55,6 +55,7 @@ export default {
       const: (/** @type {unknown} */ value) => `always ${value}`,
       enum: (/** @type {unknown[]} */ values) => `one of ${values.join(", ")}`,
       format: (/** @type {string} */ name) => name,
+      contentEncoding: (/** @type {string} */ name) => name,
       minLength: (/** @type {number} */ count) => `at least ${count} characters`,
       maxLength: (/** @type {number} */ count) => `at most ${count} characters`,
       minimum: (/** @type {number} */ value) => `at least ${value}`,
