@@ -36,15 +36,24 @@ class Name(NamedTuple):
 
 
 class Refused:
-    """The number of invalid lines, and the line numbers and reasons of the first hundred."""
+    """The number of invalid lines, and the line numbers and reasons of the first hundred.
 
-    def __init__(self) -> None:
+    `most`: the maximum number of invalid lines; None means no limit.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self.first: list[tuple[int, str]] = []
         self.count = 0
 
     def add(self, line: int, reason: str) -> None:
-        """Record an invalid line. Line 0 means that the line number is unknown."""
+        """Record an invalid line. Line 0 means that the line number is unknown.
+
+        Raises NotReadable if there are too many invalid lines.
+        """
         self.count += 1
+        if self._most is not None and self.count > self._most:
+            raise NotReadable(f"more than {self._most:,} lines cannot be imported")
         if len(self.first) < _SHOWN:
             self.first.append((line, reason))
 
@@ -52,7 +61,8 @@ class Refused:
 class Tally:
     """Collects daily totals, or counts page views by day.
 
-    `today`: the last valid day. `most_rows`: the maximum number of rows with daily totals; None means no limit.
+    `today`: the last valid day. `most_rows`: the maximum number of rows with daily totals, and of invalid lines; None
+    means no limit.
     """
 
     def __init__(self, database: Database, today: int, most_rows: int | None = None) -> None:
@@ -60,7 +70,7 @@ class Tally:
         self._today = today
         self._most_rows = most_rows
         self._rows = 0
-        self.refused = Refused()
+        self.refused = Refused(most_rows)
         self._views: defaultdict[int, int] = defaultdict(int)
         self._bots: defaultdict[int, int] = defaultdict(int)
         self._visits: set[tuple[int, str]] = set()

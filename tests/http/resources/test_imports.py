@@ -109,9 +109,18 @@ def issues(response) -> list[tuple[str, str]]:
 async def test_unreadable_files_are_refused(world, place):
     _, session, site_id, _ = place
     bomb = gzip.compress(b"day,views\n" + b"2020-01-01,1\n" * 2_700_000)
-    assert len(bomb) < 74_000  # fits into the body
+    wrong_lines = gzip.compress(b"day,views\n" + b"x,1\n" * 400_001)
+    assert max(len(bomb), len(wrong_lines)) < 74_000  # both fit into the body
     damaged = gzip.compress(f"day,views\n{day(1)},5\n".encode())[:-6]
-    for content in (b"\n", b"no columns", b"\xff" * 100, damaged, bomb, zipped({"a.csv": "day,views\n", "b.csv": ""})):
+    for content in (
+        b"\n",
+        b"no columns",
+        b"\xff" * 100,
+        damaged,
+        bomb,
+        wrong_lines,
+        zipped({"a.csv": "day,views\n", "b.csv": ""}),
+    ):
         response = await world.call("POST", f"/v1/sites/{site_id}/totals", {"file": encoded(content)}, headers=session)
         assert issues(response) == [("file", "not_readable")], content[:20]
     for wrong in ("a", "YQ", "Y Q==", "€€€€"):
