@@ -104,7 +104,7 @@ def test_hostile_visits_and_names_are_text(browser: Browser, world: World, custo
     world.seen(customer, site, f"{path}\n", f"/a\n{source}", f"/b\n\n?utm_source={ELEMENT}", f"/c\n\n?ref={HOSTILE}")
     page.goto(f"{world.place.url}/sites/{site['id']}")
     for shown in ("Pages", "Sources"):
-        expect(page.get_by_role("region", name=shown)).to_contain_text("onerror")
+        expect(page.get_by_role("region", name=shown, exact=True)).to_contain_text("onerror")
     only_text(page, "the report")
     page.goto(f"{world.place.url}/profile")
     page.get_by_role("table", name="Active sessions").get_by_role("row").nth(1).wait_for()
