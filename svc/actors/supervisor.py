@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 import trio
 
 from svc.actors.account import DUTIES, AccountActor
+from svc.actors.backoff import backoff_s
 from svc.actors.checks import schedule
 from svc.actors.checks.worker_database import STOPPED_MS
 from svc.actors.duty import Timers, spread
@@ -270,9 +271,7 @@ class Supervisor:
         return self._wait_s(failures.crashes, _LONGEST_BACKOFF_S)
 
     def _wait_s(self, failures: int, longest_s: float) -> float:
-        first_s: float = self._context.config.timing.crash_backoff_s
-        wait_s: float = first_s * 2 ** min(failures - 1, 20)
-        return min(longest_s, wait_s)
+        return backoff_s(failures, self._context.config.timing.crash_backoff_s, longest_s)
 
 
 _CRASH = ServiceError("internal", "The service failed repeatedly on this account. The operator's log has the details.")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from svc.addresses import LONGEST_EMAIL
+from svc.commands.confirmation import confirms
 from svc.commands.output import plural, printable
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _agrees_to_one(entry: Entry) -> bool:
         f"This removes the service from the Cloudflare account {entry.edge_account_id} ({printable(entry.name)}) of"
         f" {owner}, with {owned}. It cannot be undone."
     )
-    return _types(entry.id, "the account ID")
+    return confirms(entry.id, "the account ID")
 
 
 def _agrees_to_all(number: int, users: int) -> bool:
@@ -184,12 +185,7 @@ def _agrees_to_all(number: int, users: int) -> bool:
         " longer counted, and short links and QR codes stop working. It cannot be undone."
     )
     phrase = f"disconnect {plural(number, 'account')}"
-    return _types(phrase, f'"{phrase}"')
-
-
-def _types(expected: str, shown: str) -> bool:
-    print(f"Type {shown} to continue: ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() == expected.lower()
+    return confirms(phrase, f'"{phrase}"')
 
 
 def _print(entry: Entry, arguments: argparse.Namespace, progress: str = "") -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from svc.addresses import LONGEST_EMAIL
+from svc.commands.confirmation import confirms
 from svc.commands.output import plural, printable
 
 if TYPE_CHECKING:
@@ -89,8 +90,7 @@ def _agrees(entries: list[Entry]) -> bool:
     )
     owned = f"{plural(accounts, 'connected account')}, {plural(sites, 'site')} and {plural(links, 'link')}"
     print(f"This permanently deletes {email} with {owned}, and disconnects the accounts. It cannot be undone.")
-    print("Type the email address to continue: ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() == entries[0].user.email.lower()
+    return confirms(entries[0].user.email, "the email address")
 
 
 async def _begin(store: Store, entries: list[Entry]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from svc.store.conditions import Conditions
 from svc.store.disconnects import former_of
 from svc.store.tx import Parameter, Tx, sql
 
@@ -57,28 +58,21 @@ class Filter:
 def page(order: AccountOrder, after: Entry | None, limit: int, chosen: Filter) -> Tx[list[Entry]]:
     """Return at most `limit` accounts that come after `after`."""
     at = "t.disconnected_at" if chosen.disconnected else "t.created_at"
-    conditions, parameters = ["1 = 1"], list[Parameter]()
-
-    def parameter(value: Parameter) -> str:
-        parameters.append(value)
-        return f"${len(parameters)}"
-
+    parameters: list[Parameter] = []
+    conditions = Conditions(parameters)
+    parameter = conditions.parameter
     if after is not None:
         sign = ">" if order == "oldest" else "<"
-        conditions.append(f"({at}, t.id) {sign} ({parameter(after.at)}, {parameter(after.id)})")
+        conditions.add(f"({at}, t.id) {sign} ({parameter(after.at)}, {parameter(after.id)})")
     if chosen.state is not None:
-        conditions.append(f"t.state = {parameter(chosen.state)}")
+        conditions.add(f"t.state = {parameter(chosen.state)}")
     if chosen.email is not None:
-        conditions.append(f"lower(u.email) = lower(cast({parameter(chosen.email)} as text))")
+        conditions.add(f"lower(u.email) = lower(cast({parameter(chosen.email)} as text))")
     if chosen.contains:
-        text = f"cast({parameter(chosen.contains.lower())} as text)"
-        # `like` would treat some characters of the text as wildcards.
-        columns = ("t.name", "t.id", "t.edge_account_id", "coalesce(u.email, '')")
-        found = " or ".join(f"replace(lower({column}), {text}, '') <> lower({column})" for column in columns)
-        conditions.append(f"({found})")
+        conditions.add_contains([chosen.contains.lower()], "t.name", "t.id", "t.edge_account_id", "u.email")
     direction = "" if order == "oldest" else " desc"
     rows = yield sql(
-        f"{_FORMER if chosen.disconnected else _CONNECTED} where {' and '.join(conditions)}"
+        f"{_FORMER if chosen.disconnected else _CONNECTED} where {conditions}"
         f" order by {at}{direction}, t.id{direction} limit {parameter(limit)}",
         *parameters,
     )

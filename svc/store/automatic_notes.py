@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _OPEN = "open"
 
 
-def imported(account_id: str, target_kind: NoteTarget, target: str, user_id: int, now: int) -> Tx[None]:
+def imported(account_id: str, target_kind: NoteTarget, target: str, now: int) -> Tx[None]:
     """Note the last imported day of a site or link. Replaces the note of an import that ended earlier."""
     rows = yield sql("select max(day) as until from days where target = $1 and imported = 1", target)
     until = rows[0]["until"]
@@ -29,20 +29,18 @@ def imported(account_id: str, target_kind: NoteTarget, target: str, user_id: int
         return
     yield sql("delete from notes where target = $1 and kind = 'imported' and day < $2", target, until)
     day = day_text(until)
-    yield from _write(account_id, target_kind, target, "imported", day, {"until": day}, until, now, user_id)
+    yield from _write(account_id, target_kind, target, "imported", day, {"until": day}, until, now)
 
 
 def snippet_rotated(site: Site, until: int, now: int) -> Tx[None]:
     """Note that the site has a new path. `until`: the end of the old path (epoch ms)."""
     facts = {"until": day_text(day_of(until))}
-    yield from _write(
-        site.account_id, "site", site.id, "snippet_rotated", site.path, facts, day_of(now), now, site.user_id
-    )
+    yield from _write(site.account_id, "site", site.id, "snippet_rotated", site.path, facts, day_of(now), now)
 
 
-def worker_updated(account_id: str, user_id: int, operation_id: str, now: int) -> Tx[None]:
+def worker_updated(account_id: str, operation_id: str, now: int) -> Tx[None]:
     """Note that the account has a new worker, which has reported."""
-    yield from _write(account_id, "account", account_id, "worker_updated", operation_id, {}, day_of(now), now, user_id)
+    yield from _write(account_id, "account", account_id, "worker_updated", operation_id, {}, day_of(now), now)
 
 
 def hours_refused(hours: Iterable[tuple[str, int]], now: int) -> Tx[None]:
@@ -54,29 +52,22 @@ def hours_refused(hours: Iterable[tuple[str, int]], now: int) -> Tx[None]:
             day * DAY_MS,
             (day + 1) * DAY_MS,
         )
-        owners = yield sql("select user_id from accounts where id = $1", account_id)
-        for owner in owners:
-            yield from _write(
-                account_id, "account", account_id, "hours_refused", day_text(day), {"hours": str(row["n"])}, day, now,
-                owner["user_id"], grows=True,
-            )  # fmt: skip
+        facts = {"hours": str(row["n"])}
+        yield from _write(
+            account_id, "account", account_id, "hours_refused", day_text(day), facts, day, now, grows=True
+        )
 
 
 def route_missing(site: Site, now: int) -> Tx[None]:
     """Note that a health check has found the site's route missing, or used by another worker."""
     facts = {"since": day_text(day_of(now))}
-    yield from _write(site.account_id, "site", site.id, "route_missing", _OPEN, facts, day_of(now), now, site.user_id)
+    yield from _write(site.account_id, "site", site.id, "route_missing", _OPEN, facts, day_of(now), now)
 
 
 def link_host_route_missing(account_id: str, host: str, now: int) -> Tx[None]:
     """Note the same of the account's link host."""
-    owners = yield sql("select user_id from accounts where id = $1", account_id)
-    for owner in owners:
-        facts = {"host": host, "since": day_text(day_of(now))}
-        yield from _write(
-            account_id, "account", account_id, "link_host_route_missing", _OPEN, facts, day_of(now), now,
-            owner["user_id"],
-        )  # fmt: skip
+    facts = {"host": host, "since": day_text(day_of(now))}
+    yield from _write(account_id, "account", account_id, "link_host_route_missing", _OPEN, facts, day_of(now), now)
 
 
 def route_restored(target: str, kind: NoteKind, now: int) -> Tx[None]:
@@ -96,18 +87,17 @@ def _write(
     facts: Mapping[str, str],
     day: int,
     now: int,
-    user_id: int,
     *,
     grows: bool = False,
 ) -> Tx[None]:
-    """Write a note unless there is one with the same cause. `grows`: update the facts of that one."""
+    """Write a note for the account's user, unless there is one with the same cause. `grows`: update its facts then."""
     again = "do update set facts = excluded.facts" if grows else "do nothing"
     yield sql(
         "insert into notes (id, user_id, account_id, target_kind, target, day, kind, cause, facts, created_at)"  # noqa: S608  # SQL of this function
-        " values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+        " select $1, user_id, id, $3, $4, cast($5 as bigint), $6, $7, $8, cast($9 as bigint)"
+        " from accounts where id = $2"
         f" on conflict (target, kind, cause) where kind is not null {again}",
         new_id("note"),
-        user_id,
         account_id,
         target_kind,
         target,

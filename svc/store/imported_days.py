@@ -27,6 +27,7 @@ class Target:
 
     id: str
     account_id: str
+    user_id: int
     kind: str
     edge_account_id: str
     name: str
@@ -83,14 +84,22 @@ def targets_named(account_ids: Sequence[str], kind: str, name: str) -> Tx[list[T
     """Return the sites with this host, or the links with this code, in these accounts. Omit deleted sites and links."""
     table, column, condition = _TABLES[kind]
     rows = yield sql(
-        f"select t.id, t.account_id, a.edge_account_id, t.{column} as name, t.created_at from {table} t"  # noqa: S608  # names of this file and placeholders
+        f"select t.id, t.account_id, t.user_id, a.edge_account_id, t.{column} as name, t.created_at from {table} t"  # noqa: S608  # names of this file and placeholders
         f" join accounts a on a.id = t.account_id where t.{condition} and t.{column} = $1"
         f" and t.account_id in ({placeholders(len(account_ids), first=2)}) order by t.id",
         name,
         *account_ids,
     )
     return [
-        Target(row["id"], row["account_id"], kind, row["edge_account_id"], row["name"], row["created_at"])
+        Target(
+            id=row["id"],
+            account_id=row["account_id"],
+            user_id=row["user_id"],
+            kind=kind,
+            edge_account_id=row["edge_account_id"],
+            name=row["name"],
+            created_at=row["created_at"],
+        )
         for row in rows
     ]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from svc.store.links import link_of
 from svc.store.tx import Tx, placeholders, sql
-from svc.store.user_lists import DAYS_SHOWN, Conditions
+from svc.store.user_lists import DAYS_SHOWN, UserConditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,9 +52,9 @@ class LinkFilter:
     def conditions(self, parameters: list[Parameter]) -> str:
         """Return the SQL condition for a row `t` of `links`. Appends the condition's parameters to `parameters`."""
         deleted = self.state == "deleted"
-        conditions = Conditions(parameters, self.user_id, self.account_id, self.edge_accounts, deleted=deleted)
+        conditions = UserConditions(parameters, self.user_id, self.account_id, self.edge_accounts, deleted=deleted)
         conditions.add(f"t.state = {conditions.parameter(self.state)}")
-        conditions.add_contains(self.contains, "code", "url")
+        conditions.add_contains(self.contains, "t.code", "t.url")
         return str(conditions)
 
 

@@ -250,7 +250,7 @@ def _write_end_events(rows: Sequence[Row], outcome: str, now: int) -> Tx[None]:
         owners = yield sql("select user_id from accounts where id = $1", row["account_id"])
         for owner in owners:
             if (row["kind"], outcome) == ("update", "done"):
-                yield from automatic_notes.worker_updated(row["account_id"], owner["user_id"], row["id"], now)
+                yield from automatic_notes.worker_updated(row["account_id"], row["id"], now)
             yield by_service(
                 owner["user_id"], row["account_id"], row["edge_account_id"], _ACTIONS[row["kind"]], outcome, now
             )

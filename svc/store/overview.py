@@ -9,7 +9,7 @@ from svc.model import Counts
 from svc.store.links import link_of
 from svc.store.sites import sites_of_rows
 from svc.store.tx import Tx, placeholders, sql
-from svc.store.user_lists import Conditions
+from svc.store.user_lists import UserConditions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ def group(
     `edge_accounts`: only these Cloudflare accounts; None means all. `limit`: the maximum number of entries.
     """
     parameters: list[Parameter] = [days.first, days.today, days.first_before]
-    conditions = Conditions(parameters, user_id, None, edge_accounts, deleted=False)
+    conditions = UserConditions(parameters, user_id, None, edge_accounts, deleted=False)
     conditions.add(_STATE[table])
     counted = (
         f"select t.id, t.{_NAME[table]} as name, {_SUMS}"  # noqa: S608  # names of this file and placeholders

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from svc.store.sites import sites_of_rows
 from svc.store.tx import Tx, placeholders, sql
-from svc.store.user_lists import DAYS_SHOWN, Conditions
+from svc.store.user_lists import DAYS_SHOWN, UserConditions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,9 +43,9 @@ def list_sites(
     A site's sort key never changes, so pages neither repeat nor skip sites that existed the whole time.
     """
     parameters: list[Parameter] = []
-    conditions = Conditions(parameters, user_id, account_id, edge_accounts, deleted=deleted)
+    conditions = UserConditions(parameters, user_id, account_id, edge_accounts, deleted=deleted)
     conditions.add(f"t.state {'=' if deleted else '<>'} 'deleted'")
-    conditions.add_contains(contains, "host")
+    conditions.add_contains(contains, "t.host")
     columns, beyond, direction = _ORDERS[order]
     if after is not None:
         place = f"{conditions.parameter(after)} and user_id = {conditions.parameter(user_id)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from svc.store.conditions import Conditions
 from svc.store.tx import Tx, sql
 from svc.store.users import confirm_sign_up, user_of
 
@@ -60,18 +61,16 @@ def page(
     `contains`: only users whose email address contains this text, ignoring case.
     """
     by, comparison = _ORDERS[order]
-    conditions = ["u.email is not null", *(_FILTERS[each] for each in filters)]
-    parameters: list[Parameter] = []
+    parameters: list[Parameter] = [] if after is None else [after.user.email, after.user.id]
+    conditions = Conditions(parameters)
+    for condition in ("u.email is not null", *(_FILTERS[each] for each in filters)):
+        conditions.add(condition)
     if after is not None:
-        conditions.append(comparison)
-        parameters += [after.user.email, after.user.id]
+        conditions.add(comparison)
     if contains:
-        parameters.append(contains.lower())
-        # `like` would treat some characters of the text as wildcards.
-        conditions.append(f"replace(lower(u.email), cast(${len(parameters)} as text), '') <> lower(u.email)")
-    parameters.append(limit)
+        conditions.add_contains([contains.lower()], "u.email")
     rows = yield sql(
-        f"select u.*, {_COUNTS} from users u where {' and '.join(conditions)} order by {by} limit ${len(parameters)}",  # noqa: S608  # SQL of this module
+        f"select u.*, {_COUNTS} from users u where {conditions} order by {by} limit {conditions.parameter(limit)}",  # noqa: S608  # SQL of this module
         *parameters,
     )
     return [_entry(row) for row in rows]

@@ -232,8 +232,9 @@ class RandomAccounts:
             day = created_at // DAY_MS - account.chance.randint(1, 29)
             views = account.chance.randint(0, 50)
             target.imported[day] = (views, account.chance.randint(0, 9), account.chance.randint(0, views))
+        # The id of the user is only for the event of a command.
         owner = imported_days.Target(
-            target.id, account.account_id, target.kind, account.customer.account_id, name="", created_at=created_at
+            target.id, account.account_id, 0, target.kind, account.customer.account_id, name="", created_at=created_at
         )
         days = {day: Counts(*numbers) for day, numbers in target.imported.items()}
         await self.world.store.run(imported_days.import_days(owner, days))

@@ -84,13 +84,12 @@ async def test_push_without_refused_hours_writes_no_note(store, account_id):
 
 
 async def test_note_of_an_import_is_on_its_last_day_and_moves_with_a_later_import(store, account_id):
-    user_id = await store.read(owner_of(account_id))
     link = await store.run(a_link(account_id))
     [target] = await store.read(targets_named([account_id], "link", "sale26"))
 
     def imported(*ago: int) -> Tx[None]:
         yield from import_days(target, {TODAY - days: Counts(1) for days in ago})
-        yield from automatic_notes.imported(account_id, "link", link, user_id, START_MS)
+        yield from automatic_notes.imported(account_id, "link", link, START_MS)
 
     for ago, until in (((50, 40), 40), ((60,), 40), ((30,), 30)):
         await store.run(imported(*ago))
@@ -104,9 +103,8 @@ async def test_note_of_an_import_is_on_its_last_day_and_moves_with_a_later_impor
 
 
 async def test_import_of_days_that_the_worker_has_counted_has_no_note(store, account_id):
-    user_id = await store.read(owner_of(account_id))
     link = await store.run(a_link(account_id))
-    await store.run(automatic_notes.imported(account_id, "link", link, user_id, START_MS))
+    await store.run(automatic_notes.imported(account_id, "link", link, START_MS))
     assert await written(store, link) == []
 
 
@@ -184,5 +182,5 @@ async def test_automatic_note_can_only_be_deleted_by_its_owner_and_never_changed
 
 async def test_automatic_notes_do_not_count_towards_the_limit(store, account_id, site: Site):
     for n in range(notes.MAX_PER_TARGET + 1):
-        await store.run(automatic_notes.worker_updated(account_id, site.user_id, f"op_{n}", START_MS))
+        await store.run(automatic_notes.worker_updated(account_id, f"op_{n}", START_MS))
     await store.run(a_note(account_id, account_id, "account"))

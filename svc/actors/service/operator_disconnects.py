@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import trio
 
+from svc.actors.backoff import backoff_s
 from svc.actors.operations.disconnect import DisconnectDelayed, with_operator_event
 from svc.errors import NotFound, ServiceError, Stopping, StoreUnavailable
 from svc.faults import contained
@@ -112,7 +113,7 @@ class OperatorDisconnects:
                 return
             delay = self._delays.setdefault(account_id, _Delay())
             delay.failures += 1
-            delay.until = trio.current_time() + min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(delay.failures - 1, 20))
+            delay.until = trio.current_time() + backoff_s(delay.failures, _FIRST_WAIT_S, _LONGEST_WAIT_S)
             await self._context.store.run(disconnect_requests.set_waiting(account_id, reason))
         finally:
             self._running.discard(account_id)

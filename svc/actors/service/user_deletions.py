@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import trio
 
+from svc.actors.backoff import backoff_s
 from svc.errors import Busy, NotFound, ServiceError, Stopping, StoreUnavailable
 from svc.faults import contained
 from svc.store import accounts, user_deletions
@@ -215,4 +216,4 @@ class UserDeletions:
 
 
 def _wait_s(failures: int) -> float:
-    return min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** (failures - 1))
+    return backoff_s(failures, _FIRST_WAIT_S, _LONGEST_WAIT_S)

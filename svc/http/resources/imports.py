@@ -52,7 +52,7 @@ class Imports:
 
     async def _import(self, write: Write[api.TotalsFile], target: Target, account: Account) -> StoredResponse:
         body = write.body
-        name, today = Name(target.kind, target.name), day_of(self._context.clock())
+        name, today = Name(target.kind, target.name, target.edge_account_id), day_of(self._context.clock())
         try:
             uploaded = await trio.to_thread.run_sync(
                 read_upload, body.file, name, today, body.website, limiter=self._reading
@@ -70,7 +70,7 @@ class Imports:
 def _target_of(found: Site | Link, account: Account, kind: str, name: str) -> Target:
     if found.state == "deleted":
         raise NotFound
-    return Target(found.id, account.id, kind, account.edge_account_id, name, found.created_at)
+    return Target(found.id, account.id, found.user_id, kind, account.edge_account_id, name, found.created_at)
 
 
 def _import(target: Target, uploaded: Uploaded, body: api.TotalsFile, now: int) -> Tx[Done]:

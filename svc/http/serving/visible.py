@@ -9,11 +9,14 @@ from svc.logs import add_log_context
 from svc.store import accounts, disconnects, links, notes, sites
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from svc.http.serving.credentials import Caller
     from svc.model import Account, FormerAccount, Link, Note, Site
     from svc.store.tx import Store, Tx
 
 A = TypeVar("A", bound="Account | FormerAccount")
+Owned = TypeVar("Owned", bound="Site | Link | Note")
 
 
 async def visible_account(store: Store, caller: Caller, account_id: str) -> Account:
@@ -28,31 +31,31 @@ async def visible_or_former(store: Store, caller: Caller, account_id: str) -> Ac
 
 async def readable_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account | FormerAccount]:
     """Return the caller's site and its account, which may be disconnected. Raises NotFound."""
-    site, account = await store.peek(_site_and_any_account(caller.user.id, site_id))
+    site, account = await store.peek(_with_account(sites.get_site(caller.user.id, site_id), _account_or_former))
     return site, require_visible(caller, account)
 
 
 async def visible_site(store: Store, caller: Caller, site_id: str) -> tuple[Site, Account]:
     """Return the caller's site and its account. Raises NotFound, including for sites of disconnected accounts."""
-    site, account = await store.peek(_site_and_account(caller.user.id, site_id))
+    site, account = await store.peek(_with_account(sites.get_site(caller.user.id, site_id), accounts.get_account))
     return site, require_visible(caller, account)
 
 
 async def readable_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account | FormerAccount]:
     """Return the caller's link and its account, which may be disconnected. Raises NotFound."""
-    link, account = await store.peek(_link_and_any_account(caller.user.id, link_id))
+    link, account = await store.peek(_with_account(links.get_link(caller.user.id, link_id), _account_or_former))
     return link, require_visible(caller, account)
 
 
 async def readable_note(store: Store, caller: Caller, note_id: str) -> tuple[Note, Account | FormerAccount]:
     """Return the caller's note and its account, which may be disconnected. Raises NotFound."""
-    note, account = await store.peek(_note_and_any_account(caller.user.id, note_id))
+    note, account = await store.peek(_with_account(notes.get_note(caller.user.id, note_id), _account_or_former))
     return note, require_visible(caller, account)
 
 
 async def visible_link(store: Store, caller: Caller, link_id: str) -> tuple[Link, Account]:
     """Return the caller's link and its account. Raises NotFound, including for links of disconnected accounts."""
-    link, account = await store.peek(_link_and_account(caller.user.id, link_id))
+    link, account = await store.peek(_with_account(links.get_link(caller.user.id, link_id), accounts.get_account))
     return link, require_visible(caller, account)
 
 
@@ -64,41 +67,14 @@ def require_visible(caller: Caller, account: A | None) -> A:
     return account
 
 
-def _site_and_account(user_id: int, site_id: str) -> Tx[tuple[Site, Account | None]]:
-    site = yield from sites.get_site(user_id, site_id)
-    if site is None:
-        raise NotFound
-    return site, (yield from accounts.account_by_id(site.account_id))
-
-
-def _link_and_account(user_id: int, link_id: str) -> Tx[tuple[Link, Account | None]]:
-    link = yield from links.get_link(user_id, link_id)
-    if link is None:
-        raise NotFound
-    return link, (yield from accounts.account_by_id(link.account_id))
-
-
 def _account_or_former(user_id: int, account_id: str) -> Tx[Account | FormerAccount | None]:
     account = yield from accounts.get_account(user_id, account_id)
     return account if account is not None else (yield from disconnects.former_account(user_id, account_id))
 
 
-def _site_and_any_account(user_id: int, site_id: str) -> Tx[tuple[Site, Account | FormerAccount | None]]:
-    site = yield from sites.get_site(user_id, site_id)
-    if site is None:
+def _with_account(owned: Tx[Owned | None], find: Callable[[int, str], Tx[A | None]]) -> Tx[tuple[Owned, A | None]]:
+    """Return an object of a user, and its account as `find` returns it. Raises NotFound if there is no object."""
+    found = yield from owned
+    if found is None:
         raise NotFound
-    return site, (yield from _account_or_former(user_id, site.account_id))
-
-
-def _link_and_any_account(user_id: int, link_id: str) -> Tx[tuple[Link, Account | FormerAccount | None]]:
-    link = yield from links.get_link(user_id, link_id)
-    if link is None:
-        raise NotFound
-    return link, (yield from _account_or_former(user_id, link.account_id))
-
-
-def _note_and_any_account(user_id: int, note_id: str) -> Tx[tuple[Note, Account | FormerAccount | None]]:
-    note = yield from notes.get_note(user_id, note_id)
-    if note is None:
-        raise NotFound
-    return note, (yield from _account_or_former(user_id, note.account_id))
+    return found, (yield from find(found.user_id, found.account_id))

@@ -10,7 +10,6 @@ from svc.errors import NotFound, StoreUnavailable
 from svc.imports.accounts import accounts_meant
 from svc.model import Counts
 from svc.store import automatic_notes
-from svc.store.accounts import account_by_id, present
 from svc.store.events import by_operator
 from svc.store.imported_days import Compared, compare_days, import_days, known_targets, targets_named
 
@@ -130,9 +129,8 @@ def _import(
 ) -> Tx[Done]:
     """Import a target's days, and record the event of the command."""
     done = yield from import_target(target, days_of, replace=replace, apply=apply, now=now)
-    account = yield from account_by_id(target.account_id)
-    if apply and done.written and account is not None:
-        yield by_operator(account.user_id, "totals.import", now, target.id, target.edge_account_id, done.written)
+    if apply and done.written:
+        yield by_operator(target.user_id, "totals.import", now, target.id, target.edge_account_id, done.written)
     return done
 
 
@@ -153,9 +151,8 @@ def import_target(
     compared = yield from (import_days(target, days, replace=replace) if apply else compare_days(target, days))
     written = len(compared.added) + (len(compared.other) if replace else 0)
     if apply and written:
-        account = present((yield from account_by_id(target.account_id)))
         kind: NoteTarget = "site" if target.kind == "site" else "link"
-        yield from automatic_notes.imported(account.id, kind, target.id, account.user_id, now)
+        yield from automatic_notes.imported(target.account_id, kind, target.id, now)
     return Done(
         target,
         compared,

@@ -55,7 +55,13 @@ class Place:
     async def import_days(self, days):
         for target, kind in ((self.site, "site"), (self.link, "link")):
             owner = imported_days.Target(
-                target.id, self.account.id, kind, self.account.edge_account_id, name="", created_at=target.created_at
+                target.id,
+                self.account.id,
+                self.account.user_id,
+                kind,
+                self.account.edge_account_id,
+                name="",
+                created_at=target.created_at,
             )
             await self.world.store.run(imported_days.import_days(owner, days))
 

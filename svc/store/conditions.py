@@ -1,0 +1,42 @@
+"""The conditions of a `where` clause, which are added one by one together with their parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from svc.store.tx import Parameter
+
+
+class Conditions:
+    """SQL conditions that all have to be true. Their parameters are appended to the list `parameters`."""
+
+    def __init__(self, parameters: list[Parameter]) -> None:
+        self._parameters = parameters
+        self._all: list[str] = []
+
+    def parameter(self, value: Parameter) -> str:
+        """Append a parameter and return its placeholder, for example `$3`."""
+        self._parameters.append(value)
+        return f"${len(self._parameters)}"
+
+    def add(self, condition: str) -> None:
+        """Add a condition."""
+        self._all.append(condition)
+
+    def add_contains(self, texts: Sequence[str], *columns: str) -> None:
+        """Require that one of the columns contains one of the texts, ignoring case. Without texts, does nothing."""
+        if texts:
+            patterns = [self.parameter(f"%{_literal(text)}%") for text in texts]
+            likes = [f"lower({column}) like lower({each}) escape '\\'" for each in patterns for column in columns]
+            self.add(f"({' or '.join(likes)})")
+
+    def __str__(self) -> str:
+        return " and ".join(self._all) or "1 = 1"
+
+
+def _literal(text: str) -> str:
+    """Return the text with its wildcards escaped, for a `like` pattern."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
