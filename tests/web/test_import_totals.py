@@ -54,6 +54,13 @@ def test_file_is_checked_before_it_is_imported(tab: Page, world: World, link_id:
     expect(part.get_by_role("status")).to_have_text("2 days imported.")
     assert [total["views"] for total in world.call("GET", totals)["totals"]] == [5, 7]
 
+    table = b"day,views\n2025-01-01,5\n2025-01-02,9\n2025-01-03,1\n"
+    file.set_input_files({"name": "totals.csv", "mimeType": "text/csv", "buffer": table})
+    part.get_by_role("button", name="Check file").click()
+    part.get_by_role("button", name="Import 1 day").click()
+    expect(part.get_by_role("status")).to_have_text("1 day imported.")
+    assert [total["views"] for total in world.call("GET", totals)["totals"]] == [5, 7, 1]
+
     table = b"day,views\n2025-01-01,5\n2025-01-02,8\n"
     file.set_input_files({"name": "totals.csv", "mimeType": "text/csv", "buffer": table})
     part.get_by_role("button", name="Check file").click()
@@ -62,4 +69,4 @@ def test_file_is_checked_before_it_is_imported(tab: Page, world: World, link_id:
     part.get_by_label("Overwrite the days that have different numbers").check()
     part.get_by_role("button", name="Import 1 day").click()
     expect(part.get_by_role("status")).to_have_text("1 day imported.")
-    assert [total["views"] for total in world.call("GET", totals)["totals"]] == [5, 8]
+    assert [total["views"] for total in world.call("GET", totals)["totals"]] == [5, 8, 1]

@@ -34,14 +34,15 @@ class Uploaded:
 def read_upload(data: bytes, name: Name, today: int, website: str | None) -> Uploaded:
     """Return the totals of the target with this name. Blocks for seconds if the file is large.
 
-    If the file names its sites and links, only the totals of this site or link are returned. `today`: the last valid
-    day. `website`: the website to read if an Umami export has several. Raises NotReadable, CannotWrite.
+    If the file names its sites and links, only the totals of this site or link are returned. As in the command, its
+    Cloudflare account must match if the file names one. `today`: the last valid day. `website`: the website to read if
+    an Umami export has several. Raises NotReadable, CannotWrite.
     """
     with open_source(io.BytesIO(data), MAX_MIB << 20) as source, tally(today, MAX_ROWS) as found:
         reading = read_totals(source, found, website)
         days_of: dict[str, dict[int, Counts]] = {}
         for of_file, days_by_target in found.targets():
-            if of_file is None or (of_file.kind, of_file.name) == (name.kind, name.name):
+            if of_file is None or of_file in (name, name._replace(edge_account_id="")):
                 for target, days in days_by_target.items():
                     days_of.setdefault(target, {}).update(days)
         if not days_of and any(found.names()):

@@ -9,6 +9,7 @@ import pytest
 
 from svc.clock import day_of, day_text
 from tests.clock import START_MS
+from tests.http.conftest import EDGE_ACCOUNT
 from tests.imports.totals.files import OWN, zipped
 from tests.store.makers import a_link, a_site
 
@@ -90,15 +91,20 @@ async def test_other_numbers_are_replaced_only_on_request(world, place):
 async def test_only_the_named_target_is_imported_from_an_export(world, place):
     _, session, _, link_id = place
     link = (await world.call("GET", f"/v1/links/{link_id}", headers=session)).body["link"]
-    counted = ((link["code"], 3), ("other", 90))
-    rows = "".join(f"lnk_{'a' * 20},link,{'0' * 32},{code},{day(4)},{views},0,0,1,\n" for code, views in counted)
+    other = "0" * 32
+    counted = ((EDGE_ACCOUNT, link["code"], 3), (EDGE_ACCOUNT, "other", 90), (other, link["code"], 900))
+    rows = "".join(
+        f"lnk_{edge_account_id[:20]},link,{edge_account_id},{code},{day(4)},{views},0,0,1,\n"
+        for edge_account_id, code, views in counted
+    )
     archive = zipped({"daily_totals.csv": OWN + rows})
     body = {"file": encoded(archive)}
     result = (await world.call("POST", f"/v1/links/{link_id}/totals", body, headers=session)).body["result"]
     assert (result["added"], result["views"]) == (1, 3)
-    absent = OWN + f"lnk_{'a' * 20},link,{'0' * 32},other,{day(4)},5,0,0,1,\n"
-    refused = await world.call("POST", f"/v1/links/{link_id}/totals", {"file": encoded(absent)}, headers=session)
-    assert issues(refused) == [("file", "not_readable")]
+    for edge_account_id, code in ((EDGE_ACCOUNT, "other"), (other, link["code"])):
+        absent = OWN + f"lnk_{'a' * 20},link,{edge_account_id},{code},{day(4)},5,0,0,1,\n"
+        refused = await world.call("POST", f"/v1/links/{link_id}/totals", {"file": encoded(absent)}, headers=session)
+        assert issues(refused) == [("file", "not_readable")], code
 
 
 def issues(response) -> list[tuple[str, str]]:

@@ -18,7 +18,8 @@ import { Note } from "./parts.jsx";
 export function ImportTotals({ kind, id }) {
   const words = t().importTotals;
   const checked = useSignal(/** @type {{upload: Upload, result: Result} | null} */ (null));
-  const imported = useSignal(/** @type {Result | null} */ (null));
+  /** The number of days that the last import wrote. */
+  const imported = useSignal(/** @type {number | null} */ (null));
   /** @param {Upload & {replace?: boolean, dry_run?: boolean}} body @param {string} key */
   const send = async (body, key) =>
     (kind === "site"
@@ -55,13 +56,14 @@ export function ImportTotals({ kind, id }) {
           <Checked
             {...checked.value}
             send={async (body, key) => {
-              imported.value = await send(body, key);
+              const { added, different } = await send(body, key);
+              imported.value = added + (body.replace ? different : 0);
               checked.value = null;
               changed(`/v1/${kind}s`);
             }}
           />
         )}
-        <p role="status">{imported.value && words.done(imported.value.added + imported.value.different)}</p>
+        <p role="status">{imported.value !== null && words.done(imported.value)}</p>
       </div>
     </section>
   );
