@@ -38,6 +38,7 @@ BROWSER = Path(__file__).parent / "tools/browser.js"
 PERIODS = ("today", "7d", "30d")
 BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
 _HOUR_S = 3_600
+_HOUR_MS = 3_600_000
 _DAY_S = 86_400
 # When the demo sends visits: seconds before now, number of views, number of clicks. Reports cover 30 days, and one day
 # of each week has fewer views.
@@ -278,15 +279,19 @@ class Journey:
         This ensures that no hour ends during the visits.
         """
         then = self.now_ms - ago_s * 1000
-        return then if ago_s == 0 else then // (_HOUR_S * 1000) * _HOUR_S * 1000 + 20 * 60_000
+        return then if ago_s == 0 else then // _HOUR_MS * _HOUR_MS + 20 * 60_000
 
     async def _go_to(self, ago_s: int) -> None:
         offset_ms = self._base_ms(ago_s) - time.time_ns() // 1_000_000 if ago_s else 0
         await self.emulator.clock(offset_ms / 1000)
 
     async def _run_crons(self, ago_s: int) -> None:
-        """Run the cron job as often as the worker needs to fold events, close hours and days, and push."""
-        base_ms = self._base_ms(ago_s) if ago_s else time.time_ns() // 1_000_000
+        """Run the cron job as often as the worker needs to fold events, close hours and days, and push.
+
+        For the present, run it in each minute of the current hour. Later minutes could be on the next day, and the
+        worker would close a day that has not ended for the service.
+        """
+        base_ms = self._base_ms(ago_s) if ago_s else time.time_ns() // 1_000_000 // _HOUR_MS * _HOUR_MS
         for minute in range(60 if ago_s == 0 else 3):
             await self.emulator.cron(self.platform_account.account_id, "svc-edge", at=base_ms + minute * 60_000)
 
