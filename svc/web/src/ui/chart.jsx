@@ -60,35 +60,40 @@ const NAMED = (/** @type {number} */ count, /** @type {Step} */ by) =>
 export function Chart({ toggle, choose, below, more, ...drawn }) {
   const { kind, slots, compared, comparison, bots } = drawn;
   const words = t().report;
-  const at = useSignal(/** @type {number | null} */ (null));
+  // The time of the selected point: its index would select another day after a change of the period.
+  const selected = useSignal(/** @type {string | null} */ (null));
   const opened = useSignal(false);
-  const chosen = at.value === null ? null : (slots[at.value] ?? null);
+  const last = slots.length - 1;
+  const found = slots.findIndex(({ at }) => at === selected.value);
+  const at = found < 0 ? null : found;
+  const chosen = slots[found] ?? null;
   const running = runningSlot(slots, Date.now());
-  const place = at.value ?? Math.max(0, running);
+  const place = at ?? Math.max(0, running);
+  /** @param {number | null} index */
+  const select = (index) => (selected.value = index === null ? null : (slots[index]?.at ?? null));
   // A tap only shows the numbers.
   const touched = useRef(false);
   const pick = () => choose?.((slots[place]?.at ?? "").slice(0, 10));
   /** @param {KeyboardEvent} event */
   const key = (event) => {
     if (event.key === "Enter") pick();
-    const last = slots.length - 1;
     /** @type {Record<string, number | null>} */
     const to = {
-      ArrowLeft: Math.max(0, place - (at.value === null ? 0 : 1)),
-      ArrowRight: Math.min(last, place + (at.value === null ? 0 : 1)),
+      ArrowLeft: Math.max(0, place - (at === null ? 0 : 1)),
+      ArrowRight: Math.min(last, place + (at === null ? 0 : 1)),
       Home: 0,
       End: last,
       Escape: null,
     };
     if (!(event.key in to) || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
-    at.value = to[event.key] ?? null;
+    select(to[event.key] ?? null);
   };
   /** @param {PointerEvent & {currentTarget: Element}} event */
   const point = ({ clientX, currentTarget, pointerType }) => {
     touched.current = pointerType === "touch";
     const { left, width } = currentTarget.getBoundingClientRect();
-    at.value = Math.min(slots.length - 1, Math.max(0, Math.floor(((clientX - left) / width) * slots.length)));
+    select(Math.min(last, Math.max(0, Math.floor(((clientX - left) / width) * slots.length))));
   };
   return (
     <section class="course" aria-labelledby="course">
@@ -114,20 +119,20 @@ export function Chart({ toggle, choose, below, more, ...drawn }) {
         aria-roledescription={words.chartRole}
         aria-label={sentence(drawn)}
         aria-valuemin={0}
-        aria-valuemax={slots.length - 1}
+        aria-valuemax={last}
         aria-valuenow={place}
         aria-valuetext={reading(slots[place], drawn, place === running)}
         tabIndex={0}
         onKeyDown={key}
-        onBlur={() => (at.value = null)}
+        onBlur={() => select(null)}
       >
         <Drawing
           {...drawn}
-          at={at.value}
+          at={at}
           running={running}
           point={point}
           pick={() => touched.current || pick()}
-          leave={() => (at.value = null)}
+          leave={() => select(null)}
         />
         {chosen && <Tip {...drawn} slot={chosen} at={(place + 0.5) / slots.length} isRunning={place === running} />}
       </div>
