@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -123,9 +125,12 @@ def chromium() -> str:
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if not found:
         carried = node_command("--input-type=module", "--eval", _CARRIED)
-        found = subprocess.run(
-            carried, cwd=ROOT / "edge_worker", stdout=subprocess.PIPE, text=True, check=True
-        ).stdout.strip()
+        # The package unpacks Chromium into the temporary folder, and takes a half unpacked file for a complete one.
+        with (Path(tempfile.gettempdir()) / "svc-chromium.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = subprocess.run(
+                carried, cwd=ROOT / "edge_worker", stdout=subprocess.PIPE, text=True, check=True
+            ).stdout.strip()
     return found
 
 
