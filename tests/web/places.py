@@ -116,6 +116,7 @@ def states() -> list[str]:
     return [
         f"/accounts/:id?day={time.strftime('%Y-%m-%d', time.gmtime())}",
         "/sites/:id?period=12mo&compare=year&bots=on",
+        "/sites/:id?source=google.com",
         "/links/:id?period=month&by=week",
     ]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Locator, Page, Route
 
-    from tests.web.places import Place
+    from tests.web.places import Place, World
 
 HOST = "www.shop.example"
 DAY_MS = 86_400_000
@@ -486,8 +486,9 @@ def test_breakdowns_can_be_expanded_and_link_to_pages_and_sources(furnished: Pla
     assert pages.locator(".share rect").first.get_attribute("width") == "100%"
     assert pages.get_by_role("link", name="/page/0").get_attribute("href") == "https://shop.example/page/0"
     sources = tab.locator(".breakdown.sources")
-    assert sources.get_by_role("link", name="X t.co").get_attribute("href") == "https://t.co/"
-    assert sources.get_by_role("link").count() == 1
+    assert sources.get_by_role("link", name="Open t.co").get_attribute("href") == "https://t.co/"
+    assert sources.get_by_role("link", expanded=False).count() == 2
+    assert sources.get_by_role("link").count() == 3
 
     pages.get_by_role("button", name="Show all").click()
     pages.get_by_text("/page/29").wait_for()
@@ -496,6 +497,67 @@ def test_breakdowns_can_be_expanded_and_link_to_pages_and_sources(furnished: Pla
     assert pages.locator("li").count() == 10
     assert ["limit=100" in url for url in asked][:2] == [False, True]
     tab.unroute_all(behavior="wait")
+
+
+def test_source_lists_its_entry_pages(world: World, furnished: Place, tab: Page) -> None:
+    path = f"/v1/sites/{furnished.ids['sites']}/report?period=7d&breakdowns=1&limit=100"
+    lists = world.call("GET", path)["report"]["breakdowns"]
+    wanted = {entry["page"]: entry["n"] for entry in lists["arrivals"] if entry["source"] == "google.com"}
+    assert sum(wanted.values()) == {entry["key"]: entry["n"] for entry in lists["sources"]}["google.com"]
+    tab.goto(furnished.at("/sites/:id") + "?bots=on")
+    google = tab.locator(".breakdown.sources").get_by_role("link", name="Google google.com")
+    assert google.get_attribute("aria-expanded") == "false"
+    google.focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**?bots=on&source=google.com")
+    entries = tab.get_by_role("region", name="Entry pages: Google")
+    expect(entries.locator("li")).to_have_count(len(wanted))
+    assert listed(tab, "arrivals") == wanted
+    page = next(iter(wanted))
+    expect(entries.get_by_role("link", name=page, exact=True)).to_have_attribute("href", f"https://shop.example{page}")
+    expect(google).to_be_focused()
+    expect(google).to_have_attribute("aria-expanded", "true")
+
+    with tab.expect_download() as saved:
+        tab.get_by_role("button", name="Export this report as CSV").click()
+    rows = list(csv.DictReader(io.StringIO(saved.value.path().read_text())))
+    exported = {row["key"]: int(row["views"]) for row in rows if row["list"] == "arrivals"}
+    assert exported == wanted
+    assert {row["source"] for row in rows if row["list"] == "arrivals"} == {"google.com"}
+
+    # The source remains selected in another period, after a reload, and in the history of the browser.
+    tab.keyboard.press("t")
+    tab.wait_for_url("**?bots=on&source=google.com&period=30d")
+    tab.reload()
+    expect(entries.locator("li")).to_have_count(len(wanted))
+    google.focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**?bots=on&period=30d")
+    expect(entries).to_have_count(0)
+    tab.go_back()
+    entries.get_by_role("link", name="Close").click()
+    tab.wait_for_url("**?bots=on&period=30d")
+    expect(entries).to_have_count(0)
+
+
+def test_entry_pages_of_odd_sources_in_the_address(browser: Browser, furnished: Place) -> None:
+    with signed_in_tab(browser, furnished, locale="de-DE") as tab:
+        tab.goto(furnished.at("/sites/:id") + "?source=")
+        expect(
+            tab.get_by_role("region", name="Einstiegsseiten: Direkt oder ohne Angabe").locator("li")
+        ).not_to_have_count(0)
+        tab.goto(furnished.at("/sites/:id") + "?source=%3Cb%3Enowhere")
+        unknown = tab.get_by_role("region", name="Einstiegsseiten: <b>nowhere")
+        expect(unknown).to_contain_text("In diesem Zeitraum gibt es keine Besuche von dieser Quelle.")
+        unknown.get_by_role("link", name="Schließen").click()
+        expect(unknown).to_have_count(0)
+        for source in ("(internal)", "(other)"):
+            tab.goto(furnished.at("/sites/:id") + f"?source={source}")
+            tab.locator(".breakdown.sources li").first.wait_for()
+            expect(tab.locator(".breakdown.arrivals")).to_have_count(0)
+        tab.goto(furnished.at("/links/:id") + "?source=")
+        tab.locator(".breakdown.sources li").first.wait_for()
+        expect(tab.locator(".breakdown.arrivals, .breakdown.sources [aria-expanded]")).to_have_count(0)
 
 
 def test_days_without_breakdowns_are_named_with_the_reason(furnished: Place, tab: Page) -> None:

@@ -2,8 +2,10 @@
 
 /**
  * @typedef {import("./wire").Breakdowns} Lists
- * @typedef {Exclude<keyof Lists, "arrivals">} Name
+ * @typedef {keyof Lists} Name
  * @typedef {import("./wire").Top} Top
+ * @typedef {{name: Name, rows: Top[], source?: string, total: number}} Shown `source`: the source of `arrivals`;
+ *   `total`: the number of entries that were read
  */
 
 /** @type {Name[]} */
@@ -11,6 +13,7 @@ const NAMES = [
   "pages",
   "entries",
   "sources",
+  "arrivals",
   "channels",
   "campaigns",
   "targets",
@@ -27,12 +30,33 @@ export const OTHER = "(other)";
 /** The number of entries that a list has at first. */
 export const FIRST = 10;
 
-/** @param {"site" | "link"} kind @param {Lists} lists @returns {Name[]} the lists that the page shows, in order */
-const namesOf = (kind, lists) =>
-  NAMES.filter((name) => {
-    const rows = lists[name];
-    return rows && (kind === "site" || name !== "pages") && (rows.length > 0 || !OPTIONAL.includes(name));
-  });
+/** The views that followed another view on the same site. */
+export const INTERNAL = "(internal)";
+
+/**
+ * @param {Lists} lists @param {string} source
+ * @returns {boolean} whether the entry pages of a source can be listed
+ */
+export const hasArrivals = ({ arrivals }, source) => Boolean(arrivals) && source !== OTHER && source !== INTERNAL;
+
+/**
+ * @param {Lists} lists @param {string} source
+ * @returns {Top[]} the pages on which the visits from a source began. The other visits from the source have one entry
+ */
+function arrivalsFrom({ arrivals, sources }, source) {
+  const rows = (arrivals ?? []).filter((one) => one.source === source).map(({ page, n }) => ({ key: page, n }));
+  const others = (sources.find(({ key }) => key === source)?.n ?? 0) - sum(rows);
+  return others > 0 ? [...rows, { key: OTHER, n: others }] : rows;
+}
+
+/**
+ * @param {Lists} lists @param {Name} name @param {string | null} source
+ * @returns {Top[] | undefined} all entries of a list, if the report has it
+ */
+function rowsOf(lists, name, source) {
+  if (name !== "arrivals") return lists[name] ?? undefined;
+  return source !== null && hasArrivals(lists, source) ? arrivalsFrom(lists, source) : undefined;
+}
 
 /**
  * @param {Name} name @param {Top[]} rows @param {boolean} isExpanded
@@ -44,11 +68,19 @@ function shownRows(name, rows, isExpanded) {
 }
 
 /**
- * @param {"site" | "link"} kind @param {Lists} lists @param {Name[]} expanded the lists that show all entries
- * @returns {{name: Name, rows: Top[]}[]}
+ * The lists that the page shows, in order.
+ * @param {"site" | "link"} kind @param {Lists} lists
+ * @param {Name[]} expanded the lists that show all entries
+ * @param {string | null} [source] the source whose entry pages are listed
+ * @returns {Shown[]}
  */
-export const shownLists = (kind, lists, expanded) =>
-  namesOf(kind, lists).map((name) => ({ name, rows: shownRows(name, lists[name] ?? [], expanded.includes(name)) }));
+export const shownLists = (kind, lists, expanded, source = null) =>
+  NAMES.flatMap((name) => {
+    const rows = rowsOf(lists, name, source);
+    if (!rows || (kind === "link" && name === "pages") || (rows.length === 0 && OPTIONAL.includes(name))) return [];
+    const shown = shownRows(name, rows, expanded.includes(name));
+    return [{ name, rows: shown, total: rows.length, ...(name === "arrivals" && source !== null && { source }) }];
+  });
 
 /** @param {Top[] | null | undefined} rows @returns {number} */
 const sum = (rows) => (rows ?? []).reduce((all, { n }) => all + n, 0);

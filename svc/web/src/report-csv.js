@@ -1,13 +1,14 @@
 /** The CSV export of a report as it is shown: the points of the chart and the entries of the lists. Pure functions. */
 
 /** @typedef {import("./series.js").Slot} Slot */
-/** @typedef {{name: string, rows: import("./wire").Top[]}} List */
+/** @typedef {{name: string, rows: import("./wire").Top[], source?: string}} List */
 
 const HEADER = [
   ...["list", "key", "views", "visitors", "bots"],
   ...["key_before", "views_before", "visitors_before", "bots_before"],
+  "source",
 ];
-const EMPTY = HEADER.slice(5).map(() => "");
+const EMPTY = HEADER.slice(5, -1).map(() => "");
 // A spreadsheet would run a text that begins with one of these characters as a formula.
 const FORMULA = /^[=+\-@\t\r]/;
 
@@ -20,7 +21,7 @@ function field(value = "") {
 /**
  * @param {Slot[]} slots unknown counts stay empty
  * @param {import("./series.js").Step} by an hour has its time as the key, and a day, week or month its first day
- * @param {List[]} lists in the order of the page
+ * @param {List[]} lists in the order of the page. `arrivals` are the entry pages of a source
  * @returns {string} a CSV table with a header. The chart has the list name `time`
  */
 export function reportCsv(slots, by, lists) {
@@ -32,10 +33,10 @@ export function reportCsv(slots, by, lists) {
     HEADER,
     ...slots.map(({ at, now, earlier, before }) => [
       ...["time", key(at), ...numbers(now)],
-      ...[key(earlier?.at), ...numbers(before)],
+      ...[key(earlier?.at), ...numbers(before), ""],
     ]),
-    ...lists.flatMap(({ name, rows }) =>
-      rows.map(({ key, n }) => (name === "bots" ? [name, key, "", "", n, ...EMPTY] : [name, key, n, "", "", ...EMPTY])),
+    ...lists.flatMap(({ name, rows, source }) =>
+      rows.map(({ key, n }) => [name, key, ...(name === "bots" ? ["", "", n] : [n, "", ""]), ...EMPTY, source]),
     ),
   ];
   return lines.map((line) => `${line.map(field).join(",")}\r\n`).join("");

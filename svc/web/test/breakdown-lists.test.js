@@ -27,3 +27,44 @@ test("the combined values are last, and shares refer to complete lists", () => {
   );
   assert.deepEqual(listedCounts(lists), { views: 14, bots: 14 });
 });
+
+test("the entry pages of a source follow the sources, and the rest of its visits is one entry", () => {
+  const arrivals = [
+    { source: "t.co", page: "/a", n: 4 },
+    { source: "", page: "/", n: 3 },
+    { source: "t.co", page: "/", n: 1 },
+    { source: "(other)", page: "(other)", n: 9 },
+  ];
+  const sources = [
+    { key: "t.co", n: 7 },
+    { key: "", n: 3 },
+  ];
+  /** @param {string | null} source @param {"site" | "link"} [kind] */
+  const shown = (source, kind = "site") => shownLists(kind, { ...lists, sources, arrivals }, [], source);
+  assert.deepEqual(
+    shown("t.co")
+      .map(({ name }) => name)
+      .slice(2, 4),
+    ["sources", "arrivals"],
+  );
+  /** @param {string | null} source */
+  const found = (source) => shown(source).find(({ name }) => name === "arrivals");
+  assert.deepEqual(found("t.co"), {
+    name: "arrivals",
+    source: "t.co",
+    total: 3,
+    rows: [
+      { key: "/a", n: 4 },
+      { key: "/", n: 1 },
+      { key: "(other)", n: 2 },
+    ],
+  });
+  assert.deepEqual(found("")?.rows, [{ key: "/", n: 3 }], "visits without a source");
+  assert.deepEqual(found("unknown.example")?.rows, []);
+  for (const source of [null, "(other)", "(internal)"]) assert.equal(found(source), undefined);
+  assert.equal(
+    shownLists("site", { ...lists, sources }, [], "t.co").some(({ name }) => name === "arrivals"),
+    false,
+    "an older Worker does not count them",
+  );
+});

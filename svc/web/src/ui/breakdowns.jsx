@@ -1,7 +1,9 @@
 /** The breakdowns of a report: lists of the most frequent values, with bars. */
 
-import { FIRST, OTHER, listedCounts, shownLists } from "../breakdown-lists.js";
+import { FIRST, INTERNAL, OTHER, hasArrivals, listedCounts, shownLists } from "../breakdown-lists.js";
 import { country, number, percent } from "../format.js";
+import { changed } from "../range.js";
+import { address } from "../router.js";
 import { sourceAddress, sourceName } from "../sources.js";
 import { t } from "../words.js";
 
@@ -21,19 +23,19 @@ import { t } from "../words.js";
  */
 export function Breakdowns({ kind, host, lists, expanded, toggle }) {
   const counts = listedCounts(lists);
+  const source = address.value.searchParams.get("source");
   return (
     <div class="breakdowns">
-      {shownLists(kind, lists, expanded).map(({ name, rows }) => (
+      {shownLists(kind, lists, expanded, source).map((shown) => (
         <List
-          key={name}
+          key={shown.name}
           kind={kind}
           host={host}
-          name={name}
-          shown={rows}
-          total={lists[name]?.length ?? 0}
-          all={name === "bots" ? counts.bots : counts.views}
-          isExpanded={expanded.includes(name)}
-          toggle={() => toggle(name)}
+          lists={lists}
+          shown={shown}
+          all={shown.name === "bots" ? counts.bots : counts.views}
+          isExpanded={expanded.includes(shown.name)}
+          toggle={() => toggle(shown.name)}
         />
       ))}
     </div>
@@ -44,43 +46,54 @@ export function Breakdowns({ kind, host, lists, expanded, toggle }) {
  * @param {{
  *   kind: "site" | "link",
  *   host: string,
- *   name: Name,
- *   shown: import("../wire").Top[],
- *   total: number,
+ *   lists: Lists,
+ *   shown: import("../breakdown-lists.js").Shown,
  *   all: number,
  *   isExpanded: boolean,
  *   toggle: () => void,
- * }} props `total`: the number of entries that were read; `all`: the count that the shares refer to
+ * }} props `all`: the count that the shares refer to
  */
-function List({ kind, host, name, shown, total, all, isExpanded, toggle }) {
+function List({ kind, host, lists, shown, all, isExpanded, toggle }) {
+  const { name, rows, source, total } = shown;
   const words = t().lists;
-  const title = words[name];
-  const largest = Math.max(1, ...shown.map(({ n }) => n));
+  const title = name === "arrivals" ? words.arrivals(textOf(source ?? "")) : words[name];
+  const largest = Math.max(1, ...rows.map(({ n }) => n));
   const whole = Math.max(1, all);
   return (
     <section class={`breakdown ${name}`} aria-labelledby={`list-${name}`}>
       <h3 id={`list-${name}`}>{title}</h3>
       {name === "bots" && <p class="small">{words.botsHint}</p>}
-      {shown.length === 0 && <p class="small">{words.empty}</p>}
+      {rows.length === 0 && <p class="small">{name === "arrivals" ? words.noArrivals : words.empty}</p>}
       <ol>
-        {shown.map(({ key, n }) => (
+        {rows.map(({ key, n }) => (
           <li key={key}>
             <svg class="share" aria-hidden="true">
               <rect width={`${(100 * n) / largest}%`} height="100%" />
             </svg>
             <span class="what">
-              <Linked name={name} value={key} kind={kind} host={host} />
+              {name === "sources" && kind === "site" && hasArrivals(lists, key) ? (
+                <ChosenSource value={key} />
+              ) : (
+                <Linked name={name} value={key} kind={kind} host={host} />
+              )}
             </span>
             <span class="number">{number(n)}</span>
             <span class="small portion">{percent(n / whole)}</span>
           </li>
         ))}
       </ol>
-      {total >= FIRST && name !== "channels" && (
+      {((total >= FIRST && name !== "channels") || name === "arrivals") && (
         <p class="actions">
-          <button type="button" class="quiet" aria-expanded={isExpanded} onClick={toggle}>
-            {isExpanded ? words.showFewer : words.showAll} <span class="unseen">{title}</span>
-          </button>
+          {total >= FIRST && (
+            <button type="button" class="quiet" aria-expanded={isExpanded} onClick={toggle}>
+              {isExpanded ? words.showFewer : words.showAll} <span class="unseen">{title}</span>
+            </button>
+          )}
+          {name === "arrivals" && (
+            <a class="button quiet" href={changed(address.value.searchParams, { source: undefined })}>
+              {t().common.close} <span class="unseen">{title}</span>
+            </a>
+          )}
         </p>
       )}
     </section>
@@ -88,21 +101,56 @@ function List({ kind, host, name, shown, total, all, isExpanded, toggle }) {
 }
 
 /**
+ * A source, which opens and closes the list of its entry pages. A host also links to its site.
+ * @param {{value: string}} props
+ */
+function ChosenSource({ value }) {
+  const search = address.value.searchParams;
+  const isOpen = search.get("source") === value;
+  const site = sourceAddress(value);
+  return (
+    <>
+      <a href={changed(search, { source: isOpen ? undefined : value })} aria-expanded={isOpen}>
+        <What name="sources" value={value} kind="site" />
+      </a>
+      {site !== null && (
+        <>
+          {" "}
+          <a
+            class="outside"
+            href={site}
+            target="_blank"
+            rel="noopener noreferrer"
+            aria-label={t().lists.visit(value)}
+            title={t().lists.visit(value)}
+          >
+            <span aria-hidden="true">↗</span>
+          </a>
+        </>
+      )}
+    </>
+  );
+}
+
+/** @param {string} source @returns {string} the name of a site's source as text */
+const textOf = (source) => (source === "" ? t().lists.direct : (sourceName(source) ?? source));
+
+/**
  * The label of a key, which links to the page or source.
  * @param {{name: Name, value: string, kind: "site" | "link", host: string}} props
  */
 function Linked({ name, value, kind, host }) {
   const label = <What name={name} value={value} kind={kind} />;
-  const address =
-    (name === "pages" || name === "entries") && value.startsWith("/")
+  const target =
+    (name === "pages" || name === "entries" || name === "arrivals") && value.startsWith("/")
       ? `https://${host}${value}`
       : name === "sources"
         ? sourceAddress(value)
         : null;
-  return address === null ? (
+  return target === null ? (
     label
   ) : (
-    <a href={address} target="_blank" rel="noopener noreferrer" title={value}>
+    <a href={target} target="_blank" rel="noopener noreferrer" title={value}>
       {label}
     </a>
   );
@@ -133,7 +181,7 @@ export function What({ name, value, kind = "link" }) {
 function Source({ value, kind }) {
   const words = t().lists;
   if (value === "") return <>{words.direct}</>;
-  if (value === "(internal)") return <>{words.internal}</>;
+  if (value === INTERNAL) return <>{words.internal}</>;
   if (value === "qr" && kind === "link") return <>{words.qr}</>;
   const name = sourceName(value);
   return name === null ? (

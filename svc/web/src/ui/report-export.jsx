@@ -4,6 +4,7 @@ import { ask } from "../api.js";
 import { shownLists } from "../breakdown-lists.js";
 import { fileName, saveFile } from "../files.js";
 import { reportCsv } from "../report-csv.js";
+import { address } from "../router.js";
 import { t } from "../words.js";
 import { ErrorMessage } from "./parts.jsx";
 import { useWrite } from "./write.js";
@@ -25,7 +26,8 @@ export const ReportExport = ({ kind, name, by, slots, lists, expanded }) => (
       type="button"
       class="quiet"
       onClick={() => {
-        const csv = reportCsv(slots, by, lists ? shownLists(kind, lists, expanded) : []);
+        const source = address.value.searchParams.get("source");
+        const csv = reportCsv(slots, by, lists ? shownLists(kind, lists, expanded, source) : []);
         saveFile(new Blob([csv], { type: "text/csv" }), fileName(`${name}-report`, "csv"));
       }}
     >

@@ -69,7 +69,12 @@ export function Report({ kind, id, name, accountId }) {
   const isInvalid = numbers.error?.code === "invalid_request";
   const lists =
     shown && !isInvalid
-      ? { ...own, ...range, breakdowns: "1", ...(expanded.value.length > 0 && { limit: MOST_LISTED }) }
+      ? {
+          ...own,
+          ...range,
+          breakdowns: "1",
+          ...((expanded.value.length > 0 || search.has("source")) && { limit: MOST_LISTED }),
+        }
       : null;
   const live = useKept(useResource(REPORT[kind], lists, { pace: livePace }));
   const read = useKept(numbers);
