@@ -1,6 +1,7 @@
-"""The actor of one Cloudflare account: it serves queued requests in order, then runs the duties that are due.
+"""The actor of one Cloudflare account, which serves queued requests in order and then runs the duties that are due.
 
-All of an actor's persistent state is in the store. A new actor continues from there, so a crash loses no work.
+All of an actor's persistent state is in the store. After a crash, a new actor continues from the stored state, so no
+work is lost.
 """
 
 from __future__ import annotations
@@ -65,10 +66,10 @@ _INTERRUPTIBLE: tuple[Duty, ...] = (health_check.check_when_due, advice.advise_w
 class AccountActor:
     """The operations and duties of one account, run one at a time in the actor's task.
 
-    Requests that change something at Cloudflare go through `ask`. Their work continues even if the client disconnects.
-    Reads and requests that change only the store run in the request's own task (`actors.requests`) and are cancelled
-    with it. The store resolves conflicts between those requests, so they need not wait for an install that takes a
-    minute.
+    Requests that change something at Cloudflare go through `ask`. The actor completes such work even if the client
+    disconnects. Reads, and requests that change only the store, run in the HTTP request's task (`actors.requests`) and
+    are cancelled if the client disconnects. The store resolves conflicts between these requests, so they do not have to
+    wait for operations, such as an install that takes a minute.
     """
 
     def __init__(
@@ -94,8 +95,8 @@ class AccountActor:
     async def ask(self, work: Callable[[], Awaitable[T]], claim: Claim | None = None) -> T:
         """Run `work` in the actor's task, after earlier requests. Return what `work` returns, or raise what it raises.
 
-        If a duty is running a health check, `ask` interrupts it, so that the caller does not wait for a slow response
-        from Cloudflare.
+        If the actor is running a duty that can be interrupted, such as a health check, `ask` interrupts the duty, so
+        that the caller does not wait for a slow response from Cloudflare.
 
         Raises Busy or Stopping. Raises ServiceError internal if the work crashed.
         """
@@ -116,10 +117,10 @@ class AccountActor:
     async def _check_turn(self, kind: OperationKind, claim: Claim | None) -> None:
         """Refuse an operation immediately if it would have to wait for another one, which can take minutes.
 
-        Connect and renew operations call this twice, before and after the bootstrap token check, which takes seconds.
-        The store makes the final decision when the actor serves the request. If a client disconnects and repeats its
-        request, the repeat waits for the first request's result. An idle actor accepts every operation, even if a
-        killed process left a row with the state `running`.
+        Connect and renew operations run this check twice, before and after the bootstrap token check, which takes
+        seconds. The store makes the final decision when the actor serves the request. If a client disconnects and
+        repeats its request, the repeat waits for the first request's result. An idle actor accepts every operation,
+        even if the store has a `running` operation left by a killed process.
 
         Raises Conflict operation_in_progress.
         """
@@ -127,7 +128,7 @@ class AccountActor:
             await self._context.store.peek(operation_rows.check_turn(self.edge_account_id, kind))
 
     def _is_pending(self, claim: Claim | None) -> bool:
-        """Return True if this request is queued or being served."""
+        """Return True if the request with this claim is queued or being served; False if `claim` is None."""
         asks = (*self.mailbox, self._served)
         return claim is not None and any(ask is not None and ask.claim == claim for ask in asks)
 
@@ -169,7 +170,7 @@ class AccountActor:
             return await self.ask_for("renew", work, claim)
 
     async def install(self, account_id: str, commit: Commit[Account, R], claim: Claim | None = None) -> R:
-        """Install or reinstall the worker. Returns as soon as the operation is recorded; a duty does the work."""
+        """Install or reinstall the Worker. Returns as soon as the operation is recorded; a duty does the work."""
 
         async def work() -> R:
             return await operations.begin(self._context, "install", account_id, commit)
@@ -196,7 +197,8 @@ class AccountActor:
     async def check(self, account_id: str, commit: Commit[Sequence[Checked], R]) -> R:
         """Check the whole account now and repair what can be repaired safely; see `checks`.
 
-        Callers that arrive during a check share the next check. Raises EdgeUnavailable, and the same errors as `ask`.
+        All callers that arrive while a check is running share the result of the next check. Raises EdgeUnavailable, and
+        the same errors as `ask`.
         """
         asked_at = trio.current_time()
 
@@ -212,13 +214,13 @@ class AccountActor:
         return await self.ask(run_check)
 
     def wake(self) -> None:
-        """Run the duties now. The supervisor calls this after a commit that changed this account."""
+        """Mark all duties as due now. The supervisor calls this after a commit that changed this account."""
         self._woken = True
         self._start(self)
 
     @property
     def woken(self) -> bool:
-        """True if the account has changed since its duties last started."""
+        """True if `wake` was called since the duties last started."""
         return self._woken
 
     async def run(self) -> float:

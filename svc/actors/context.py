@@ -1,4 +1,4 @@
-"""The context that every actor receives: store, Cloudflare client, vault, clock, configuration, worker, metrics."""
+"""The context that actors receive: store, Cloudflare client, vault, clock, configuration, Worker bundle, metrics."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Wraps an effect's transaction (Tx[T]) and returns the transaction to run. The caller gets that transaction's value
-# (R). A wrapper can store the response to a request in the same transaction as the effect. Callers that store no
-# response pass the identity function. The wrapper is called again for each attempt, for example when a random code is
-# already taken.
+# A function that receives an effect's transaction (Tx[T]) and returns the transaction to run instead, whose value (R)
+# the caller gets. It can store the response to an HTTP request in the same transaction as the effect. Callers that
+# store no response pass the identity function. The function is called again for each attempt, for example if a random
+# code is already taken.
 Commit = Callable[["Tx[T]"], "Tx[R]"]
 
 _DELETED_BOOTSTRAPS = 1000
 
 
 class _NotYet(Exception):
-    """The request has no stored response yet. Raised in place of its effect."""
+    """Raised instead of running the effect if the request has no stored response yet."""
 
 
 def _not_yet() -> Tx[Any]:
@@ -58,7 +58,7 @@ class Context:
     deleted_bootstraps: deque[str] = field(default_factory=lambda: deque(maxlen=_DELETED_BOOTSTRAPS), init=False)
 
     def check_push_url(self) -> None:
-        """Check that workers can push to the service's URL. Raises ServiceError not_configured."""
+        """Check that the configured base URL is one to which Workers can push. Raises ServiceError not_configured."""
         problem = self.config.push_url_problem(self.push_url)
         if problem is not None:
             raise ServiceError("not_configured", f"No worker can be installed: {problem}.")
@@ -66,7 +66,7 @@ class Context:
     async def stored_response(self, commit: Commit[Any, R]) -> R | None:
         """Return the stored response if this request is a repeat of an earlier one; None if no response is stored.
 
-        Use it for work that calls Cloudflare before the transaction that would find the stored response.
+        Call this before work that calls Cloudflare ahead of the transaction that would find the stored response.
         """
         try:
             return await self.store.read(commit(_not_yet()))
@@ -76,8 +76,8 @@ class Context:
     def access(self, account: Account) -> Access:
         """Return access to the Cloudflare account with its working token.
 
-        Before the worker is installed, and shortly after an install or a renewal, refused calls are retried for a while
-        (`settling`). Some of Cloudflare's servers may not know the new token yet.
+        Before the Worker is installed, and shortly after an install or a renewal, some of Cloudflare's servers may not
+        know the new token yet. Refused calls are therefore retried for a while (`settling`).
 
         Raises ServiceError credentials_missing or credentials_unreadable.
         """

@@ -1,8 +1,8 @@
 """The mailbox: a bounded queue of requests that are waiting for one account's actor.
 
-A caller puts a request into the queue and waits. The account's task serves the requests in order. If the caller is
-cancelled, the work still runs, but its result is discarded. Every request gets a result, even if the work crashes or
-the service shuts down.
+A caller puts a request into the queue and waits for its result. The account's task serves the requests in order. If the
+caller is cancelled, the request is still served, but its result is discarded. Every request gets a result, even if the
+work crashes or the service shuts down.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Ask(Generic[T]):
-    """A request to an actor: the work to do, and its result once it is done.
+    """A request to an actor: the work to do, and the result once the work is done.
 
-    Two requests with the same `claim` are the same HTTP request that was sent twice. A request whose `claim` is None is
-    never treated as a repeat.
+    If two requests have the same `claim`, the client has sent the same HTTP request twice. A request whose `claim` is
+    None is never treated as a repeat.
     """
 
     work: Callable[[], Awaitable[T]]
@@ -48,7 +48,7 @@ class Ask(Generic[T]):
             self.done.set()
 
     async def response(self) -> T:
-        """Wait for the result. Raises what the work raised."""
+        """Wait for the result and return it. If the work raised an exception, raise that exception."""
         await self.done.wait()
         if self.result is None:
             raise AssertionError("a request was marked as done without a result")
@@ -70,7 +70,7 @@ class Mailbox:
         return iter(self._asks)
 
     def put(self, ask: Ask[T]) -> None:
-        """Append `ask`. Raises Busy if the queue is full, or Stopping if the mailbox is closed."""
+        """Append `ask`. Raises Busy if the queue is full, and Stopping if the mailbox is closed."""
         if self._closed:
             raise Stopping
         if len(self._asks) >= self._depth:

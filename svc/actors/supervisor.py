@@ -1,9 +1,9 @@
-"""The supervisor: starts an actor's task while its account has queued requests or due duties.
+"""The supervisor, which runs an actor's task whenever the account has queued requests or due duties.
 
-One heap holds the due times of all accounts. Each pass starts a limited number of tasks. A crashed task restarts with
-exponential backoff. A shutdown gives running tasks time to finish. Each run of an account's task is a separate fault
-domain: its failure ends neither other tasks nor the process. If the store is unavailable, the task is retried later;
-that does not count as a crash. A commit wakes the accounts that it changed (`store/engines/changes.py`).
+One heap contains the due times of all accounts. Each pass starts a limited number of tasks. A crashed task is restarted
+after an exponential backoff. At shutdown, running tasks get time to finish. Each run of an account's task is a separate
+fault domain: a failure ends neither other tasks nor the process. If the store is unavailable, the task is retried
+later, which does not count as a crash. A commit wakes the accounts that it changed (`store/engines/changes.py`).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Enough to run thousands of accounts per minute, but few enough that requests are served between two passes.
+# Large enough to run thousands of accounts per minute, but small enough that requests are served between two passes.
 _STARTS_PER_PASS = 50
 _PASS_PAUSE_S = 0.02
 _LONGEST_BACKOFF_S = 300.0
 # After a store outage, all waiting accounts resume within this time.
 _LONGEST_STORE_WAIT_S = 30.0
-# After this many crashes in a row, the account shows the error.
+# After this many crashes in a row, the account shows the error `internal`.
 _CRASHES_SHOWN = 3
 
 
@@ -75,13 +75,13 @@ class Supervisor:
         self._timers: dict[str, Timers] = {}
         self._failures: dict[str, _Failures] = {}  # only accounts with failures
         self._running: set[str] = set()
-        self._due: list[tuple[float, str]] = []  # a heap; an entry is valid only while it equals _due_at
+        self._due: list[tuple[float, str]] = []  # a heap; entries that differ from _due_at are outdated
         self._due_at: dict[str, float] = {}
         self._earlier = trio.Event()
         self._closed = False
 
     def account(self, edge_account_id: str) -> AccountActor:
-        """Return the actor of a Cloudflare account. The account need not have a record in the store."""
+        """Return the actor of a Cloudflare account, whether or not the account is in the store."""
         actor = self._actors.get(edge_account_id)
         if actor is None:
             timers = self._timers.setdefault(edge_account_id, Timers(trio.current_time()))
@@ -92,11 +92,11 @@ class Supervisor:
         return actor
 
     def stats(self) -> dict[str, int]:
-        """Return the numbers of known, running and scheduled accounts."""
+        """Return the number of known, running and scheduled accounts."""
         return {"known": len(self._timers), "running": len(self._running), "scheduled": len(self._due_at)}
 
     def show_load(self) -> None:
-        """Set the gauges for accounts and mailboxes."""
+        """Set the metrics for the number of accounts and of queued requests."""
         metrics = self._context.metrics
         for state, number in self.stats().items():
             metrics.set(ACTORS, number, state)
@@ -160,9 +160,9 @@ class Supervisor:
                 await self._earlier.wait()
 
     async def watch_commands(self) -> None:
-        """Continue what a command in another process began, such as `svc import links` or `svc user delete`.
+        """Continue work that a command in another process began, such as `svc import links` or `svc user delete`.
 
-        Wakes accounts with changes that are not synced. Runs until cancelled.
+        Wakes accounts whose changes are not synced yet. Runs until cancelled.
         """
         seen: dict[str, int] = {}
         while True:
@@ -179,7 +179,7 @@ class Supervisor:
             seen = unsynced
 
     async def watch_silence(self) -> None:
-        """Schedule a health check for each account whose worker has missed a push. Runs until cancelled."""
+        """Schedule a health check for each account whose Worker has missed a push. Runs until cancelled."""
         until = self._context.clock() - STOPPED_MS
         while True:
             await trio.sleep(self._context.config.timing.recheck_s)
@@ -195,7 +195,7 @@ class Supervisor:
                 actor.wake()
 
     def close(self) -> None:
-        """Reject new requests; queued requests are still served."""
+        """Reject new requests. Queued requests are still served."""
         self._closed = True
         self.user_deletions.close()
         self._operator_disconnects.close()
@@ -223,7 +223,7 @@ class Supervisor:
     async def _run_contained(self, actor: AccountActor) -> None:
         """Run the actor until it is idle, then schedule it again. Failures are logged and contained here."""
         edge_account_id = actor.edge_account_id
-        reset_log_context(edge_account=edge_account_id)  # do not inherit the log context of the task that woke it
+        reset_log_context(edge_account=edge_account_id)  # do not inherit the waking task's log context
         next_due = math.inf
         try:
             crashes = self._failures.get(edge_account_id, _Failures()).crashes + 1
@@ -267,7 +267,7 @@ class Supervisor:
         if failures.crashes >= _CRASHES_SHOWN and not failures.shown:
             with contained(log, "crash not shown", level=logging.WARNING) as recording:
                 await self._context.store.run(accounts.record_crash(edge_account_id, _CRASH.to_note()))
-            failures.shown = not recording.failed  # otherwise the next crash tries again
+            failures.shown = not recording.failed  # if the error could not be stored, the next crash tries again
         return self._wait_s(failures.crashes, _LONGEST_BACKOFF_S)
 
     def _wait_s(self, failures: int, longest_s: float) -> float:

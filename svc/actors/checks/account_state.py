@@ -1,4 +1,4 @@
-"""Account states: which state an account enters after an error, and which requests it then refuses."""
+"""Account states: the state that an account enters after an error, and the requests that are refused in that state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The state that a serving account enters when Cloudflare refuses a call, by error code.
+# The state that an account enters when Cloudflare refuses a call, by error code. Applies only to accounts whose state
+# is in `SERVING`.
 STATE_AFTER: dict[str, AccountState] = {
     "permission_error": "permission_error",
     "token_refused": "permission_error",
@@ -31,8 +32,8 @@ STATE_AFTER: dict[str, AccountState] = {
     "name_taken": "resource_drift",
     "credentials_unreadable": "permission_error",
 }
-# Refusals that suggest that the account has other problems. So does the status 404, which means that something is
-# missing.
+# Error codes that suggest that the account has other problems. The HTTP status 404 also suggests this, because it means
+# that a resource is missing.
 _SUGGESTS_MORE = ("permission_error", "token_refused", "resource_drift", "cloudflare_error")
 _NOT_FOUND = 404
 _SILENT = ServiceError("worker_silent")
@@ -41,10 +42,10 @@ _SILENT = ServiceError("worker_silent")
 async def record_refusal(
     context: Context, account: Account, error: EdgeRefused | CannotUnseal | EdgeUnavailable
 ) -> None:
-    """Show a refusal on the account, and change the account's state if the code requires it.
+    """Store a refused call as the account's error, and change the account's state if `STATE_AFTER` requires it.
 
-    If the refusal suggests further problems, a health check becomes due immediately. Among the transient errors, only a
-    404 suggests further problems.
+    If the error suggests further problems, a health check becomes due immediately. Among the errors of type
+    EdgeUnavailable, only those with the HTTP status 404 suggest further problems.
     """
     if isinstance(error, EdgeUnavailable):
         if error.remote_status == _NOT_FOUND:
@@ -54,7 +55,7 @@ async def record_refusal(
     state = STATE_AFTER.get(error.code)
     current = await context.store.read(accounts.account_by_id(account.id))
     if current is None or current.token_id != account.token_id:
-        return  # the refusal was for the previous token
+        return  # Cloudflare refused the previous token, not the current one
     if state is not None:
         await context.store.run(states.move(account.id, SERVING, state, error.to_note(), context.clock()))
     if error.code in _SUGGESTS_MORE:
@@ -62,9 +63,9 @@ async def record_refusal(
 
 
 def check_state(account: Account, allowed: Collection[str], purpose: str) -> None:
-    """Raise Conflict account_not_ready unless the account's state is one of `allowed`; see `accounts.not_ready`.
+    """Raise Conflict account_not_ready unless the account's state is in `allowed`; see `accounts.not_ready`.
 
-    `purpose`: the end of the message, such as "a site needs it to be ready".
+    `purpose`: the end of the error message, such as "a site needs it to be ready".
     """
     if account.state not in allowed:
         raise accounts.not_ready(account, f"The account is {account.state}; {purpose}.")
@@ -72,9 +73,11 @@ def check_state(account: Account, allowed: Collection[str], purpose: str) -> Non
 
 @asynccontextmanager
 async def refusals_recorded(context: Context, account: Account) -> AsyncIterator[None]:
-    """Record a refusal raised in the block, so that the account shows it. The error still propagates.
+    """Return a context manager that records an EdgeRefused error raised in its block with `record_refusal`.
 
-    Use this around calls that a request makes with the working token.
+    The error still propagates.
+
+    Use this around calls to Cloudflare that an HTTP request makes with the working token.
     """
     try:
         yield
@@ -84,7 +87,7 @@ async def refusals_recorded(context: Context, account: Account) -> AsyncIterator
 
 
 async def record_silence(context: Context, account: Account, timers: Timers) -> float:
-    """Move an account to `no_connection` if its worker has not pushed for `silent_after_s`."""
+    """Move an account to `no_connection` if its Worker has not pushed for `silent_after_s`."""
     del timers
     if account.state != "ready" or account.heard_at is None:
         return math.inf

@@ -19,7 +19,10 @@ _EXPIRED = EdgeRefused("revoked", "The working token has expired.")
 
 
 async def expire_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Warn before the working token expires, and mark the account as `revoked` when it does. Calls no remote API."""
+    """Warn before the working token expires, and mark the account as `revoked` when the token has expired.
+
+    Makes no call to Cloudflare.
+    """
     del timers
     if account.token_expires_at is None or account.state not in working_tokens.EXPIRING:
         return math.inf

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from svc.finding import FindingKind, Subject, Variant
     from svc.store.tx import Tx
 
-# An automatic repair. It raises EdgeRefused if a person has to make the repair, and EdgeUnavailable if the next check
-# should retry.
+# An automatic repair. It raises EdgeRefused if a person has to repair the difference, and EdgeUnavailable if the next
+# check should try again.
 Repair = Callable[[], Awaitable[None]]
 # Identifies the thing that a finding is about: its type (the subject), and the facts that distinguish it from other
 # things of that type.
@@ -33,9 +33,9 @@ class Finding:
     """A difference between the expected and the actual state. `svc.finding` describes it by `kind` and `facts`.
 
     `code`: the error code that determines the remedy. `repair`: the automatic repair; None if a person has to repair
-    the difference. `details`: details of Cloudflare's refusal. `variant`: the form of the description to use. `free`:
-    the description of a finding of kind `other`, which has no template. `refusal`: the reason why Cloudflare refused
-    the repair.
+    the difference. `details`: details of Cloudflare's refusal. `variant`: selects one of the description's wordings.
+    `free`: the description of a finding of kind `other`, which has no template. `refusal`: Cloudflare's reason for
+    refusing the repair; empty if the repair was not refused.
     """
 
     kind: FindingKind
@@ -87,7 +87,7 @@ class Finding:
         return CATALOGUE[self.code].remedy or CATALOGUE[self.code].message
 
     def to_note(self) -> ErrorNote:
-        """Return the finding as the error that the account shows."""
+        """Return the finding in the form in which it is stored as an account's error."""
         message = f"{self.thing[0].upper()}{self.thing[1:]} {self.found}."
         stored: dict[str, object] = {
             "kind": self.kind,
@@ -107,7 +107,10 @@ class Finding:
 
 
 def repair_by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
-    """Return a repair that runs the transaction returned by `effect`. The account's duties then complete the repair."""
+    """Return a repair that runs the transaction returned by `effect`.
+
+    The transaction makes work due, and the account's duties then do that work at Cloudflare.
+    """
 
     async def repair() -> None:
         await context.store.run(effect())
@@ -116,7 +119,7 @@ def repair_by(context: Context, effect: Callable[[], Tx[object]]) -> Repair:
 
 
 def refused(subject: Subject, expected: str, error: ServiceError, permission: str = "") -> Finding:
-    """Return the finding for a refused call. `permission`: the permission that the working token needs for the call."""
+    """Return the finding for a call that Cloudflare refused. `permission`: the permission that the call requires."""
     if isinstance(error, EdgeRefused) and error.code == "permission_error" and permission:
         return Finding("right_missing", error.code, {"right": permission, "said": error.message}, details=error.details)
     text = error.message.removesuffix(".")
@@ -126,7 +129,7 @@ def refused(subject: Subject, expected: str, error: ServiceError, permission: st
 
 
 def unknown(subject: Subject, expected: str, error: ServiceError) -> Finding:
-    """Return the finding for a call that failed temporarily."""
+    """Return the finding for a check that could not be completed because a call failed with a transient error."""
     text = error.message.removesuffix(".")
     return _other(Words(subject, expected, f"cannot be checked now: {text}"), "cloudflare_error", error)
 

@@ -1,7 +1,7 @@
 """The health check of a whole account: compare Cloudflare with the store, and repair what can be repaired safely.
 
-A duty checks an account at the times that `schedule` sets, and soon after a refusal that suggests further problems.
-Users can also request a check, which returns its findings.
+A duty checks an account at the times that `schedule` sets, and immediately after a refused call that suggests further
+problems. Users can also request a check, which returns its findings.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # During an incident, Cloudflare may refuse valid tokens for minutes or hours. A token therefore counts as `revoked`
-# only if it fails this many checks in a row, over at least this time.
+# only if it fails this many checks in a row, over at least `_REVOKED_AFTER_MS`.
 _REVOKED_AFTER_CHECKS = 3
 _REVOKED_AFTER_MS = 3_600_000
 _WATCHED: tuple[AccountState, ...] = (*SERVING, "permission_error", "revoked", "resource_drift")
-# thorough: include parts that rarely change. asked: include checks that read many rows of the account's database.
+# The extent of a check. "thorough" also checks parts that rarely change. "asked", for a check that a user requested,
+# also counts the configuration rows in the account's database, which reads many rows.
 Depth = Literal["usual", "thorough", "asked"]
-# Only one in this many of the duty's checks is thorough, because all accounts share the limit on concurrent calls.
+# Of the duty's checks, only every sixth is thorough, because all accounts share one limit on concurrent calls.
 _THOROUGH_ONE_IN = 6
 _TOKEN_CODES = frozenset(
     {"revoked", "token_refused", "permission_error", "credentials_missing", "credentials_unreadable"}
@@ -61,14 +62,19 @@ _MOST_SEVERE_FIRST = (
 
 @dataclass(frozen=True)
 class Checked:
-    """A finding of a requested check. `repaired`: this check repaired it, and a second check confirmed that."""
+    """A finding of a requested check.
+
+    `repaired`: True if this check repaired the difference and a second check confirmed the repair.
+    """
 
     finding: Finding
     repaired: bool
 
 
 async def check_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Check the account if a check is due. Repair what can be repaired, and show the other findings on the account.
+    """Check the account if a check is due.
+
+    Repair what can be repaired, and store the most severe other finding as the account's error.
 
     If there are no findings, the account's state becomes `ready` again. No check runs while an operation is changing
     the account.
@@ -113,7 +119,8 @@ async def check_when_due(context: Context, account: Account, timers: Timers) -> 
 async def repeat_install_when_due(context: Context, account: Account, timers: Timers) -> float:
     """If an install failed because Cloudflare refused the working token, repeat it once Cloudflare accepts the token.
 
-    If Cloudflare keeps refusing the token for long enough, the error becomes `revoked`, and a person has to intervene.
+    If Cloudflare refuses the token in several checks over more than an hour (`_confirm_refusal`), the account's error
+    becomes `revoked`, and the user has to replace the token.
     """
     if account.state != "connected" or account.error is None or account.error.code != "token_refused":
         return math.inf
@@ -142,7 +149,7 @@ def count_repaired(checked: Sequence[Checked]) -> int:
 
 
 def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Checked]]:
-    """Return a transaction whose value is the findings. It is a change only if this request repaired something.
+    """Return a transaction that returns the findings. It counts as a change only if this request repaired something.
 
     `is_own`: True if the check was started for this request. Repairs by another request's check do not count.
     """
@@ -152,9 +159,9 @@ def check_result(checked: Sequence[Checked], *, is_own: bool) -> Tx[Sequence[Che
 
 
 async def check_now(context: Context, account: Account, timers: Timers) -> list[Checked]:
-    """Check the account in any state and repair it. After repairs, check it again. Return the findings.
+    """Check and repair the account, whatever its state. After repairs, check the account again. Return the findings.
 
-    The account then shows the findings, as it does after a check by the duty. Raises EdgeUnavailable.
+    As in a check by the duty, the most severe finding becomes the account's error. Raises EdgeUnavailable.
     """
     found = await _local_findings(context, account)
     if found:
@@ -189,17 +196,20 @@ async def check_now(context: Context, account: Account, timers: Timers) -> list[
 def _depth(account: Account, timers: Timers) -> Depth:
     """Return the depth of the duty's next check.
 
-    If a thorough check may have found the account's problem, only another thorough check can clear it.
+    If the account's current error may come from a thorough check, the next check is also thorough, because only a
+    thorough check can clear that error.
     """
     doubtful = account.state not in SERVING or account.suspected_at is not None
     return "thorough" if doubtful or trio.current_time() >= timers.thorough_at else "usual"
 
 
 async def state_with_new_token(context: Context, account: Account) -> tuple[AccountState, ErrorNote | None]:
-    """Check the token, the script and the database after a renewal. Return the account's resulting state and error.
+    """Check the token, the script and the database after a renewal.
+
+    Return the state and the error that the account enters.
 
     `account` has the new token. If Cloudflare does not respond in time, the state and the error do not change. An
-    account stays `connected` if its worker was never installed or its install failed.
+    account whose Worker was never installed, or whose install failed, stays `connected`.
     """
     if account.state == "connected" or account.installed_at is None:
         is_about_token = account.error is not None and account.error.code in _TOKEN_CODES
@@ -225,12 +235,15 @@ async def state_with_new_token(context: Context, account: Account) -> tuple[Acco
 
 
 def _is_changing(operation: Operation | None) -> bool:
-    """Return True if the operation is changing resources at Cloudflare. An operation in its self-check only waits."""
+    """Return True if the operation is changing resources at Cloudflare.
+
+    In its self-check, an operation only waits for a push.
+    """
     return operation is not None and operation.step != operation_rows.SELFCHECK
 
 
 async def _local_findings(context: Context, account: Account) -> list[Finding]:
-    """Return the problems that are already known from the store. If there are any, calling Cloudflare is pointless."""
+    """Return the problems that are known from the store alone. If there are any, the check does not call Cloudflare."""
     running = await context.store.read(operation_rows.running(account.id))
     if running is not None and _is_changing(running):
         facts = {"operation": running.kind, "step": running.step}
@@ -275,7 +288,7 @@ async def _all_but_token(
     """Check everything except the token.
 
     Raises EdgeUnavailable if the script or the database cannot be checked, because the account's state depends on them.
-    If another part cannot be checked, the failure becomes a finding.
+    If another part cannot be checked, that failure becomes a finding.
     """
     found: list[Finding] = []
     status = None
@@ -313,7 +326,10 @@ async def _all_but_token(
 async def _check_part(
     check: Callable[[], Awaitable[list[Finding]]], subject: Subject, permission: str
 ) -> list[Finding]:
-    """Run one part of the check. If it fails, the failure becomes a finding and does not affect the other parts."""
+    """Run one part of the check and return its findings.
+
+    If a call fails, return the failure as a finding, so that the other parts are still checked.
+    """
     expected = "can be checked"
     try:
         return await check()
@@ -324,7 +340,7 @@ async def _check_part(
 
 
 async def _check_other_permissions(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check the permissions of the working token that no other part of the health check uses."""
+    """Check those permissions of the working token that no other part of the health check uses."""
     today = day_of(context.clock())
     database_id = account.database_id or ""
     calls: tuple[tuple[str, Callable[[], Awaitable[object]]], ...] = (
@@ -346,7 +362,7 @@ async def _check_other_permissions(context: Context, access: Access, account: Ac
 
 
 def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings for an account without a complete install: why the install failed, and token problems."""
+    """Return the findings for an account whose install is incomplete: why the install failed, and token problems."""
     note = account.error or ErrorNote("resource_drift", "The worker is not installed.")
     why = note.message.removesuffix(".")
     about_token = [one for one in found if one.subject == "token"]
@@ -354,7 +370,10 @@ def _not_installed(account: Account, found: Sequence[Finding]) -> list[Finding]:
 
 
 def _without_duplicates(found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without duplicates. Duplicates occur when several parts need the same missing permission."""
+    """Return the findings without duplicates.
+
+    Duplicates occur if several parts of the check need the same missing permission.
+    """
     return list({(one.about, one.code, one.expected): one for one in found}.values())
 
 
@@ -387,7 +406,10 @@ def _most_severe(found: Sequence[Finding]) -> Finding | None:
 
 
 async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) -> ErrorNote:
-    """Return the error, or `revoked` if the token has failed several checks over a long enough time."""
+    """Return `note`, or the error `revoked` if the token was refused often and long enough.
+
+    The limits are `_REVOKED_AFTER_CHECKS` and `_REVOKED_AFTER_MS`.
+    """
     if note.code != "token_refused":
         return note
     refused_at, checks = await context.store.run(accounts.token_refused(account.id, context.clock()))
@@ -397,10 +419,10 @@ async def _confirm_refusal(context: Context, account: Account, note: ErrorNote) 
 
 
 async def _repair(context: Context, account: Account, found: Sequence[Finding]) -> dict[About, Finding]:
-    """Repair what can be repaired automatically, and show all other findings on the account.
+    """Repair what can be repaired automatically, and record the other findings (`_record_findings`).
 
-    Returns the findings whose repairs Cloudflare refused, keyed by the thing that they are about. Raises
-    EdgeUnavailable; the next health check then tries again.
+    Returns the findings whose repairs Cloudflare refused, by `Finding.about`. Raises EdgeUnavailable if a repair failed
+    temporarily; the next health check then tries again.
     """
     refusals: dict[About, Finding] = {}
     try:

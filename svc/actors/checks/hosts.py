@@ -1,6 +1,8 @@
-"""Checks of the routes and DNS records of an account's hosts. Without them, counting and redirecting do not work.
+"""Checks of the routes and DNS records for an account's hosts.
 
-Each zone is read only once, with its routes and records, regardless of how many sites it has.
+Without routes and records, the Worker cannot count views or redirect.
+
+A check reads each zone's routes and records only once, regardless of how many sites the zone contains.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Routed:
-    """A host that has a route, according to the store. `record` stores the state of the route found by the check."""
+    """A host that has a route according to the store. `record` stores the actual state of that route."""
 
     host: str
     zone_id: str
@@ -47,7 +49,10 @@ class _Routed:
 
 @dataclass(frozen=True)
 class _Retiring:
-    """A site's old path that still needs its route. `make` returns the repair that recreates the route."""
+    """An old path that still counts a site's views and therefore needs its route.
+
+    `make` returns the repair that recreates the route.
+    """
 
     host: str
     zone_id: str
@@ -56,10 +61,10 @@ class _Retiring:
 
 
 async def check_hosts(context: Context, access: Access, account: Account) -> list[Finding]:
-    """Check the hosts and return the findings. The results also appear on the sites and the link host.
+    """Check the hosts and return the findings. The results are also stored with the sites and the link host.
 
-    A deleted route becomes pending, and a duty creates it again. If a zone has left the account, its routes no longer
-    exist. Raises EdgeRefused, EdgeUnavailable.
+    If a route was deleted, or its zone has left the account, the route becomes pending, and a duty creates it again.
+    Raises EdgeRefused, EdgeUnavailable.
     """
     waiting, made, retiring, warned = await _read_wanted(context, access, account)
     found = waiting
@@ -73,7 +78,7 @@ async def check_hosts(context: Context, access: Access, account: Account) -> lis
 
 
 async def check_zones_are_seen(context: Context, access: Access, account: Account) -> None:
-    """Check that the token can read the zones of all the account's hosts.
+    """Check that the token can read the zones that contain the account's hosts.
 
     If a token lacks permission to read a zone, Cloudflare silently omits the zone from the list. Zones that are no
     longer in the account are ignored. Raises EdgeRefused permission_error, EdgeUnavailable.
@@ -99,9 +104,10 @@ async def _has_routes(access: Access, zone_id: str) -> bool:
 async def _read_wanted(
     context: Context, access: Access, account: Account
 ) -> tuple[list[Finding], list[_Routed], list[_Retiring], list[Site]]:
-    """Return findings that need no call, existing routes, routes of old paths, and sites with warnings but no route.
+    """Read from the store what the check needs.
 
-    All of these come from the store.
+    Returns findings that are known without a call, the existing routes, the routes for old paths, and the sites that
+    have warnings but no route.
     """
     waiting: list[Finding] = []
     made: list[_Routed] = []
@@ -158,9 +164,9 @@ def _record_site_route(
 
 
 def _routed_link_host(account_id: str, host: LinkHost, pattern: str, now: int) -> _Routed:
-    """Return the link host's route.
+    """Return the link host's route for the check.
 
-    Its warnings are stored as the link host's error, because there is no other field for them.
+    Warnings about the route are stored as the link host's error, because a link host has no field for warnings.
     """
 
     def record(
@@ -185,7 +191,7 @@ def _routed_link_host(account_id: str, host: LinkHost, pattern: str, now: int) -
 
 
 def _not_made(pattern: str, error: ErrorNote | None) -> Finding:
-    """Return the finding for a route that does not exist yet. The duty tries again to create the route."""
+    """Return the finding for a route that does not exist yet. `routes.make_when_due` retries the creation."""
     facts = {"route": pattern, "said": "" if error is None else error.message}
     if error is None:
         return Finding("route_not_made", "cloudflare_error", facts, _leave_to_duty, variant="unexplained")
@@ -218,7 +224,7 @@ async def _check_zone(
     try:
         zone = await zones.zone_by_id(access, zone_id)
     except EdgeError as error:
-        if not has_routes:  # the duty that creates routes handles a zone that left the account
+        if not has_routes:  # if the zone has left the account, the duty that creates routes handles this
             return not_routed
         if isinstance(error, EdgeRefused):
             found.append(findings.refused("some_zone", "is active", error, "Zone: Read"))
@@ -275,7 +281,10 @@ def _zone_inactive(zone: Zone) -> Finding:
 
 
 def _reason(site: Site) -> ErrorNote | None:
-    """Return the reason why the site has no route yet, if it is known. A missing DNS record is not a reason."""
+    """Return the reason why the site has no route yet, or None if the reason is unknown.
+
+    A missing DNS record is not a reason, because a route does not require a record.
+    """
     if site.error is not None:
         return site.error
     return next((warning for warning in site.warnings if warning.code == "zone_not_active"), None)
@@ -297,7 +306,7 @@ def _warnings_now(
     *,
     for_links: bool = False,
 ) -> tuple[ErrorNote, ...]:
-    """Return the host's current warnings. If a warning's cause cannot be checked now, the warning is kept."""
+    """Return the host's current warnings. Warnings in `before` whose cause cannot be checked now are kept."""
     unknown = [code for code, fact in (("zone_not_active", zone), ("dns_not_proxied", records)) if fact is None]
     kept = [warning for warning in before if warning.code in unknown]
     now = [*kept, *obstacles(host, zone, records, for_links=for_links)]

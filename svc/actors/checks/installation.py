@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def script(context: Context, access: Access, account: Account) -> tuple[list[Finding], UploadStatus | None]:
-    """Check the script. Return the findings, and the upload status (None if the service's script is missing).
+    """Check the script. Return the findings, and the script's upload status (None if the service's script is missing).
 
     Raises EdgeRefused, EdgeUnavailable.
     """
@@ -44,7 +44,7 @@ async def script(context: Context, access: Access, account: Account) -> tuple[li
 
 
 def unknown_upload(context: Context, account: Account) -> Finding:
-    """Return the finding for a worker that the service uploaded, if the store has lost the record of the upload."""
+    """Return the finding for a Worker that the service uploaded, if the store has lost the record of the upload."""
     return Finding("script_not_known", "resource_drift", repair=partial(_install, context, account))
 
 
@@ -55,7 +55,9 @@ async def _install(context: Context, account: Account) -> None:
 
 
 async def script_settings(context: Context, access: Access, account: Account, *, bindings: bool) -> list[Finding]:
-    """Check the cron trigger, the workers.dev address and, if `bindings` is set, the bindings of an unchanged script.
+    """Check the cron trigger, the workers.dev address and, if `bindings` is True, the script's bindings.
+
+    Call this only for a script that is the service's last upload.
 
     Raises EdgeRefused, EdgeUnavailable.
     """
@@ -80,9 +82,10 @@ async def script_settings(context: Context, access: Access, account: Account, *,
 
 
 async def _wrong_bindings(context: Context, account: Account, seen: Mapping[str, SeenBinding]) -> list[str]:
-    """Return the names of bindings that differ from the last upload. Secrets are only checked for existence.
+    """Return the names of the bindings that differ from the last upload. Secrets are only checked for existence.
 
-    The value of PUSH_URL is not compared: after the operator changes the URL, the worker keeps the previous one.
+    The value of PUSH_URL is not compared, because a Worker keeps the previous URL after the operator changes the
+    setting.
     """
     if account.install_id is None or not seen:
         return []

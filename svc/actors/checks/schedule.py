@@ -1,8 +1,8 @@
-"""Intervals between an account's health checks. No I/O.
+"""Times of an account's health checks. This module does no I/O.
 
-A push from the worker proves that the script, cron trigger, database and key are in place. If an account is healthy and
-its worker pushes, the account is therefore checked only once a day. That check covers what a push cannot prove: the
-token and its permissions, routes, DNS records, and changes made outside the service.
+A push from the Worker proves that the script, cron trigger, database and key are in place. Therefore, a healthy account
+whose Worker pushes is checked only once a day. That check covers what a push cannot prove: the token and its
+permissions, routes, DNS records, and changes made outside the service.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ def every_s(account: Account, timing: TimingConfig, now: int) -> float:
 
 
 def while_refused_s(timing: TimingConfig) -> float:
-    """Return the check interval while Cloudflare refuses the token, in seconds. Incidents can last for hours."""
+    """Return the check interval, in seconds, while Cloudflare refuses the token.
+
+    It is not shorter, because an incident at Cloudflare can last for hours.
+    """
     return min(timing.health_every_s, _REFUSED_CHECK_S)
 
 
 def is_confirmed_by_pushes(account: Account | Due, now: int) -> bool:
-    """Return True if the last check found no problem and the worker has pushed recently."""
+    """Return True if the last check found no problem and the Worker has pushed recently."""
     has_pushed = account.heard_at is not None and now - account.heard_at < STOPPED_MS
     return has_pushed and account.state == "ready" and account.suspected_at is None and account.well_at is not None
 
@@ -41,8 +44,8 @@ def is_confirmed_by_pushes(account: Account | Due, now: int) -> bool:
 def wait_s(account: Account, timing: TimingConfig, now: int) -> float:
     """Return the time from a health check at `now` (epoch ms) to the next check, in seconds.
 
-    A healthy account is checked at a fixed time of day. Checks therefore stay evenly spread, even after an hour in
-    which many of them ran.
+    A healthy account is checked at its scheduled time of day. The accounts' checks therefore stay evenly spread, even
+    after an hour in which many accounts were checked.
     """
     if is_confirmed_by_pushes(account, now):
         return (_next_slot(account.edge_account_id, timing.health_well_every_s * 1000, now) - now) / 1000
@@ -50,7 +53,10 @@ def wait_s(account: Account, timing: TimingConfig, now: int) -> float:
 
 
 def first_wait_s(due: Due, timing: TimingConfig, now: int) -> float:
-    """Return the seconds from the service's start to the first health check. Overdue checks are spread over time."""
+    """Return the time from the service's start to an account's first health check, in seconds.
+
+    Overdue checks are spread over `health_every_s`.
+    """
     if due.well_at is not None and is_confirmed_by_pushes(due, now):
         slot_at = _next_slot(due.edge_account_id, timing.health_well_every_s * 1000, due.well_at)
         if slot_at > now:
@@ -59,11 +65,17 @@ def first_wait_s(due: Due, timing: TimingConfig, now: int) -> float:
 
 
 def first_advice_s(due: Due, timing: TimingConfig, now: int) -> float:
-    """Return the seconds from the service's start until advice may be due. Overdue advice is spread over time."""
+    """Return the time from the service's start until an account's advice may be due, in seconds.
+
+    Overdue advice is spread over `health_every_s`.
+    """
     return max(spread(due.edge_account_id) * timing.health_every_s, ((due.advice_at or 0) - now) / 1000)
 
 
 def _next_slot(edge_account_id: str, period_ms: float, after: int) -> float:
-    """Return the account's first fixed time after `after` (both epoch ms). An account has one fixed time per period."""
+    """Return the time of the account's first scheduled check after `after` (both epoch ms).
+
+    An account has one scheduled check per period.
+    """
     slot_at = after // period_ms * period_ms + spread(edge_account_id) * period_ms
     return slot_at if slot_at > after else slot_at + period_ms

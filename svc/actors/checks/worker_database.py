@@ -1,8 +1,8 @@
-"""Checks of the worker's database: are its tables complete, is its configuration current, does the worker report?
+"""Checks of the Worker's database: its tables, its configuration, and the time of the Worker's last cron run.
 
-If something outside the service emptied the database or restored it to an earlier state, the service repairs it: the
-schema's statements create the tables, and a sync writes the configuration. Counts that had not been pushed yet are
-lost.
+If the database was emptied or restored to an earlier state outside the service, the check repairs the database: the
+schema's statements create the tables, and a sync writes the configuration. Counts that the Worker had not pushed yet
+are lost.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.syncs import Synced
 
-# A worker pushes once an hour, even if there are no counts, and stores the time of its next push.
+# A Worker pushes once an hour, even if there are no counts, and stores the time of its next push. If that time is this
+# long ago, the cron trigger has stopped.
 STOPPED_MS = 2 * HOUR_MS
-# Counting the configuration's rows reads all of them. Counting may read this many rows per day, or more if necessary to
-# count at least `_LEAST_COUNTS_A_DAY` times a day. An account on the free plan can read five million rows per day.
+# Counting the configuration's rows reads all of them. Counting reads at most this many rows per day, or more if that is
+# necessary to count at least `_LEAST_COUNTS_A_DAY` times a day. The free plan allows five million row reads per day.
 _ROWS_COUNTED_A_DAY = 50_000
 _LEAST_COUNTS_A_DAY = 1
 
@@ -51,25 +52,26 @@ _COUNT = (
 
 @dataclass(frozen=True)
 class _State:
-    """The database's contents. `is_complete`: the table `meta` has all keys.
+    """The contents of a Worker's database.
 
-    `meta`: the parsed values of that table; None if they cannot be parsed.
+    `is_complete`: True if the table `meta` has all keys. `meta`: the parsed values of that table; None if they cannot
+    be parsed.
     """
 
     tables: set[str]
     is_complete: bool = False
     schema: int = 0
     meta: WorkerMeta | None = None
-    count: tuple[int, int] | None = None  # number of configuration rows, sum of their versions; None: not counted
+    count: tuple[int, int] | None = None  # configuration rows, sum of their versions; None: not counted
 
 
 async def check_database(
     context: Context, access: Access, account: Account, timers: Timers, *, newer: bool, count: bool
 ) -> list[Finding]:
-    """Check the account's database and the worker's reports.
+    """Check the account's database and the time of the Worker's last cron run.
 
-    `newer`: True if the script is known to come from an upload that the store has no record of. `count`: count the
-    configuration's rows even if no count is due. Raises EdgeRefused, EdgeUnavailable.
+    `newer`: True if the running script comes from an upload of which the store has no record. `count`: count the
+    configuration's rows even if a count is not due. Raises EdgeRefused, EdgeUnavailable.
     """
     if account.database_id is None:
         return []
@@ -147,18 +149,21 @@ async def _make_tables(context: Context, access: Access, account: Account) -> No
         return
     await schema.migrate(access, account.database_id, context.bundle)
     meta = await recovery.read_meta(access, account.database_id)
-    # An empty table gets the whole configuration. A table with rows gets only what is newer than its version.
+    # An empty table gets the whole configuration. A table with rows gets only the rows that are newer than the table's
+    # version.
     [found] = await d1.query(access, account.database_id, [("select exists (select 1 from config) as filled", [])])
     version = meta.config_version if found.rows[0]["filled"] else 0
     await context.store.run(syncs.sync_again_after(account.id, version))
 
 
 async def _is_later_upload(context: Context, account: Account, meta: WorkerMeta) -> bool:
-    """Return True if the store has no record of the running worker's upload, even if the worker's code is the same.
+    """Return True if the store has no record of the running Worker's upload.
 
-    The store does not have that worker's key either, so the service rejects all of its pushes.
+    This can be the case even if the Worker's code is the same.
+
+    The store does not have that Worker's key either, so the service rejects all pushes from that Worker.
     """
-    # A push from before the last recorded install proves nothing.
+    # A push that precedes the last recorded install does not show which upload is running now.
     pushed_later = account.installed_at is not None and meta.next_push_at - HOUR_MS > account.installed_at
     return pushed_later and meta.tried != account.install_id and await is_unknown(context, meta.tried)
 
@@ -185,7 +190,8 @@ def _configuration(
 async def _refill(context: Context, access: Access, account: Account) -> None:
     """Write the configuration rows that are missing, and remove rows that should not exist.
 
-    Then increment the version, because isolates (running copies of the worker) cache unknown codes by version.
+    Then increment the configuration's version: isolates (running copies of the Worker) remember unknown codes until the
+    version changes.
     """
     if account.database_id is None:
         return
@@ -218,7 +224,7 @@ def _reports(context: Context, account: Account, meta: WorkerMeta) -> list[Findi
 
 
 async def record_crons(context: Context, account: Account, found: Sequence[Finding]) -> None:
-    """Set or clear the account's warning that its cron trigger has stopped."""
+    """Set or clear the account's warning about a stopped cron trigger, according to the findings `found`."""
     stopped = any(one.kind == "reports_stopped" for one in found)
     if stopped and "crons_stopped" not in account.warnings:
         await context.store.run(accounts.warn(account.id, "crons_stopped"))

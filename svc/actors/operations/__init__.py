@@ -1,10 +1,11 @@
 """Operations: long-running work on a Cloudflare account, one at a time, each with a row in the store.
 
-There are two kinds. A *recorded* operation (install, update) needs only its row. The response to the request is sent as
-soon as the row is stored, and `run` does the work. If the process is killed, the service continues the operation at its
-next start. An *asked* operation (connect, renew) needs a secret that exists only in the call, so it cannot be
-continued. Its row only records what has to be cleaned up. A disconnect is recorded, but runs within its request because
-the response lists the remaining resources. It is continued from its row only after an interruption.
+There are two kinds. A *recorded* operation (install, update) needs only the data in its row. The service responds to
+the request as soon as the row is stored, and `run` does the work. If the process is killed, the service continues the
+operation at its next start. An *asked* operation (connect, renew) needs a token that exists only in the HTTP request,
+so it cannot be continued. Its row only records which tokens have to be cleaned up. A disconnect is recorded, but runs
+within its request because the response lists the remaining resources. Only an interrupted disconnect is continued from
+its row.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-# The recorded operations that `begin` can start. Other modules or another version of the service handle rows of other
-# kinds.
+# The recorded operations that `begin` can start. Rows of other kinds are handled by other modules, or by another
+# version of the service.
 WORK: Mapping[OperationKind, Work] = {"install": install.WORK, "update": update.WORK}
 
 
 async def begin(context: Context, kind: OperationKind, account_id: str, commit: Commit[Account, R]) -> R:
-    """Record an operation and return; `resume_when_due` does the work.
+    """Record an operation and return the value of `commit`'s transaction; `resume_when_due` does the work later.
 
     Raises NotFound; ServiceError not_configured; Conflict account_not_ready, operation_in_progress, schema_newer.
-    Raises KeyError if `begin` cannot start operations of this kind.
+    Raises KeyError if `kind` is not in `WORK`.
     """
     work = WORK[kind]
     context.check_push_url()

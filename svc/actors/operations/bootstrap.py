@@ -1,8 +1,8 @@
-"""Use of a bootstrap token: check it, create a working token, then delete obsolete tokens and the bootstrap token.
+"""The use of a bootstrap token: check it, create a working token, then delete obsolete tokens and the bootstrap token.
 
 A working token's name (`svc-<operation id>`) is stored in the operation's row before the token is created. The name
-stays there until the account uses the token, or the token is known to be deleted. The service therefore knows the name
-of every token that may still be valid.
+stays in the row until the account uses the token, or the token is known to be deleted. The service therefore knows the
+name of every token that may still be valid.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# "Could not route to …, perhaps your object identifier is invalid?": the response for an invalid account id.
+# "Could not route to …, perhaps your object identifier is invalid?": the error that Cloudflare returns for an invalid
+# account id.
 _NO_SUCH_ACCOUNT = frozenset({7000, 7003})
 _TOKEN_DAYS = 365  # the lifetime of a working token
 _TOKENS_WRITE = "Account API Tokens Write"
-# Final refusals that leave the bootstrap token valid.
+# Codes of refusals that end the request but leave the bootstrap token valid.
 _LEAVES_BOOTSTRAP: tuple[Code, ...] = (
     "bootstrap_permission_error",
     "permission_catalog",
@@ -59,13 +60,13 @@ _DELETE_BOOTSTRAP = (
     "The bootstrap token is still valid. Use it for the next attempt, or delete it in the Cloudflare dashboard under"
     " Manage Account, Account API Tokens."
 )
-# Errors that Cloudflare may return for a new, valid token that not all of its servers know yet.
+# Errors that Cloudflare may return for a valid token that is so new that some of its servers do not know it yet.
 _NOT_SETTLED = ("token_refused", "permission_error")
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """An accepted bootstrap token, its status, and the name of its account.
+    """An accepted bootstrap token, its status, and the name of its Cloudflare account.
 
     `left_s`: how much longer the request may use the token, in seconds.
     """
@@ -77,10 +78,10 @@ class Bootstrap:
 
 
 async def check(context: Context, edge_account_id: str, user_id: int, token: SecretStr) -> Bootstrap:
-    """Check the bootstrap token, which may be only seconds old. This does not change anything at Cloudflare.
+    """Check the bootstrap token, which may be only seconds old. The check does not change anything at Cloudflare.
 
-    Checking an invalid token takes seconds, so this runs in the request's task. Other requests for the account
-    therefore do not have to wait, even if someone sends made-up tokens for a known account id.
+    Checking an invalid token takes seconds, so the check runs in the HTTP request's task and not in the actor's. Other
+    requests for the account therefore do not have to wait, even if someone sends made-up tokens for a known account id.
 
     Raises ServiceError invalid_bootstrap if the token is unknown, expired or from another account. Raises ServiceError
     bootstrap_permission_error, EdgeUnavailable.
@@ -97,7 +98,10 @@ async def check(context: Context, edge_account_id: str, user_id: int, token: Sec
 
 @contextmanager
 def explain_still_valid() -> Iterator[None]:
-    """Add to each final refusal in the block that the bootstrap token is still valid, and how to delete it."""
+    """Return a context manager that adds a hint to final refusals raised in its block.
+
+    The hint says that the bootstrap token is still valid and how to delete it.
+    """
     try:
         yield
     except ServiceError as refusal:
@@ -111,7 +115,8 @@ def explain_still_valid() -> Iterator[None]:
 def check_unused(context: Context, bootstrap: Bootstrap) -> None:
     """Raise ServiceError invalid_bootstrap if an earlier request used and deleted the token.
 
-    Cloudflare would also refuse the token, but the service accepts that refusal as final only after several attempts.
+    Cloudflare would also refuse a deleted token, but the service retries such a refusal several times before it gives
+    up.
     """
     if bootstrap.own.id in context.deleted_bootstraps:
         raise _invalid("The bootstrap token was used by another request and has been deleted.")
@@ -156,10 +161,11 @@ async def mint(
 ) -> tuple[Operation, NewToken]:
     """Create a working token with exactly the required permissions. Return the token and the operation that records it.
 
-    Some of Cloudflare's servers may not know the new token when it is tested here. The install tests it again.
+    Some of Cloudflare's servers may not know the new token yet when this function tests it. The install therefore tests
+    the token again.
 
     Raises ServiceError bootstrap_permission_error, permission_catalog, token_rights_mismatch, token_check_failed,
-    orphan_not_deleted; EdgeUnavailable. If the token was created before the refusal, the error has `had_effect` set.
+    orphan_not_deleted; EdgeUnavailable. If the token was created before the refusal, the error's `had_effect` is True.
     """
     await delete_lost(context, bootstrap, account)
     groups: list[tokens.PermissionGroup] = []
@@ -195,7 +201,7 @@ async def mint(
 
 
 def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bool = False) -> ServiceError:
-    """Return the error for a bootstrap token that cannot grant permissions because it does not hold them itself."""
+    """Return the error for a bootstrap token that cannot grant permissions that it does not have itself."""
     return ServiceError(
         "bootstrap_permission_error",
         "The bootstrap token cannot grant permissions that it does not hold; details.missing names them.",
@@ -209,7 +215,7 @@ def _cannot_grant(details: Mapping[str, object] | None = None, *, had_effect: bo
 
 
 async def probe(working: Access) -> None:
-    """Use every permission of the working token once.
+    """Make one call with each permission of the working token.
 
     Raises EdgeRefused if a permission does not work; EdgeUnavailable.
     """
@@ -222,9 +228,9 @@ async def probe(working: Access) -> None:
 
 
 async def delete_lost(context: Context, bootstrap: Access, account: Account) -> None:
-    """Delete tokens that this account's earlier operations lost or replaced. Tokens are found by id and by name.
+    """Delete the tokens that earlier operations of this account lost or replaced. Finds the tokens by id and by name.
 
-    A recently requested token may not appear in Cloudflare's list yet, so it stays in its operation's row. Raises
+    A recently created token may not appear in Cloudflare's list yet, so its name stays in its operation's row. Raises
     ServiceError orphan_not_deleted, EdgeUnavailable.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
@@ -247,7 +253,7 @@ async def delete_lost(context: Context, bootstrap: Access, account: Account) -> 
 async def clean_up(
     context: Context, bootstrap: Access, account: Account, refusal: ServiceError, within_s: float = math.inf
 ) -> Sequence[Operation]:
-    """Delete the tokens that the refused operation and earlier ones created. Stop after `within_s` seconds.
+    """Delete the tokens that the refused operation and earlier operations created. Stop after `within_s` seconds.
 
     Returns the operations whose tokens may still be valid. Raises StoreUnavailable.
     """
@@ -265,8 +271,8 @@ async def clean_up(
 async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> None:
     """Make the last calls with the bootstrap token: delete the replaced token, late tokens, and the bootstrap token.
 
-    A late token is one that an earlier, lost attempt created. If a deletion fails, the warning that was stored with the
-    working token remains.
+    A late token is a token that an earlier attempt created although its response was lost. If a deletion fails, the
+    account keeps the warning that was stored with the working token.
     """
     try:
         await delete_lost(context, bootstrap.access, account)
@@ -278,7 +284,7 @@ async def delete(context: Context, bootstrap: Bootstrap, account: Account) -> No
     try:
         await tokens.delete(bootstrap.access, bootstrap.own.id)
     except (EdgeRefused, EdgeUnavailable) as error:
-        # If the token is refused, it is already deleted: the response to an earlier attempt was lost.
+        # A refusal means that the token is already deleted, because the response to an earlier deletion was lost.
         if error.code != "token_refused":
             log.warning("bootstrap token not deleted", extra={"account": account.id, "code": error.code})
             return
@@ -294,13 +300,16 @@ def sealed(context: Context, account: Account, token: NewToken, bootstrap: Token
 
 
 def with_token_names(lost: Sequence[Operation], refusal: ServiceError) -> ServiceError:
-    """Return the refusal, with the names of tokens that may still be valid in its details."""
+    """Return `refusal` with the names of the tokens that may still be valid in its details."""
     details = {**(refusal.details or {}), **tokens_to_revoke(lost)}
     return ServiceError(refusal.code, refusal.message, details, had_effect=refusal.had_effect)
 
 
 def tokens_to_revoke(lost: Sequence[Operation]) -> JsonObject:
-    """Return error details that name the tokens that may still be valid. `revoke_token` is the newest of them."""
+    """Return error details that name the tokens that may still be valid.
+
+    `revoke_token` is the newest of these tokens.
+    """
     names = [operation.token_name for operation in lost]
     return {"revoke_token": names[-1], "revoke_tokens": names}
 
@@ -318,9 +327,11 @@ async def forget_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 async def _create(context: Context, bootstrap: Access, operation: Operation, policies: list[tokens.Policy]) -> NewToken:
-    """Request the token once, with the name in the operation's row. Raises EdgeRefused, EdgeUnavailable.
+    """Create the token with the name in the operation's row.
 
-    Raises EdgeUnknown if the token may exist.
+    The call is not retried. Raises EdgeRefused, EdgeUnavailable.
+
+    Raises EdgeUnknown if Cloudflare may have created the token.
     """
     now = context.clock()
     expires_at = now // 1000 * 1000 + _TOKEN_DAYS * DAY_MS

@@ -1,7 +1,7 @@
 """The connect operation: exchange a one-day bootstrap token for a working token with few permissions.
 
-The bootstrap token is never stored. Even if the process dies, Cloudflare refuses a call or a response is lost, the
-service knows the name of every token that may be valid (see `bootstrap`).
+The bootstrap token is never stored. The service knows the name of every token that may be valid, even if the process
+dies, Cloudflare refuses a call or a response is lost (see `bootstrap`).
 
     accepted ──► pending (row) ──► token created ──► token stored, install begun ──► tokens of lost attempts deleted,
                     │                                                                then the bootstrap token itself
@@ -49,10 +49,14 @@ _SERVER_ERROR = 500
 async def check(context: Context, edge_account_id: str, user_id: int) -> bool:
     """Check that the user may connect `edge_account_id`. Return False if another user has connected it.
 
-    A connect operation is checked three times: in the caller's task, before the bootstrap token check, which takes
-    seconds; when the actor serves the request, because another connect may have finished since then; and finally in the
-    transaction of `begin_connect`. The caller's task does not report a False result to the user. Only a user who has a
-    valid token for the account learns that it is taken.
+    This is checked three times:
+
+    - in the caller's task, before the bootstrap token check, which takes seconds
+    - when the actor serves the request, because another connect operation may have finished since then
+    - in the transaction of `begin_connect`.
+
+    The caller's task does not report a False result to the user, so only a user who has a valid token for the account
+    learns that the account is already connected.
 
     Raises Conflict already_connected; Forbidden limit_reached; ServiceError not_configured, service_full.
     """
@@ -106,15 +110,15 @@ async def connect(
             raise
         raise EdgeUnavailable("Cloudflare took too long; repeat the request to continue.") from None
     connected = await _finish(context, account, operation, token, checked.own, commit)
-    # The account is already connected and its response stored. If tokens cannot be deleted in time, only a warning
-    # remains.
+    # At this point, the account is connected and the response is stored. If tokens cannot be deleted in time, the
+    # account only keeps a warning.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
     return connected
 
 
 async def expire_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Mark a connect operation as `bootstrap_lost` if it was interrupted or the user did not continue it in time."""
+    """Move an account to `bootstrap_lost` if its connect operation was interrupted or not continued in time."""
     del timers
     if account.state != "pending" or account.sealed_token is not None:
         return math.inf
@@ -133,7 +137,10 @@ async def expire_when_due(context: Context, account: Account, timers: Timers) ->
 async def _working_token(
     context: Context, access: Access, account: Account, operation: Operation
 ) -> tuple[Operation, NewToken]:
-    """Create a working token. On a refusal, record the outcome, clean up if it is final, and raise the refusal."""
+    """Create a working token.
+
+    On a refusal, record the outcome, delete created tokens if the refusal is final, and raise the refusal.
+    """
     try:
         return await bootstrap.mint(context, access, account, operation)
     except (EdgeUnavailable, StoreUnavailable):
@@ -145,9 +152,9 @@ async def _working_token(
 
 
 async def _leave_pending(context: Context, account: Account, refusal: ServiceError) -> ServiceError:
-    """Keep the connect operation pending, so that the user can continue it. The account shows the refusal.
+    """Keep the connect operation pending, so that the user can continue it. Store the refusal as the account's error.
 
-    Returns the refusal with the names of tokens that may still be valid.
+    Returns `refusal` with the names of the tokens that may still be valid in its details.
     """
     lost = await context.store.read(operations.with_open_token(account.id))
     if lost:
@@ -160,9 +167,11 @@ async def _leave_pending(context: Context, account: Account, refusal: ServiceErr
 
 
 async def _give_up(context: Context, access: Access, account: Account, refusal: ServiceError) -> ServiceError:
-    """End a refused connect operation. Delete the account, or list the tokens there if some may still be valid.
+    """End a refused connect operation.
 
-    Returns the refusal with the names of tokens that may still be valid.
+    Delete the account; if tokens may still be valid, keep the account and list the tokens in its error.
+
+    Returns `refusal` with the names of the tokens that may still be valid in its details.
     """
     lost = await bootstrap.clean_up(context, access, account, refusal)
     if not lost:

@@ -1,10 +1,13 @@
-"""Disconnecting: remove the service's resources from Cloudflare, unless they were changed or cannot be reached.
+"""The disconnect operation, which removes the service's resources from Cloudflare.
+
+It keeps resources that were changed outside the service, or that it cannot reach.
 
     routes ──► script (its cron goes with it) ──► last totals read and stored ──► database ──► record
 
-A disconnect always ends with a response that describes the remaining resources (`left`). Each step checks what exists,
-so all steps can be repeated. If the process is killed, the service repeats the steps of the recorded operation at its
-next start. The working token has no permission to delete tokens, so the response names that token (`revoke_token`).
+A disconnect always ends with a response that describes the remaining resources (`left`). Each step first checks which
+resources exist, so all steps can be repeated. If the process is killed, the service repeats the steps of the recorded
+operation at its next start. The working token has no permission to delete tokens, so the response asks the user to
+delete it (`revoke_token`).
 
 A disconnect that the operator has requested can wait for Cloudflare: if a resource remains only because Cloudflare did
 not respond, the operation stays unfinished, and `service/operator_disconnects.py` repeats it later.
@@ -53,8 +56,8 @@ log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 
-# How long an isolate of the worker collects events before it writes them, by the level of its write budget
-# (edge_worker/src/budget.js), and how long the write takes.
+# How long an isolate of the Worker may hold events before they are written, by the level of its write budget
+# (edge_worker/src/budget.js). This includes the duration of the write.
 GATHERED_S = (1.5, 5.0, 12.0, 20.0)
 _WRITE_S = 0.5
 _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
@@ -62,7 +65,7 @@ _LEVEL = "select value ->> '$.level' as level from meta where key = 'state'"
 
 @dataclass(frozen=True)
 class _Reason:
-    """The reason why a resource remains. `facts`: the values in the reason's text."""
+    """The reason why a resource remains. `facts`: the values that are inserted into the reason's text."""
 
     code: LeftWhy
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -71,12 +74,14 @@ class _Reason:
 _TOO_SLOW = _Reason("too_slow")
 _NOT_OURS = _Reason("not_ours")
 _CHANGED = _Reason("changed")
-# Reasons that pass without any action of the user.
+# Reasons that cease to apply without any action by the user.
 _PASSING: frozenset[LeftWhy] = frozenset({"too_slow", "unreachable", "daily_limit"})
 
 
 class DisconnectDelayed(ServiceError):
-    """Resources remain only because Cloudflare could not remove them yet. The operation is unfinished; repeat it later.
+    """Raised if resources remain only because Cloudflare could not remove them yet.
+
+    The operation stays unfinished; repeat it later.
 
     `why`: the reason, which is "daily_limit" or "unreachable".
     """
@@ -95,10 +100,10 @@ async def disconnect(
     *,
     waits: bool = False,
 ) -> R:
-    """Disconnect a user's account. If the account has already been disconnected, return the earlier outcome.
+    """Disconnect a user's account. If the account was already disconnected, return the outcome of that disconnect.
 
-    `deadline`: when the disconnect must end, even if resources remain (monotonic seconds). `waits`: do not end while
-    resources remain only because Cloudflare does not respond.
+    `deadline`: the time at which the disconnect must end, even if resources remain (monotonic seconds). `waits`: if
+    True, leave the operation unfinished when resources remain only because Cloudflare does not respond.
     Raises NotFound; Conflict operation_in_progress; DisconnectDelayed if `waits` is set.
     """
     account = await context.store.read(accounts.get_account(user_id, account_id))
@@ -109,10 +114,11 @@ async def disconnect(
 
 
 async def resume_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Carry out a disconnect that a previous process did not complete. The account is deleted afterwards.
+    """Complete a disconnect that a previous process did not complete, and delete the account.
 
-    If the operator has requested the disconnect, it is repeated elsewhere, and may have to wait for Cloudflare. Until
-    then, no other duty may create resources again.
+    A disconnect that the operator has requested is completed by `service/operator_disconnects.py` instead, and may have
+    to wait for Cloudflare. Until then, the account's other duties do not run, because they could create resources
+    again.
     """
     del timers
     operation = await context.store.read(operations.running(account.id))
@@ -124,14 +130,19 @@ async def resume_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 def with_operator_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
-    """End a disconnect that the operator has requested, and record it in the history of the account's user."""
+    """Return a transaction that ends a disconnect requested by the operator, and records an event for the account's
+    user.
+    """
     former = yield from end
     yield by_operator(former.user_id, "account.disconnect", now, former.id, former.edge_account_id)
     return former
 
 
 def _with_event(end: Tx[FormerAccount], now: int) -> Tx[FormerAccount]:
-    """End a disconnect that no request is waiting for, and record the event that the request would have recorded."""
+    """Return a transaction that ends a disconnect for which no request is waiting.
+
+    The transaction also records the event that the request would have recorded.
+    """
     former = yield from end
     yield by_service(former.user_id, former.id, former.edge_account_id, "account.disconnect", "done", now)
     return former
@@ -173,7 +184,7 @@ class _Resource:
 
     @property
     def remaining(self) -> RemainingResource | None:
-        """The resource as it appears in the result; None if it no longer exists."""
+        """The resource in the form in which the result lists it; None if the resource no longer exists."""
         return (
             None
             if self.left is None
@@ -183,14 +194,16 @@ class _Resource:
 
 @dataclass
 class _MadeRoute(_Resource):
-    """A route that the service created or requested."""
+    """A route that the service created or tried to create."""
 
     route: ObsoleteRoute = field(kw_only=True)
 
 
 @dataclass
 class _Removal:
-    """One run of all steps. If a step fails, it records why its resources remain, and the run continues.
+    """One run of all steps.
+
+    If a step fails, it records why its resources remain, and the run continues with the next step.
 
     A step fails only after the Cloudflare client has retried its call.
     """
@@ -200,7 +213,7 @@ class _Removal:
     operation: Operation
     keeps_counts: bool  # False while the user is being deleted, because the counts are also deleted
     revoke_token: str | None = None
-    counts_kept: bool = False  # True once the last counts of a deleted worker are stored
+    counts_kept: bool = False  # True once the last counts of a deleted Worker are stored
     routes: list[_MadeRoute] = field(default_factory=list)
     script: _Resource = field(default_factory=lambda: _Resource("worker", {"worker": SCRIPT_NAME}, None))
     database: _Resource = field(default_factory=lambda: _Resource("database", {"database": DATABASE_NAME}, None))
@@ -209,11 +222,11 @@ class _Removal:
 
     @property
     def resources(self) -> Sequence[_Resource]:
-        """All resources, in the order of the report."""
+        """All resources, in the order in which the result lists them."""
         return (*self.routes, self.script, self.database, *self.others)
 
     async def list_resources(self) -> None:
-        """Collect the resources that may exist at Cloudflare, according to the store."""
+        """Collect the resources that may exist at Cloudflare according to the store."""
         store, account = self.context.store, self.account
         made = await store.read(unwanted_routes.of_account(account.id))
         if account.link_host is not None:
@@ -237,7 +250,7 @@ class _Removal:
         self.revoke_token = account.token_name
 
     async def run(self, deadline_scope: trio.CancelScope) -> None:
-        """Run all steps. The deadline is extended by the time that isolates need to write their last events.
+        """Run all steps. Extends the deadline by the time that isolates need to write their last events.
 
         Raises StoreUnavailable.
         """
@@ -272,7 +285,8 @@ class _Removal:
         try:
             status = await tokens.verify(access)
         except EdgeRefused as error:
-            # Cloudflare sometimes refuses valid tokens. A token counts as invalid only after an hour of refusals.
+            # Cloudflare sometimes refuses valid tokens. The service considers a token invalid only after an hour of
+            # refusals.
             if error.code == "token_refused" and account.state == "revoked":
                 self.revoke_token = None
             raise
@@ -340,16 +354,16 @@ class _Removal:
                     buffered_until = since + await self._buffer_wait_s(access)
                     self.deadline_scope.deadline += max(0.0, buffered_until - trio.current_time())
                     await trio.sleep_until(buffered_until)
-                # Do not use `force`, which would break any of the customer's other workers that refer to this one.
+                # Do not use `force`, which would break other Workers of the customer that refer to this Worker.
                 await workers.delete_script(access, SCRIPT_NAME)
                 self.script.left = None
         except EdgeError as error:
             self.script.left = _reason(error)
 
     async def _buffer_wait_s(self, access: Access) -> float:
-        """Return the time, in seconds, for which an isolate may hold events after the last request.
+        """Return how long an isolate may still hold events after its last request, in seconds.
 
-        If the script is deleted earlier, these events are lost.
+        If the database is read earlier, these events are missing from the last totals.
         """
         level = 0
         if self.account.database_id is not None:
@@ -379,7 +393,10 @@ class _Removal:
             self.database.left = _reason(error)
 
     async def _own_database(self, access: Access) -> Database | None:
-        """Return the account's database if it exists. A foreign database with that name is reported as remaining."""
+        """Return the account's database, or None if there is none.
+
+        A database with the same name that the service did not create is reported as remaining.
+        """
         account = self.account
         if account.database_id is not None:
             own = await d1.get(access, account.database_id)
@@ -406,13 +423,17 @@ class _Removal:
         except EdgeUnavailable as error:
             return _reason(error)
         except (ValueError, KeyError, TypeError) as error:
-            # Another program changed or emptied the database, so it has no counts from the worker to keep.
+            # Another program changed or emptied the database, so it contains no counts from the Worker that could be
+            # kept.
             log.warning("last totals not read", extra={"account": self.account.id, "why": type(error).__name__})
         return None
 
 
 def _route_facts(pattern: str, host: str) -> Mapping[str, str]:
-    """Return facts that identify a route in the dashboard. They include the host, because zone names are not stored."""
+    """Return the facts that identify a route in the Cloudflare dashboard.
+
+    They include the host, because the store has no zone names.
+    """
     return {"route": pattern, "host": host}
 
 
@@ -421,7 +442,7 @@ def _database_resource(database_id: str, left: _Reason | None) -> _Resource:
 
 
 async def _routes_in(access: Access, zone_id: str, host: str) -> Sequence[Route]:
-    """Return the routes of a zone, or no routes if the zone has left the account. Raises EdgeError."""
+    """Return the zone's routes, or an empty list if the zone has left the account. Raises EdgeError."""
     try:
         return await routes.list_routes(access, zone_id)
     except EdgeError as error:
@@ -440,7 +461,7 @@ async def _delete_route(
         made.left = _reason(error)
 
 
-# Error code → the reason why a resource remains. For any other code, Cloudflare's message is the reason.
+# Error code → the reason why a resource remains. For other codes, Cloudflare's message is the reason.
 _REASONS: Mapping[str, LeftWhy] = {
     "permission_error": "right_missing",
     "token_refused": "token_dead",

@@ -1,11 +1,11 @@
-"""Installing the worker. All steps can be repeated: each step first checks whether its work is already done.
+"""The install operation. All steps can be repeated, because each step first checks whether its work is already done.
 
     database and its tables ──► subdomain ──► script ──► cron ──► selfcheck (account `ready`) ──► done, by a first push
 
-The service does not change resources that it did not create. A script is the service's own if it has the service's tag.
-A database is the service's own if the store recorded that none existed before. The service records each change before
-it makes the call, and the outcome directly afterwards. If a failed install is repeated, the new attempt therefore finds
-what the previous one created.
+The service does not change resources that it did not create. A script belongs to the service if it has the service's
+tag. A database belongs to the service if the store recorded that no database with this name existed before. The service
+records each change in the store before it calls Cloudflare, and the outcome directly afterwards. Therefore, if a failed
+install is repeated, the new attempt finds the resources that the previous attempt created.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How long a worker's previous key is accepted after an upload with a new key.
+# How long pushes with a Worker's previous key are accepted after an upload with a new key.
 _PREVIOUS_KEY_MS = DAY_MS
 # The number of attempts to register a random name on workers.dev.
 _SUBDOMAIN_TRIES = 3
-# A database with the worker's name is the service's own if none existed before and it was created at about the time of
-# the service's request. The clocks may differ by this much.
+# A database with the Worker's name belongs to the service if none existed before and the database was created at about
+# the time of the service's request. Cloudflare's clock and the service's clock may differ by this much.
 _CLOCK_SKEW_MS = 300_000
 
 
 async def _ensure_database(job: Job) -> None:
     context, account, access = job.context, job.account, _access(job)
     await context.store.run(installs.installing(account.id, context.clock()))
-    await probe(access)  # because a connect operation does not wait until all Cloudflare servers know the new token
-    # If a foreign script has the name, all other steps are pointless.
+    await probe(access)  # a connect operation does not wait until all of Cloudflare's servers know the new token
+    # If a script of the same name exists that the service did not upload, stop before the other steps.
     await check_script(context, access, account)
     await migrate(access, await _find_or_create_database(context, access, account), context.bundle)
 
 
 async def _register_subdomain(job: Job) -> None:
-    """Register a workers.dev name if the account has none because it has never used Workers.
+    """Register a workers.dev subdomain if the account has none because it has never used Workers.
 
-    The worker is not reachable under this name (see `set_cron`). The name is permanent, so the service chooses a random
-    name.
+    The Worker is not reachable under this subdomain (see `set_cron`). The subdomain is permanent, so the service
+    chooses a random name.
     """
     access = _access(job)
     for _ in range(_SUBDOMAIN_TRIES):
@@ -77,7 +77,7 @@ async def _register_subdomain(job: Job) -> None:
 
 
 async def upload_script(job: Job) -> None:
-    """Upload the worker with a new key, unless an earlier attempt of this operation already did."""
+    """Upload the Worker with a new key, unless an earlier attempt of this operation already did so."""
     context, account, operation, access = job.context, job.account, job.operation, _access(job)
     if account.database_id is None:
         raise AssertionError("upload before the database was created")
@@ -116,7 +116,7 @@ async def upload_script(job: Job) -> None:
 
 
 async def set_cron(job: Job) -> None:
-    """Set the worker's cron trigger, and disable its workers.dev address."""
+    """Set the Worker's cron trigger, and disable its workers.dev address."""
     access = _access(job)
     await workers.set_schedules(access, SCRIPT_NAME, [job.context.bundle.cron])
     await workers.disable_subdomain(access, SCRIPT_NAME)
@@ -135,7 +135,7 @@ async def _find_or_create_database(context: Context, access: Access, account: Ac
         await context.store.run(accounts.forget_database(account.id))
     existing = await d1.find(access, DATABASE_NAME)
     if existing is None:
-        # Record this first, so that a database with this name is recognized as the service's own if it is found later.
+        # Record the creation first, so that a later attempt recognizes a database with this name as the service's own.
         await context.store.run(accounts.record_database_creation(account.id, context.clock()))
         existing = await _create_database(access, account)
     elif not may_be_ours(account, existing):
@@ -147,14 +147,18 @@ async def _find_or_create_database(context: Context, access: Access, account: Ac
 def may_be_ours(account: Account, existing: Database) -> bool:
     """Return True if a database with the service's name is the one that the service requested.
 
-    The creation time decides this, because the response with the database's id was lost.
+    The response that contained the database's id was lost, so the function compares the database's creation time with
+    the time of the request.
     """
     sought_at = account.database_sought_at
     return sought_at is not None and sought_at - _CLOCK_SKEW_MS <= existing.created_at <= sought_at + LATE_MS
 
 
 async def _create_database(access: Access, account: Account) -> Database:
-    """Create the database. If its name is suddenly taken, an earlier attempt created it and the response was lost."""
+    """Create the database.
+
+    If the name is now taken, an earlier attempt created the database and its response was lost.
+    """
     try:
         return await d1.create(access, DATABASE_NAME, account.location)
     except (EdgeUnknown, EdgeRefused) as error:
@@ -167,10 +171,10 @@ async def _create_database(access: Access, account: Account) -> Database:
 
 
 async def check_script(context: Context, access: Access, account: Account) -> Script | None:
-    """Return the existing worker if an upload may replace it; None if there is no worker.
+    """Return the existing script if an upload may replace it; None if there is no script.
 
-    Raises EdgeRefused name_taken if a foreign script has the name, and resource_drift if the script was changed outside
-    the service.
+    Raises EdgeRefused name_taken if a script of this name exists that the service did not upload, and EdgeRefused
+    resource_drift if the script was changed outside the service.
     """
     script = await workers.get_script(access, SCRIPT_NAME)
     if script is None:
@@ -183,9 +187,9 @@ async def check_script(context: Context, access: Access, account: Account) -> Sc
 
 
 def push_second(edge_account_id: str) -> int:
-    """Return the second of the hour at which an account's worker pushes. The accounts' times are spread over the hour.
+    """Return the second of the hour at which an account's Worker pushes. These seconds are spread over the hour.
 
-    Pushes start at minute 3, after the worker has written the previous hour's last events and added them to its totals.
+    Pushes start at minute 3, after the Worker has written the previous hour's last events and added them to its totals.
     They end at minute 52, so that a failed push can be retried within the hour. The cron run starts at the beginning of
     a minute and waits for the second within that minute. This second is at most 44 and the service has 15 seconds to
     respond, so each run ends before the next one starts.

@@ -1,7 +1,7 @@
-"""The last totals of a deleted worker: the service stores the unpushed counts from the worker's database.
+"""The last totals of a deleted Worker: counts in the Worker's database that were not pushed, which the service stores.
 
-Afterwards, the service has all counts, as it would after a final push. The number of calls depends on the number of
-rows (several thousand per call), not on the number of sites and links.
+Afterwards, the service has all counts, as it would after a final push. A call reads several thousand rows, so the
+number of calls depends on the number of rows and not on the number of sites and links.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A cron run that began before the worker was deleted may change the tables during the read. The read is then repeated.
+# A cron run that began before the Worker was deleted may change the tables during the read. The read is then repeated.
 _TRIES = 3
-# Limits how long one transaction blocks the store's writer.
+# Maximum number of sites and links per transaction. This limits how long a transaction blocks the store's writer.
 _TARGETS_A_PART = 1_000
 
 
 async def keep_last_totals(context: Context, access: Access, account_id: str, database_id: str) -> None:
-    """Read and store the last totals. This can be repeated.
+    """Read and store the last totals. Repeated calls are safe.
 
-    Raises EdgeRefused, EdgeUnavailable; ValueError, KeyError or TypeError if the database holds data that the worker
-    did not write.
+    Raises EdgeRefused, EdgeUnavailable. Raises ValueError, KeyError or TypeError if the database contains data that the
+    Worker did not write.
     """
     pushed_as_of = await context.store.read(totals.pushed_as_of(account_id))
     now = context.clock()
-    # If the newest push ended exactly at midnight, the preceding day may still lack its final part.
+    # If the newest push covers the time up to midnight exactly, the store may still lack the final totals of the
+    # preceding day.
     first_day = day_of(now) - totals.OLDEST_DAYS if pushed_as_of is None else day_of(pushed_as_of - 1)
     for _ in range(_TRIES):
         before = await _state(access, database_id)
@@ -54,7 +55,7 @@ async def keep_last_totals(context: Context, access: Access, account_id: str, da
             break
         log.info("counts changed during read", extra={"account": account_id})
     for part in _build_parts(closed, open_counts, now):
-        # Treat the current hour as complete, because nothing more can be counted in it.
+        # Treat the current hour as complete, because the deleted Worker cannot count anything more in it.
         await context.store.run(totals.ingest(account_id, [part], max(now, part.as_of)))
 
 
@@ -64,9 +65,9 @@ async def _state(access: Access, database_id: str) -> Sequence[Row]:
 
 
 async def _read(access: Access, database_id: str, first_day: int) -> tuple[list[TargetCounts], OpenCounts]:
-    """Return the days since `first_day` that the worker has closed, and the counts of open days.
+    """Return the totals of the days since `first_day` that the Worker has closed, and the counts of the open days.
 
-    If the worker has already deleted a closed day, the day is returned only if it is still queued for a push. The store
+    The Worker may have deleted a closed day. A deleted day is returned only if it is still queued for a push; the store
     already has all other deleted days.
     """
     meta = await recovery.read_meta(access, database_id)
@@ -123,7 +124,10 @@ async def _rows(access: Access, database_id: str, statement: Statement) -> Seque
 
 
 def _build_parts(closed: Sequence[TargetCounts], open_counts: OpenCounts, now: int) -> Iterator[PushedPart]:
-    """Return the parts that the worker would push, oldest day first. The last part is for today and may be empty."""
+    """Yield the parts of the push that the Worker would send, oldest day first.
+
+    A day has one or more parts. The last part is for today and may be empty.
+    """
     of_day: dict[int, list[TargetCounts]] = defaultdict(list, {day_of(now): []})
     for counts in (*closed, *open_counts.day_counts()):
         of_day[counts.day].append(counts)

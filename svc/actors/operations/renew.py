@@ -1,13 +1,13 @@
 """The renew operation: exchange a one-day bootstrap token for a new working token, and delete the old one.
 
-The account keeps its token until the new token has been created and tested. The new token and the response are stored
-in one transaction. The worker, its key, its database and its routes do not change.
+The account keeps its old working token until the new token has been created and tested. The new token and the response
+are stored in one transaction. The Worker, its key, its database and its routes do not change.
 
     begun (row) ──► token created, tested ──► token stored, done ──► old token and tokens of lost attempts deleted,
          │                                                           then the bootstrap token itself
          │ refused, or a transient failure: failed; created tokens are deleted
          │ a created token may still be valid: failed with `renew_lost`, and the account names the token
-         │ the process died: the same, at the next start
+         │ the process died: handled in the same way, at the next start
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CLEAN_UP_S = 4.0
 
 
 async def check(context: Context, account_id: str, bootstrap_token: SecretStr) -> Bootstrap:
-    """Check that the account's token can be renewed with this bootstrap token. Runs in the caller's task.
+    """Check that the account's working token can be renewed with this bootstrap token. Runs in the caller's task.
 
     Raises NotFound; Conflict account_not_ready, operation_in_progress; ServiceError invalid_bootstrap,
     bootstrap_permission_error; EdgeUnavailable.
@@ -70,7 +70,7 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     stored_response = await context.stored_response(commit)
     if stored_response is not None:
         return stored_response
-    # This is the account's own task, so a renewal that is still recorded as running was interrupted.
+    # Only this task renews the account's token, so a renewal that is still recorded as running was interrupted.
     await _end_interrupted(context, account_id)
     account = await context.store.run(renewals.may_renew(account_id))
     bootstrap.check_unused(context, checked)
@@ -104,7 +104,8 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
     response = await context.store.run(
         commit(renewals.finish_renew(account, operation.id, made, found, context.clock()))
     )
-    # The token is already renewed and the response stored. If tokens cannot be deleted in time, only a warning remains.
+    # At this point, the token is renewed and the response is stored. If tokens cannot be deleted in time, the account
+    # only keeps a warning.
     with trio.move_on_after(context.config.edge.connect_s), suppress(StoreUnavailable):
         await bootstrap.delete(context, checked, account)
     return response
@@ -113,7 +114,7 @@ async def renew(context: Context, account_id: str, checked: Bootstrap, commit: C
 async def end_when_due(context: Context, account: Account, timers: Timers) -> float:
     """End a renewal that was interrupted because its process died.
 
-    Renewals of this process always end before duties run, so only an earlier process can have left one.
+    Renewals of this process always end before duties run, so an unfinished renewal comes from an earlier process.
     """
     del timers
     await _end_interrupted(context, account.id)
@@ -133,7 +134,8 @@ async def _end_interrupted(context: Context, account_id: str) -> None:
 async def _give_up(context: Context, access: Access, account: Account, cause: ServiceError) -> ServiceError:
     """End a renewal that cannot continue, and delete what it created. Return the error to raise.
 
-    If tokens may still be valid, the error names them. After a transient failure, its code is then `renew_lost`.
+    If tokens may still be valid, the error names them. In that case, the error's code is `renew_lost` after a transient
+    failure.
     """
     operation = await context.store.read(operations.running(account.id))
     if operation is None or operation.kind != "renew":

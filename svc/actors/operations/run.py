@@ -1,6 +1,6 @@
-"""Execution of recorded operations: steps, retries, attempt counting and failure.
+"""Execution of recorded operations: their steps, retries and failures.
 
-    steps, in order ──► done ──► (selfcheck: only waits for the worker's first push) ──► finished
+    steps, in order ──► done ──► (selfcheck: only waits for the Worker's first push) ──► finished
       │ ▲
       │ └── transient failure: all steps again, after 2, 4, 8 … s, or after Cloudflare's Retry-After
       └──── refused, out of attempts, or daily row limit reached: failed
@@ -30,18 +30,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# After this many transient failures (about four minutes of waiting), the operation fails and the user sees the failure.
+# After this many attempts (about four minutes of waiting), a transient failure ends the operation, and the user sees
+# the failure.
 ATTEMPTS = 8
 _ATTEMPT_S = 120.0
 # A token that exceeds 1,200 calls in five minutes is blocked for five minutes (Cloudflare's documentation, "Limits").
 _LONGEST_BLOCK_S = 300.0
-# The details of a failure that was not caused by the change itself, so a later attempt may succeed.
+# Details that mark a failure as transient: it has a temporary cause, so a later attempt may succeed.
 _TRANSIENT = {"transient": True}
 
 
 @dataclass(frozen=True)
 class Job:
-    """The input of a step. The account and the operation are as they were in the store when the step began."""
+    """The input of a step. `account` and `operation` have the values that the store had when the step began."""
 
     context: Context
     account: Account
@@ -53,11 +54,14 @@ Step = Callable[[Job], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Work:
-    """The parts of one kind of operation. All except `steps` are transactions that receive the current time (epoch ms).
+    """The steps and transactions of one kind of operation.
 
-    `begin` receives the ids of the account and of the new operation. The names of `steps` are shown to the user. `done`
-    follows the last step. It finishes the operation or starts its self-check. `unconfirmed` ends a self-check if the
-    worker does not push in time; None means that operations of this kind have no self-check.
+    All fields except `steps` return a transaction and receive the current time (epoch ms).
+
+    `begin` receives the ids of the account and of the new operation. The names of the `steps` are shown to the user.
+    `done` runs after the last step, and finishes the operation or starts its self-check. `failed` ends an operation
+    that cannot be completed. `unconfirmed` ends a self-check if the Worker does not push in time; None means that
+    operations of this kind have no self-check.
     """
 
     begin: Callable[[str, str, int], Tx[Account]]

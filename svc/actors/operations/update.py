@@ -1,12 +1,14 @@
-"""Updating the worker: first its tables, then its script. The account keeps counting and redirecting during the update.
+"""The update operation: first the Worker's tables, then its script.
 
-    tables ──► script ──► cron ──► selfcheck (the new worker runs) ──► done, with its first push
+The Worker keeps counting and redirecting during the update.
 
-The old worker runs until the upload. Schema changes only add to the tables that it uses, so visitors notice nothing.
-The database and all its data are kept. The new worker gets a new key, and the old key is accepted for one more day. The
-upload must include a key, because the service rejects pushes from a worker without a key. Cloudflare's documentation
-and user reports disagree on whether a script keeps a secret that an upload omits. If an update fails, the account keeps
-its previous state.
+    tables ──► script ──► cron ──► selfcheck (the new Worker runs) ──► done, with its first push
+
+The old Worker runs until the upload. Migrations only add to the tables that the old Worker uses, so visitors do not
+notice the update. The database and all its data are kept. The new Worker gets a new key, and the old key is accepted
+for one more day. The upload must include a key, because the service rejects pushes from a Worker without a key.
+Cloudflare's documentation and user reports disagree about whether a script keeps a secret that an upload omits. If an
+update fails, the account keeps its previous state.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ async def _migrate(job: Job) -> None:
     context, account = job.context, job.account
     context.check_push_url()
     access = context.access(account)
-    # A missing resource was deleted by the customer, so an update must not restore it.
+    # If the script is missing, the customer deleted it, so an update must not create it again.
     if await check_script(context, access, account) is None:
         raise EdgeRefused("resource_drift", f"The worker {SCRIPT_NAME} was deleted outside the service.")
     if account.database_id is None or await d1.get(access, account.database_id) is None:

@@ -1,4 +1,4 @@
-"""Creation of many short links in one transaction, for a bulk request or an import."""
+"""Creates many short links in one transaction, for a bulk request or an import."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ def add_wanted(
     *,
     unstored: int = 0,
 ) -> Tx[list[Link | ServiceError]]:
-    """Add all links that can be added. For each wanted link, in order, return the new link or the error.
+    """Return a transaction that adds all links that can be added.
 
-    A ServiceError in `wanted` is returned unchanged. `draw` returns a random code. `default_limit` and
+    It returns the new link or the error for each wanted link, in order.
+
+    An error in `wanted` is returned unchanged in the same position. `draw` returns a random code. `default_limit` and
     `unstored`: see `add_links`.
 
-    Raises Conflict link_host_required, Forbidden limit_reached, NotFound. In these cases, nothing is added.
+    Raises Conflict link_host_required, Forbidden limit_reached, NotFound. In these cases, no link is added.
     """
     valid = [one for one in wanted if not isinstance(one, ServiceError)]
     if not valid:
@@ -54,8 +56,8 @@ def add_wanted(
         code = one.code or _new_unused(codes, draw)
         codes.add(code)
         batch.append(new_link(account, one.url, code, one.rules, now))
-    # One in several thousand batches draws a code that is already taken. While this lock is held, no other request can
-    # use a code.
+    # About one in several thousand batches draws a code that is already taken. This lock prevents other requests from
+    # taking a code between the check and the insert.
     yield from lock_user(account.user_id)
     drawn = {link.code for link, one in zip(batch, valid, strict=True) if one.code is None}
     while taken := {*(yield from used_codes(account.id, drawn)), *(yield from disabled_codes(account.id, drawn))}:

@@ -1,4 +1,4 @@
-"""The statement of counts for a day: read the numbers of the worker and of Cloudflare, to compare with the store."""
+"""Reads the Worker's and Cloudflare's numbers for a day's statement of counts."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.model import Account, Figure, UnavailableReason
 
-# not_kept: the worker has deleted the day's data. not_counted: the worker's database did not exist on that day.
+# not_kept: the Worker has deleted the day's data. not_counted: the Worker's database did not exist on that day.
 Missing = Literal["not_kept", "not_counted"]
 
-# The read stops waiting for Cloudflare's count this many seconds before its deadline, so that it can still return the
-# other numbers.
+# The wait for Cloudflare's count ends this many seconds before the read's deadline, so that the read can still return
+# the other numbers.
 _SPARE_S = 0.5
 
 
 @dataclass(frozen=True)
 class WorkerSide:
-    """A day's numbers from the worker's database and from Cloudflare.
+    """A day's numbers from the Worker's database and from Cloudflare.
 
-    `day`: the worker's numbers; None if they are unavailable. `unavailable`: the reason. `requests`: Cloudflare's count
-    of the worker's requests; None if Cloudflare did not report it.
+    `day`: the Worker's numbers; None if they are unavailable. `unavailable`: the reason why `day` is None. `requests`:
+    Cloudflare's count of the Worker's requests; None if Cloudflare did not report it.
     """
 
     day: WorkerDay | None
@@ -47,7 +47,10 @@ class WorkerSide:
 async def read(
     context: Context, live: LiveReads, user_id: int, account: Account, day: int, stored: Mapping[str, Stored]
 ) -> WorkerSide:
-    """Return the worker's and Cloudflare's numbers for a day (day number). `stored`: the service's own numbers."""
+    """Return the Worker's and Cloudflare's numbers for a day (epoch day).
+
+    `stored`: the service's own numbers for that day, by target.
+    """
     if day_of(context.clock()) - day > KEPT_DAYS:
         return WorkerSide(None, "not_kept")
     # The key includes the stored numbers, so that a cached result is never compared with newer stored numbers.
@@ -66,7 +69,10 @@ async def _read_side(day: int, stored: Mapping[str, Stored], access: Access, dat
 
 
 async def _read_requests(access: Access, day: int) -> Figure | None:
-    """Return Cloudflare's request count, or None if it is unavailable. The other numbers do not depend on it."""
+    """Return Cloudflare's request count for the day.
+
+    If it is unavailable, return None, so that the other numbers are still shown.
+    """
     with trio.move_on_at(trio.current_effective_deadline() - _SPARE_S):
         try:
             return await analytics.script_requests(access, SCRIPT_NAME, day)

@@ -1,4 +1,4 @@
-"""The link host of an account: the host of its short links."""
+"""Changes to an account's link host, which is the host of its short links, and the link host's usage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ USAGE_DAYS = 30
 
 
 class PutLinkHost(NamedTuple):
-    """A link host that was set. `replaced`: the previous host, if it was another one.
+    """The result of setting a link host.
+
+    `replaced`: the previous host; None if there was none or the host is unchanged.
 
     `clicks`: the clicks on the account's links in the last 30 days; None if they were not requested.
     """
@@ -45,11 +47,12 @@ async def put(
 ) -> R:
     """Set or replace the link host. Links keep their codes. A duty creates the route afterwards.
 
-    `today`: the number of the day up to which clicks are counted if the host is replaced; None counts no clicks.
+    `today`: the current epoch day, up to which clicks are counted if the host is replaced; None if clicks are not
+    needed.
 
     Raises Conflict account_not_ready, link_host_is_website, link_host_without_certificate; ServiceError zone_not_found,
-    zone_not_active, dns_not_proxied; EdgeError. Raises Invalid if the account's links or fallback URLs do not
-    allow this host.
+    zone_not_active, dns_not_proxied; EdgeError. Raises Invalid if a link or a fallback URL of the account points to
+    this host.
     """
     account = accounts.present(await context.store.read(accounts.account_by_id(account_id)))
     account_state.check_state(account, ("ready",), "a link host needs it to be ready")
@@ -73,9 +76,11 @@ def _put(account_id: str, wish: LinkHostRequest, zone_id: str, today: int | None
 
 
 async def usage(context: Context, live_reads: LiveReads, user_id: int, account: Account) -> LinkHostUsage:
-    """Return how often the link host was used in the last 30 days, including today. Raises Conflict link_host_required.
+    """Return the link host's usage (clicks and QR code scans) in the last 30 days, including today.
 
-    The scans are read from the worker's database, because the store has no breakdowns.
+    Raises Conflict link_host_required.
+
+    The scan counts come from the Worker's database, because the store does not contain breakdowns.
     """
     if account.link_host is None:
         raise Conflict("link_host_required")
@@ -95,7 +100,7 @@ async def usage(context: Context, live_reads: LiveReads, user_id: int, account: 
 def _check_certificate(zone: Zone, wish: LinkHostRequest) -> None:
     """Raise Conflict link_host_without_certificate if no certificate covers the host.
 
-    Without a certificate, browsers would reject every link.
+    Without a certificate, browsers could not open any link on the host.
     """
     if not zone.has_certificate(wish.host) and not wish.has_certificate:
         raise Conflict(
@@ -107,7 +112,7 @@ def _check_certificate(zone: Zone, wish: LinkHostRequest) -> None:
 
 
 def _check_no_website(zone: Zone, records: HostRecords, wish: LinkHostRequest) -> None:
-    """Raise Conflict link_host_is_website if the host has a website, which the route would make unreachable.
+    """Raise Conflict link_host_is_website if the host serves a website, which the route would make unreachable.
 
     The service does not change any DNS records, so the website is reachable again once the route is removed.
     """

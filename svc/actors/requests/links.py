@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _CODE_CHARS = 6
-# Codes do not contain easily confused characters, because people read them aloud and type them from paper. They do not
-# contain vowels either, so they never form words, some of which are rude, and never equal one of model.RESERVED_CODES.
+# Codes do not contain easily confused characters, because people read them aloud and type them from paper. Codes do not
+# contain vowels either, so they cannot be words, some of which are offensive, or one of model.RESERVED_CODES.
 CODE_ALPHABET = "23456789BCDFGHJKMNPQRSTVWXYZbcdfghjkmnpqrstvwxyz"
-# There are 48^6 codes. In an account with 10,000 links, the chance that two random codes in a row are taken is one in a
-# trillion.
+# There are 48^6 codes. In an account with 10,000 links, the chance that two random codes in a row are already taken is
+# one in a trillion.
 _TRIES = 4
 
 
@@ -32,8 +32,8 @@ async def add(
 ) -> R:
     """Add a link. If `code` is None, the link gets a random code.
 
-    Raises Conflict link_host_required, link_exists; Invalid if a target is on the link host; Forbidden limit_reached,
-    link_disabled.
+    Raises Conflict link_host_required, link_exists; Invalid if a destination is on the link host; Forbidden
+    limit_reached, link_disabled.
     """
     for _ in range(_TRIES - 1 if code is None else 0):
         try:
@@ -49,7 +49,7 @@ async def _add(context: Context, link: Link, commit: Commit[Link, R]) -> R:
 
 
 def new_link(account: Account, url: str, code: str, rules: Sequence[Rule], now: int) -> Link:
-    """Return a new link, which is not stored yet."""
+    """Return a new link. The caller has to store it."""
     return Link(
         id=new_id("lnk"),
         account_id=account.id,

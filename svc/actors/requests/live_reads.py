@@ -1,7 +1,9 @@
-"""Reads from a worker's database for a request that is waiting. One call reads the newest data; the result is cached.
+"""Reads of current data from a Worker's database, for waiting HTTP requests.
 
-Concurrent identical reads share one call. The call runs in a separate task, so it continues for the other clients if
-one client disconnects. Each caller waits for at most `report_read_s`.
+Each read is one call, whose result is cached.
+
+Concurrent identical reads share one call. The call runs in a separate task, so that it continues for the other clients
+if one client disconnects. Each caller waits for at most `report_read_s`.
 """
 
 from __future__ import annotations
@@ -44,12 +46,12 @@ Found = Sequence[Sequence[Row]]
 # (account id, database id, key of the read)
 _Key = tuple[str, str, Hashable]
 
-# A page that is waiting for a site's first view polls often and expects a new result soon. Concurrent polls share one
-# read.
+# The web application polls often while a user waits for a site's first view, so this result is cached only briefly.
+# Concurrent polls share one read.
 _FIRST_VIEW_KEPT_S = 10
 
-# Maximum size of the cache. Sizes are measured as text lengths, which are a third to a quarter of the size in memory. A
-# report needs a few kB.
+# Maximum size of the cache. The size of a result is measured as its text length, which is a third to a quarter of its
+# size in memory. A report needs a few kB.
 _KEPT_BYTES = 16_000_000
 
 
@@ -76,7 +78,7 @@ class _Reading(Generic[T]):
 
 
 class LiveReads:
-    """Reads from all accounts' databases. `nursery`: the nursery in which the reads run.
+    """Reads from the databases of all accounts. `nursery`: the nursery in which the reads run.
 
     By default, each result is cached for `report_cache_s`.
     """
@@ -84,19 +86,19 @@ class LiveReads:
     def __init__(self, context: Context, nursery: trio.Nursery) -> None:
         self._context = context
         self._nursery = nursery
-        self._limit = SlidingLimit(context.config.limits.report_reads_per_minute)  # by user
+        self._limit = SlidingLimit(context.config.limits.report_reads_per_minute)  # by user id
         self._under_way: dict[_Key, _Reading[object]] = {}
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._kept_bytes = 0
 
     async def read(self, user_id: int, account: Account, days: TargetDays) -> Live | Unavailable:
-        """Return the current counts of a site or link for these days, and its statement of counts for the last day."""
+        """Return the current counts for a site or link on these days, and the statement of counts for the last day."""
         return await self.ask(user_id, account, days, partial(self._read_with_statement, days))
 
     async def first_view(self, user_id: int, account: Account, site_id: str) -> Live | Unavailable:
-        """Return the current counts of a site that is waiting for its first view.
+        """Return the current counts for a site that has not had its first view yet.
 
-        Yesterday is included in case the user is still waiting after midnight.
+        Includes yesterday, because the user may still be waiting after midnight.
         """
         today = day_of(self._context.clock())
         days = TargetDays(site_id, today - 1, today)
@@ -105,9 +107,10 @@ class LiveReads:
         return await self.ask(user_id, account, ("first view", days), read, _FIRST_VIEW_KEPT_S)
 
     async def _read_with_statement(self, days: TargetDays, access: Access, database_id: str) -> Live:
-        """Read a target's counts and its ledger in one call.
+        """Read the counts and the ledger of a site or link in one call.
 
-        The statement is made and cached with the counts, so cached numbers are never compared with newer stored ones.
+        The statement of counts is built and cached together with the counts, so that cached numbers are never compared
+        with newer stored numbers.
         """
         now, caps = self._context.clock(), self._context.bundle.caps
         ledger = target_statements(days.last_day, days.target_id)
@@ -130,21 +133,23 @@ class LiveReads:
         read: Callable[[Access, str], Awaitable[T]],
         kept_s: float | None = None,
     ) -> T | Unavailable:
-        """Return the result of a cached read, a running read, or a new read. Only a new read counts against the limit.
+        """Return the result of a cached read, a running read, or a new read.
 
-        Failures are not cached; the user's rate limit bounds retries. `key` identifies the read within the account.
-        `kept_s`: how long to cache the result; None means as long as reports. `read` receives the account's `Access`
-        and the database id, and must not change anything. It raises ValueError, KeyError or TypeError if it finds data
-        that the worker did not write.
+        Only new reads count against the user's rate limit.
+
+        Failures are not cached, so retries also count against the rate limit. `key` identifies the read within the
+        account. `kept_s`: how long to cache the result; None means `report_cache_s`. `read` receives the account's
+        `Access` and the database id, and must not change the database. `read` raises ValueError, KeyError or TypeError
+        if the database contains data that the Worker did not write.
         """
         now = self._context.clock()
         kept_ms = (self._context.config.timing.report_cache_s if kept_s is None else kept_s) * 1000
-        # Other states do not matter here: the database is readable even if the token lacks another permission, or if
-        # the worker is being replaced or was changed outside the service.
+        # The account's state does not matter otherwise: the database is readable even if the token lacks another
+        # permission, or if the Worker is being replaced or was changed outside the service.
         installed = account.installed_at is not None and account.sealed_token is not None
         if account.database_id is None or not installed or account.state == "revoked":
             return Unavailable("not_installed")
-        # The key includes the database id, because the account can get a new database.
+        # The key includes the database id, because an account can get a new database.
         cache_key = (account.id, account.database_id, key)
         kept = self._kept.get(cache_key)
         if kept is not None and 0 <= now - kept.at < kept_ms:
@@ -221,17 +226,18 @@ async def query(statements: Sequence[tuple[str, Sequence[Parameter]]], access: A
 
 
 def _count(found: Found, days: TargetDays, caps: Mapping[Dimension, Cap], now: int) -> Live:
-    # Keep only the most frequent keys, because reports show no others. Cache entries of large sites stay small.
+    # Keep only the most frequent keys, because reports show no others. This also keeps the cache entries of large sites
+    # small.
     return add_up(Rows(*found), days, caps, now).with_tops()
 
 
 def _statement(ledger: Found, rows: Rows, days: TargetDays, before: Stored, after: Stored) -> DayStatement | None:
-    """Return the statement of counts for the last day, or None if the worker's ledger of that day is not readable."""
+    """Return the statement of counts for the last day, or None if the Worker's ledger for that day is not readable."""
     day, target = days.last_day, days.target_id
     try:
         worker = read_target_day(ledger, rows.pages, rows.states, day, target)
     except (ValueError, KeyError, TypeError):
-        # Another program wrote into the ledger, or a cron run changed it during the read. The counts are still valid.
+        # Another program changed the ledger, or a cron run changed it during the read. The counts are still valid.
         return None
     if worker is None:
         return None
@@ -245,5 +251,6 @@ async def _query_and_build(
     database_id: str,
 ) -> T:
     found = await query(statements, access, database_id)
-    # Use a thread, because processing many events that are not in the totals yet would block other requests.
+    # Use a thread, because many events may not be in the totals yet, and processing them here would block other
+    # requests.
     return await trio.to_thread.run_sync(build, found)

@@ -43,9 +43,9 @@ async def add(
 
 
 async def rotate(context: Context, site: Site, commit: Commit[Site, R]) -> R:
-    """Give a site a new path. A duty creates its route afterwards.
+    """Give a site a new path for its script and beacons. A duty creates the path's route afterwards.
 
-    The old path counts views for another `retiring_days`.
+    The Worker also counts views on the old path for another `retiring_days`.
 
     Raises NotFound or Conflict site_not_active. Raises Forbidden limit_reached if the site has too many old paths.
     """
@@ -63,14 +63,14 @@ def _rotate(site: Site, path: str, script_name: str, snippet: str, until: int, n
 
 
 def check_serving(account: Account) -> None:
-    """Check that the account can have a new site. Raises Conflict account_not_ready."""
+    """Raise Conflict account_not_ready unless the account's state allows new sites."""
     account_state.check_state(account, SERVING, "a site needs it to be ready")
 
 
 def new_site(account: Account, host: str, zone_id: str, now: int, *, snippet: str) -> Site:
-    """Return a new site with its own path and script name, and without exclusions. It is not stored yet.
+    """Return a new site with a random path and script name and without exclusions. The caller has to store it.
 
-    `snippet`: the snippet from the worker's bundle.
+    `snippet`: the snippet from the Worker's bundle.
     """
     return Site(
         id=new_id("site"),
@@ -93,7 +93,7 @@ def new_site(account: Account, host: str, zone_id: str, now: int, *, snippet: st
 
 
 def new_script_name(other_than: str = "") -> str:
-    """Return a random name of 2 to 5 characters, without `.js`. It is different from `other_than`."""
+    """Return a random script name of 2 to 5 characters, without `.js`, that differs from `other_than`."""
     while (name := random_base32(2 + secrets.randbelow(4))) == other_than:
         pass
     return name

@@ -1,4 +1,4 @@
-"""Live queries about an account's zones and the hosts in them."""
+"""Queries to Cloudflare about an account's zones and the hosts in these zones."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from svc.edge.zones import HostRecords, Zone
     from svc.model import Account
 
-# The limit in the specification. A longer list is truncated, and the response says so.
+# A longer list is truncated, and the response's field `truncated` is true.
 _ZONES_LISTED = 1_000
 
 _NOT_FOUND = 404
 
 
 async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bool]:
-    """Return the zones sorted by name, and True if the list was truncated.
+    """Return the account's zones sorted by name, and True if the list was truncated.
 
     Raises Conflict account_not_ready, EdgeError.
     """
@@ -32,7 +32,7 @@ async def list_zones(context: Context, account: Account) -> tuple[list[Zone], bo
 
 
 class ZoneNotActive(EdgeRefused):
-    """A zone is inactive, so Cloudflare refused a call. The error code is zone_not_active."""
+    """Raised if Cloudflare refused a call because the zone is inactive. Its error code is zone_not_active."""
 
     def __init__(self, zone: Zone) -> None:
         note = not_active(zone)
@@ -55,10 +55,13 @@ async def zone_and_records(context: Context, account: Account, host: str) -> tup
 
 
 async def current_zone(access: Access, host: str, zone_id: str, refusal: EdgeError) -> Zone | None:
-    """Return the current zone of `host` after a call for the zone `zone_id` failed; None if no zone contains the host.
+    """Return the zone that contains `host` now; None if no zone does.
 
-    Cloudflare does not document how it refuses calls for zones that have left the account or are inactive. Raises
-    ZoneNotActive if the zone is in the account but inactive. Raises `refusal` if neither explains the failure.
+    Call this after a call for the zone `zone_id` failed with `refusal`.
+
+    Cloudflare does not document the error codes for zones that have left the account or are inactive, so the function
+    reads the zone. Raises ZoneNotActive if the zone is in the account but inactive. Raises `refusal` if the zone is in
+    the account and active.
     """
     if isinstance(refusal, EdgeUnavailable) and refusal.remote_status != _NOT_FOUND:
         raise refusal
@@ -78,9 +81,10 @@ def zone_not_found(host: str) -> ServiceError:
 def obstacles(
     host: str, zone: Zone | None, records: HostRecords | None, *, for_links: bool = False
 ) -> tuple[ErrorNote, ...]:
-    """Return the problems that prevent requests to `host` from reaching the worker, as notes with SiteWarning codes.
+    """Return the problems that prevent requests to `host` from reaching the Worker, as notes with SiteWarning codes.
 
-    `zone`, `records`: None if unknown. `for_links`: the host is a link host, which does not need a server.
+    `zone`, `records`: None if unknown. `for_links`: True if the host is a link host, which does not need an origin
+    server.
     """
     notes = [] if zone is None or zone.is_active else [not_active(zone)]
     if records is not None and not records.proxied:
@@ -113,6 +117,6 @@ def _not_proxied(host: str, records: HostRecords, *, for_links: bool) -> ErrorNo
 
 
 def check_connected(account: Account) -> None:
-    """Check that the account has a working token. Raises Conflict account_not_ready."""
+    """Raise Conflict account_not_ready unless the account has a working token."""
     if account.sealed_token is None:
         raise accounts.not_ready(account, "The account is not connected.")

@@ -1,9 +1,9 @@
-"""Tasks for the whole service, and duties of accounts for emails and advice.
+"""Tasks for the whole service, and the account duties that send emails and compute advice.
 
-rollout                updates the accounts' workers: first a few, then all others
+rollout                updates the accounts' Workers: first a few, then all others
 housekeeping           deletes expired data
 user_deletions         deletes users: disconnects their accounts, then deletes their totals
 operator_disconnects   disconnects accounts for the operator
-notifications          sends emails about an account's problems and their resolution
+notifications          sends emails when an account has problems and when they are resolved
 advice                 computes daily advice about the limits of an account's Cloudflare plan
 """

@@ -1,8 +1,8 @@
-"""The daily advice: how close an account is to the limits of its plan, based on the usage that Cloudflare reports.
+"""The daily advice about how close an account is to the limits of its plan, based on the usage that Cloudflare reports.
 
-Each account's advice is computed at a fixed time of day. This is 01:00 UTC or later, because the previous day's figures
-are complete by then. A failed read is retried after an hour. The due time is stored, so it survives a restart. Overdue
-advice is spread over the first hour after the start.
+Each account has a scheduled time of day for its advice, at 01:00 UTC or later, because Cloudflare's figures for the
+previous day are complete by then. A failed read is retried after an hour. The next due time is stored, so it survives a
+restart. Overdue advice is spread over the first hour after the start.
 """
 
 from __future__ import annotations
@@ -31,28 +31,30 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The hours of the day over which the accounts' times are spread. According to users' reports, Cloudflare's figures lag
-# by minutes.
+# The hours of the day (UTC) over which the accounts' times are spread. According to user reports, Cloudflare's figures
+# lag by minutes.
 _FIRST_HOUR = 1
 _HOURS = 22
 _RETRY_MS = HOUR_MS
 
 
 def time_of_day_after(edge_account_id: str, now: int) -> int:
-    """Return the time at which the account's advice is due on the day after `now` (both epoch ms)."""
+    """Return the time at which the account's advice is due on the day after the day of `now` (both epoch ms)."""
     return (day_of(now) + 1) * DAY_MS + round((_FIRST_HOUR + spread(edge_account_id) * _HOURS) * HOUR_MS)
 
 
 async def advise_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Compute the advice for a serving account, once a day and immediately after its plan changes."""
+    """Compute the account's advice if it is due: once a day, and immediately after the account's plan
+    setting changes.
+    """
     del timers
     if account.state not in SERVING or account.database_id is None:
         return math.inf
     now = context.clock()
     due_at = account.advice_due_at
     if due_at is None:
-        due_at = time_of_day_after(account.edge_account_id, account.created_at)  # when the first day is complete
-    # A due time this far ahead was stored while the clock was wrong. Waiting for it could take years.
+        due_at = time_of_day_after(account.edge_account_id, account.created_at)  # first complete day
+    # A due time this far ahead was stored while the host's clock was wrong. It could be years away, so it is ignored.
     if now >= due_at or due_at - now > 2 * DAY_MS:
         advice = await _UsageReader(context, account, now).advice()
         due_at = now + _RETRY_MS if advice.unavailable else time_of_day_after(account.edge_account_id, now)
@@ -61,7 +63,7 @@ async def advise_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 class _UsageReader:
-    """Reads the usage of one account from Cloudflare."""
+    """Reads one account's usage from Cloudflare, and computes advice from it."""
 
     def __init__(self, context: Context, account: Account, now: int) -> None:
         self._context = context
@@ -74,7 +76,7 @@ class _UsageReader:
         self._size_bytes: int | None = None
 
     async def advice(self) -> Advice:
-        """Read the usage and compute the advice."""
+        """Read the usage and return the advice. Parts that cannot be read are omitted."""
         await self._read()
         account = self._account
         return advise(self._figures, self._size_bytes, account.plan, day_of(account.created_at), self._now)
@@ -90,7 +92,7 @@ class _UsageReader:
                     await part(access)
                 except EdgeRefused as error:
                     self._log_failure(error)  # other parts may succeed
-        except ServiceError as error:  # affects all parts: Cloudflare is down, or the token is unreadable
+        except ServiceError as error:  # affects all parts: Cloudflare is down, or the token cannot be decrypted
             self._log_failure(error)
 
     def _log_failure(self, error: ServiceError) -> None:

@@ -1,6 +1,7 @@
-"""Housekeeping in the store: which expired rows are deleted, when they expire, and how often this runs.
+"""Housekeeping: deletes expired rows from the store. Defines when rows expire and how often they are deleted.
 
-Each chore is a separate fault domain: a failure is logged, and the chore runs again at its next time.
+Each chore is a separate fault domain: if it fails, the failure is logged, and the chore runs again after its usual
+interval.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 _MINUTE_S = 60.0
 _HOUR_S = 3_600.0
 _DAY_S = 86_400.0
-# A chore's retry interval while the store is unavailable, unless the chore's own interval is shorter.
+# How long a chore waits before it retries while the store is unavailable, unless the chore's own interval is shorter.
 _STORE_WAIT_S = 30.0
 
 
@@ -38,8 +39,8 @@ _STORE_WAIT_S = 30.0
 class Chore:
     """A task that deletes expired rows when the service starts, and then every `every_s` seconds.
 
-    A row expires after `kept_days` days. `delete` receives the time before which rows have expired (epoch ms). It
-    deletes one batch and returns the batch's size.
+    A row expires after `kept_days` days. `delete` receives a time (epoch ms) and returns a transaction that deletes one
+    batch of the rows older than that time. The transaction returns the number of deleted rows.
     """
 
     delete: Callable[[int], Tx[int]]
@@ -53,7 +54,7 @@ class Chore:
 
 
 def chores(timing: TimingConfig) -> tuple[Chore, ...]:
-    """Return all chores, with the retention times that the configuration sets."""
+    """Return all chores with the retention times from the configuration."""
     return (
         Chore(retention.delete_responses, every_s=10 * _MINUTE_S),
         Chore(retention.delete_sessions, every_s=_HOUR_S),
@@ -74,7 +75,7 @@ def chores(timing: TimingConfig) -> tuple[Chore, ...]:
 
 
 async def run_periodically(context: Context, chore: Chore) -> None:
-    """Run a chore periodically until cancelled. While the store is unavailable, retry sooner."""
+    """Run a chore periodically until cancelled. If the store is unavailable, retry after `_STORE_WAIT_S`."""
     while True:
         wait_s = chore.every_s
         with contained(log, "chore failed", chore=chore.name):
@@ -86,7 +87,7 @@ async def run_periodically(context: Context, chore: Chore) -> None:
 
 
 async def run_chore(context: Context, chore: Chore) -> None:
-    """Delete expired rows in batches. Raises StoreUnavailable."""
+    """Delete the chore's expired rows in batches. Raises StoreUnavailable."""
     before = context.clock() - int(chore.kept_days * DAY_MS)
     began_at = trio.current_time()
     deleted = retention.BATCH

@@ -1,9 +1,9 @@
-"""Email notifications: one for each problem that needs attention, and one when all problems are resolved.
+"""Email notifications: one for each account problem that needs attention, and one when all problems are resolved.
 
-A duty compares the account's current problems with the stored ones (`accounts.told`), so code that changes an account
-need not deal with emails. A problem is reported once it has lasted for a while. It is forgotten once it has been gone
-for the same length of time, so a flapping problem is reported only once. The stored problems and the emails are
-written in one transaction; the outbox sends the emails.
+A duty compares the account's current problems with the stored problems (column `accounts.told`), so code that changes
+an account need not send emails. A problem is reported after it has lasted for 15 minutes. Its record is deleted after
+the problem has been gone for 15 minutes, so a problem that comes and goes is reported only once. The stored problems
+and the emails are written in one transaction; the outbox sends the emails.
 """
 
 from __future__ import annotations
@@ -24,17 +24,21 @@ if TYPE_CHECKING:
     from svc.errors import ErrorNote
     from svc.model import Account, Advice, JsonObject, Metric
 
-# States that need attention. Other states resolve automatically, or a user is already working on them.
+# Account states that need attention. Accounts leave other states automatically, or the user is already working on them.
 _STATES = ("revoked", "permission_error", "resource_drift", "no_connection")
-# After an outage of the service, all workers push again within two hours.
+# After a service outage, all Workers push again within two hours.
 _NEXT_PUSHES_MS = 7_200_000
-# A problem is reported once it has lasted this long, and forgotten once it has been gone for this long.
+# A problem is reported after it has lasted this long. Its record is deleted after the problem has been gone for this
+# long.
 _LASTING_MS = 900_000
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A stored problem: when it began, whether it was reported, and when it ended. Times are epoch ms."""
+    """A stored problem: when it began, whether it was reported, and when it ended (None: it still exists).
+
+    Times are epoch ms.
+    """
 
     since: int
     told: bool = False
@@ -43,10 +47,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Step:
-    """The outcome of a comparison.
+    """The outcome of comparing the current problems with the stored problems.
 
     `seen`: the problems to store. `news`: the names of the problems to report. `due_at`: when the next comparison is
-    due (epoch ms).
+    due (epoch ms); None if only a change of the account can make it due.
     """
 
     seen: dict[str, Seen]
@@ -55,14 +59,15 @@ class Step:
 
     @property
     def well(self) -> bool:
-        """True if there has been no problem for a while."""
+        """True if there is no problem, and no resolved problem whose record is still kept."""
         return not self.seen
 
 
 def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: int, after_ms: int) -> Step:
-    """Decide what to report. No I/O.
+    """Decide which problems to report. Does no I/O.
 
-    `after_ms`: how long a problem must last before it is reported, or be gone before it is forgotten.
+    `before`: the stored problems. `problems`: the current problems. Both are keyed by name. `after_ms`: how long a
+    problem must last before it is reported, and be gone before its record is deleted.
     """
     seen, news, due = {}, [], []
     for name in problems:
@@ -76,7 +81,7 @@ def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: i
         seen[name] = one
     for name, one in before.items():
         if name in problems or not one.told:
-            continue  # forget a problem that ended before it was reported
+            continue  # the problem ended before it was reported, so its record is not kept
         gone = one if one.gone_at is not None else replace(one, gone_at=now)
         forget_at = (gone.gone_at or now) + after_ms
         if now < forget_at:
@@ -86,9 +91,13 @@ def next_step(before: Mapping[str, Seen], problems: Mapping[str, object], now: i
 
 
 def problems_of(account: Account) -> dict[str, JsonObject]:
-    """Return the problems that need attention, by name, with the facts for the email (`mail/messages.py`)."""
+    """Return the account's problems that need attention.
+
+    Maps a problem's name to the facts for its email (`mail/messages.py`).
+    """
     found: dict[str, JsonObject] = {}
-    # Most refused tokens are accepted again within an hour. If a token is refused for longer, the state is `revoked`.
+    # Cloudflare accepts most refused tokens again within an hour. If a token is refused for longer, the account's state
+    # becomes `revoked`.
     transient = account.error is not None and account.error.code == "token_refused"
     if account.state in _STATES and not transient:
         error = account.error
@@ -115,7 +124,7 @@ def _limit_facts(metric: Metric, advice: Advice) -> JsonObject:
 
 
 async def notify_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Notify the account's user of new problems, and again when all problems are resolved."""
+    """Send an email about each new problem to the account's user, and an email when all problems are resolved."""
     del timers
     before = _seen(account.notified)
     problems = problems_of(account)
@@ -136,7 +145,7 @@ async def notify_when_due(context: Context, account: Account, timers: Timers) ->
 
 
 def _seen(notified: JsonObject) -> dict[str, Seen]:
-    """Return the stored problems by name. Accepts the formats of other versions of the service."""
+    """Return the stored problems by name. Also accepts the formats that other versions of the service store."""
     stored = notified.get("seen")
     found = {}
     for name, one in stored.items() if isinstance(stored, dict) else ():

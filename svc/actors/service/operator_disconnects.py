@@ -1,9 +1,9 @@
 """Disconnects that the operator requests with `svc account disconnect`.
 
 The requests are in the store (`store/disconnect_requests.py`), so they survive a restart. A limited number of tasks
-carries them out, oldest first; each task is a separate fault domain. If Cloudflare does not respond, or another
-operation of the account is running, the disconnect is repeated later. Only a forced disconnect does not wait for
-Cloudflare.
+carries out the requests, oldest first. Each task is a separate fault domain. If Cloudflare does not respond, or if
+another operation is running for the account, the disconnect is retried later. Only a forced disconnect does not wait
+for Cloudflare.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Concurrent disconnects of all accounts. Most of a disconnect's time is spent waiting for events and for Cloudflare.
+# Maximum number of concurrent disconnects. A disconnect spends most of its time waiting for isolates to write events,
+# and for Cloudflare.
 _CONCURRENCY = 16
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 60.0
 
 
 class Disconnecting(Protocol):
-    """The method of an account's actor that a disconnect uses."""
+    """The part of `AccountActor` that an operator's disconnect uses."""
 
     async def disconnect(
         self, user_id: int, account_id: str, commit: Commit[FormerAccount, FormerAccount], *, waits: bool
@@ -48,7 +49,7 @@ class Disconnecting(Protocol):
 
 @dataclass
 class _Delay:
-    """The failed attempts to disconnect an account, and the time of the next attempt (monotonic seconds)."""
+    """The number of failed attempts to disconnect an account, and the time of the next attempt (monotonic seconds)."""
 
     failures: int = 0
     until: float = 0.0
@@ -67,14 +68,17 @@ class OperatorDisconnects:
         self._closed = False
 
     async def load(self) -> None:
-        """Start tasks if there are requests that can be carried out now. Raises StoreUnavailable."""
+        """Start tasks if there are stored requests that can be carried out now. Raises StoreUnavailable."""
         found = await self._pending(_CONCURRENCY)
         for _ in range(min(len(found), _CONCURRENCY - self._tasks)):
             self._tasks += 1
             self._nursery.start_soon(self._work, name="operator's disconnects")
 
     def close(self) -> None:
-        """Start no more disconnects. Running ones continue at the next start if they do not end in time."""
+        """Stop starting disconnects.
+
+        Disconnects that do not end before the service stops are continued at its next start.
+        """
         self._closed = True
 
     async def _pending(self, limit: int) -> list[DisconnectRequest]:
@@ -88,7 +92,7 @@ class OperatorDisconnects:
         try:
             with contained(log, "operator's disconnects failed"):
                 try:
-                    # Other tasks may have started a request while this one was reading.
+                    # Other tasks may have started one of these requests while this task was reading.
                     while found := await self._pending(_CONCURRENCY):
                         for request in found:
                             if request.account_id not in self._running and not self._closed:
@@ -119,14 +123,17 @@ class OperatorDisconnects:
             self._running.discard(account_id)
 
     async def _attempt(self, request: DisconnectRequest) -> WaitReason | None:
-        """Disconnect the account. Return why it has to wait; None if it has ended, or the service is stopping."""
+        """Disconnect the account.
+
+        Return the reason why the disconnect has to wait; None if it has ended or the service is stopping.
+        """
         actor = self._actor_of(request.edge_account_id)
         commit = partial(with_operator_event, now=self._context.clock())
         try:
             await actor.disconnect(request.user_id, request.account_id, commit, waits=not request.is_forced)
         except DisconnectDelayed as error:
             return "daily_limit" if error.why == "daily_limit" else "unreachable"
-        except (NotFound, Stopping):  # the account was disconnected in the meantime, with its user
+        except (NotFound, Stopping):  # the account was disconnected in the meantime, because its user was deleted
             return None
         except StoreUnavailable:
             raise

@@ -1,12 +1,12 @@
-"""The rollout of a new worker: a few canary accounts first, then all others.
+"""The rollout of a new Worker version: first to a few canary accounts, then to all others.
 
-    canary accounts ──► push for [worker] canary_wait_s ──► all other accounts, spread over [worker] spread_s
+    canary accounts updated ──► they push for [worker] canary_wait_s ──► all other accounts, spread over [worker]
+    spread_s
 
-The rollout halts when too many updates fail. An update fails if Cloudflare refuses it, or if the new worker does not
+The rollout halts when too many updates fail. An update fails if Cloudflare refuses it, or if the new Worker does not
 push in time or stops pushing. When a rollout halts, the service logs this once at level ERROR. The command `svc rollout
 resume` continues the rollout, and a newer bundle starts a new one. All state is in the store, so a rollout continues
-after a restart, and the next poll picks up an operator's commands. The updates themselves are operations of the
-accounts' actors.
+after a restart, and commands of the operator take effect at the next poll. The accounts' actors carry out the updates.
 """
 
 from __future__ import annotations
@@ -32,25 +32,26 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The number of canary accounts if the configuration does not name any.
+# The number of canary accounts if the configuration names none.
 _CANARIES = 3
 # The rollout halts after this many failures among the newest `rollouts.RECENT` outcomes.
 _MAX_FAILED = 4
-# The limit on updates whose worker has not pushed yet, as a multiple of `updates_at_once`. It bounds the damage that a
-# broken worker can cause.
+# Maximum number of updated accounts whose new Worker has not pushed yet, as a multiple of `updates_at_once`. This
+# limits the damage that a broken Worker can cause.
 _UNCONFIRMED = 4
-# A failed update is retried after this time, but only if no other account is waiting for its update.
+# A failed update is retried after this time, but only if no account is still waiting for its first attempt.
 _RETRY_MS = 6 * HOUR_MS
 # The number of periods between two polls when there is nothing to update.
 _IDLE_PERIODS = 20
-# If the last poll is older than both this time and this number of periods, the service was down and received no pushes.
+# If the last poll is older than both `_AWAY_MS` and `_AWAY_PERIODS` periods, the service was down and received no
+# pushes.
 _AWAY_MS = 600_000
 _AWAY_PERIODS = 2 * _IDLE_PERIODS
 _STORE_WAIT_S = 30.0
 
 
 async def run_rollout(context: Context) -> None:
-    """Roll out the service's worker to all accounts. Runs until cancelled; errors are logged."""
+    """Roll out the service's Worker to all accounts. Runs until cancelled; errors are logged."""
     if not context.config.worker.auto_update:
         return
     every_s = wait_s = context.config.timing.rollout_every_s
@@ -61,7 +62,7 @@ async def run_rollout(context: Context) -> None:
         wait_s = every_s
         with contained(log, "rollout failed"):
             try:
-                # Polls may be skipped only until a command changes the rollout.
+                # Poll again early if a command has changed the rollout.
                 found = await context.store.read(rollouts.newest())
                 if idle > 0 and found == seen:
                     idle -= 1
@@ -79,7 +80,7 @@ async def advance(context: Context) -> int:
     """
     now = context.clock()
     if context.config.push_url_problem(context.push_url) is not None:
-        return _IDLE_PERIODS  # no worker could push; this was logged at startup
+        return _IDLE_PERIODS  # no Worker could push; this was logged at startup
     away_ms = max(_AWAY_MS, int(_AWAY_PERIODS * context.config.timing.rollout_every_s * 1000))
     rollout, progress = await context.store.run(rollouts.poll(context.bundle.sha256, away_ms, now))
     if rollout.started_at == now:
@@ -87,7 +88,7 @@ async def advance(context: Context) -> int:
     if rollout.state == "halted":
         return _IDLE_PERIODS
     if rollout.state == "running" and is_failing(progress.recent, progress.counts["under_way"]):
-        # Do not log this if a command has halted the rollout in the meantime.
+        # Log this only if no command has halted the rollout in the meantime.
         if await context.store.run(rollouts.stop(rollout, "failures", now)):
             fields = {"bundle": rollout.bundle, "updated": rollout.updated, "failed": rollout.failed}
             log.error("rollout halted; run `svc rollout status`", extra=fields)
@@ -111,15 +112,15 @@ async def advance(context: Context) -> int:
 def is_failing(recent: Sequence[UpdateOutcome], under_way: int) -> bool:
     """Return True if too many of the newest updates failed.
 
-    This is the case after `_MAX_FAILED` failures. It is also the case if all updates have ended and more than half of
-    them failed.
+    The limit is `_MAX_FAILED` failures. If no update is running (`under_way` is 0), more than half of the updates is
+    also too many.
     """
     failed = recent.count("failed")
     return failed >= _MAX_FAILED or (not under_way and 2 * failed > len(recent))
 
 
 def _is_settled(context: Context, rollout: Rollout, progress: Progress, now: int) -> bool:
-    """Return True if the updated workers have run for `canary_wait_s` while the service could receive their pushes."""
+    """Return True if the canaries' new Workers have run for `canary_wait_s` while the service could receive pushes."""
     settled_at = progress.last_ended_at + int(context.config.worker.canary_wait_s * 1000)
     return not progress.begun or now >= max(settled_at, rollout.patient_until)
 
@@ -145,8 +146,8 @@ async def _begin_due(context: Context, rollout: Rollout, progress: Progress, fou
 def _canaries(context: Context, progress: Progress, found: list[Candidate]) -> list[Candidate]:
     """Return the canary accounts to update next.
 
-    Canaries are the configured accounts. If none are configured, they are the first user's accounts, or else any
-    accounts.
+    These are the configured accounts. If none are configured, the first user's accounts are canaries; if the first user
+    has none, any accounts are.
     """
     named = context.config.worker.canary
     tried = len(progress.recent) + progress.counts["under_way"]

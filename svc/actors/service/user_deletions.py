@@ -3,10 +3,10 @@
     password verified ──► user row detached (`store/user_deletions.py`) ──► all accounts disconnected ──►
         totals deleted in batches ──► other data deleted in batches ──► user row deleted, email with the result sent
 
-A deletion is recorded in its first commit, and runs in a task that is separate from the accounts' tasks. It continues
-even if the client disconnects. If the process is killed, the service continues the deletion at its next start. It also
-carries out the deletions that `svc user delete` has recorded. Each step checks what exists, so it can be repeated. A
-deletion always ends, and it reports the resources that remain at Cloudflare.
+The first commit records the deletion. A separate task then carries it out, even if the client disconnects. If the
+process is killed, the service continues the deletion at its next start. The service also carries out the deletions that
+`svc user delete` has recorded. Each step first checks what still exists, so steps can be repeated. A deletion always
+ends, and reports the resources that remain at Cloudflare.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Concurrent disconnects per user. Additional disconnects would only wait for the user's share of calls to Cloudflare.
+# Maximum number of concurrent disconnects per user. More disconnects would only wait, because the calls to Cloudflare
+# per user are limited.
 _CONCURRENCY = 8
-# After this time, the service stops calling Cloudflare and reports the remaining resources. If Cloudflare responds
-# quickly, this is enough time for a thousand accounts.
+# After this time, a deletion stops calling Cloudflare and reports the remaining resources. If Cloudflare responds
+# quickly, the time is sufficient for a thousand accounts.
 _LONGEST_S = 1_800.0
 # After this many failed attempts, an account is disconnected without calling Cloudflare.
 _TRIES = 3
@@ -47,7 +48,7 @@ _LONGEST_WAIT_S = 30.0
 
 
 class Disconnecting(Protocol):
-    """The methods of an account's actor that a deletion uses."""
+    """The part of `AccountActor` that a deletion uses."""
 
     async def disconnect(
         self, user_id: int, account_id: str, commit: Commit[FormerAccount, FormerAccount], *, by: float = math.inf
@@ -86,7 +87,7 @@ class UserDeletions:
         self._context = context
         self._nursery = nursery
         self._actor_of = actor_of
-        self._going_on: dict[int, _Deletion] = {}  # by user
+        self._going_on: dict[int, _Deletion] = {}  # by user id
         self._closed = False
 
     async def load(self) -> None:
@@ -96,12 +97,15 @@ class UserDeletions:
                 self._start(user_id, partial(self._carry_out, user_id))
 
     async def leave(self, user_id: int, verified: str, access_digest: str, language: Language | None) -> DeletionResult:
-        """Delete the user who has the session with this access token. Later callers wait for the same deletion.
+        """Delete the user, who has a session with the access token `access_digest`.
 
-        `verified`: the stored hash that the password was checked against. `language`: the request's language (see
-        `user_deletions.begin`). Cancelling the caller does not stop the deletion. Raises Unauthorized if the user does
-        not exist, and Forbidden invalid_password if the password has changed since the check. After StoreUnavailable,
-        the deletion has not begun. After Stopping, a deletion that has begun continues at the next start.
+        Callers during a running deletion wait for that deletion.
+
+        `verified`: the stored password hash against which the request's password was checked. `language`: the request's
+        language (see `user_deletions.begin`). Cancelling the caller does not stop the deletion. Raises Unauthorized if
+        the user does not exist, and Forbidden invalid_password if the password has changed since the check. After
+        StoreUnavailable, the deletion has not begun. After Stopping, a deletion that has begun continues at the next
+        start.
         """
         deletion = self._going_on.get(user_id)
         if deletion is None:
@@ -122,7 +126,10 @@ class UserDeletions:
     async def _run_to_end(
         self, user_id: int, deletion: _Deletion, work: Callable[[], Awaitable[DeletionResult]]
     ) -> None:
-        """Run a deletion to its end. After a crash, its callers get the error `internal`, and the deletion restarts."""
+        """Run a deletion to its end.
+
+        If the deletion crashes, its callers get the error `internal`, and the deletion is started again.
+        """
         crashes = 0
         try:
             while True:
@@ -150,7 +157,10 @@ class UserDeletions:
         return await self._carry_out(user_id)
 
     async def _carry_out(self, user_id: int) -> DeletionResult:
-        """Run all steps after the first commit. Retries while the store is unavailable. Raises Stopping."""
+        """Run all steps that follow the first commit, and return the result.
+
+        Retries while the store is unavailable. Raises Stopping.
+        """
         by = trio.current_time() + _LONGEST_S
         while True:
             await self._disconnect_all(user_id, by)
@@ -182,7 +192,7 @@ class UserDeletions:
             raise Stopping
 
     async def _disconnect(self, account: Account, by: float) -> None:
-        """Have the account's actor disconnect the account. Retry failed attempts. Raises Stopping."""
+        """Let the account's actor disconnect the account, and retry if this fails. Raises Stopping."""
         tries = waits = 0
         while True:
             actor = self._actor_of(account.edge_account_id)
@@ -190,7 +200,7 @@ class UserDeletions:
             try:
                 await actor.disconnect(account.user_id, account.id, user_deletions.mark_for_result, by=until)
                 return
-            except NotFound:  # the account's record no longer exists, because its connect was refused
+            except NotFound:  # the account's record no longer exists, because its connect operation was refused
                 return
             except Stopping:
                 raise
@@ -204,7 +214,7 @@ class UserDeletions:
             await trio.sleep(_wait_s(tries + waits))
 
     async def _run(self, tx: Callable[[], Tx[T]]) -> T:
-        """Run a transaction. Retries while the store is unavailable. Raises Stopping."""
+        """Run a transaction and return its value. Retries while the store is unavailable. Raises Stopping."""
         failures = 0
         while not self._closed:
             try:

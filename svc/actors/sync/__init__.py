@@ -1,9 +1,9 @@
 """Synchronization: bring the state at Cloudflare in line with the store.
 
-configuration   writes sites, links, link host and settings to the worker's database
+configuration   writes sites, links, the link host and settings to the Worker's database
 worker_config   reads and writes that database's table `config`
 schema          migrates that database's tables
-script          upload of the worker's script, and the comparison with the last upload
-routes          the routes that send visitors' requests to the worker
-recovery        brings a restored store, which is behind its workers, up to date
+script          uploads the Worker's script, and compares the script at Cloudflare with the last upload
+routes          creates and removes the routes that send visitors' requests to the Worker
+recovery        brings a restored store, which is behind its Workers, up to date
 """

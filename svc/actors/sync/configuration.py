@@ -1,11 +1,10 @@
-"""The config sync: keep the worker's configuration (sites, links, link host, retention) in sync with the store.
+"""The configuration sync, which writes changes to sites, links, the link host and retention to the Worker's database.
 
-Every change increments the account's version. A sync writes the rows that are newer than the worker's database, oldest
-first, and updates the version in the database last. The result is therefore the same even if a sync is interrupted or
-repeated. Each sync first reads the version in the worker's database, to detect whether the store has lost commits
-(`recovery`).
+Every change increments the account's configuration version. A sync writes the rows that are newer than the version in
+the Worker's database, oldest first. It updates that version last, so a sync can be interrupted or repeated safely. Each
+sync begins by reading the version in the Worker's database, to detect whether the store has lost commits (`recovery`).
 
-A single change is synced immediately. During a long series of changes, those made within several seconds share a sync.
+A single change is synced immediately. During a long series of changes, one sync writes all changes of several seconds.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 600.0
 _AFTER_MIDNIGHT_S = 60.0
-# Limits the rate of syncs, because each sync makes at least two calls. After a burst of this many syncs, one per
-# interval is allowed.
+# The rate of syncs is limited, because each sync makes at least two calls. After a burst of this many syncs, one sync
+# per `_EVERY_S` is allowed.
 _BURST = 8
 _EVERY_S = 10.0
 
 
 async def sync_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Write the changes that the worker's database does not have yet. Retry failures with exponential backoff."""
+    """Write the changes that the Worker's database does not have yet. Retry failures with exponential backoff."""
     if account.state not in SERVING or account.database_id is None:
         return math.inf
     if account.synced_version >= account.config_version and account.restored_as_of is None:
-        await _clear_limit_warning(context, account)  # in case the process crashed directly after the last sync
+        await _clear_limit_warning(context, account)  # the process may have crashed directly after the last sync
         return math.inf
     if trio.current_time() < timers.sync_at:
         return timers.sync_at
@@ -88,7 +87,7 @@ async def sync_when_due(context: Context, account: Account, timers: Timers) -> f
 
 
 async def _clear_limit_warning(context: Context, account: Account) -> None:
-    """Clear the warning about the daily limit. Call this after a complete sync."""
+    """Clear the warning that Cloudflare's daily row limit was reached. Call this after a complete sync."""
     if "daily_limit" in account.warnings:
         await context.store.run(accounts.remove_warning(account.id, "daily_limit"))
 
@@ -115,7 +114,7 @@ async def _sync(context: Context, account: Account, database_id: str) -> None:
 async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow], version: int) -> dict[str, ErrorNote]:
     """Write the rows in batches. The last batch also updates the version.
 
-    Returns the sites and links (and the link host) whose rows the firewall refused, with the errors.
+    Returns the errors for rows that Cloudflare's firewall refused, by site, link or link host (`target_of`).
     """
     *batches, last = config_rows.calls_of(rows) or [[]]
     raise_statement = config_rows.raise_version(version)
@@ -132,16 +131,19 @@ async def _write_all(access: Access, database_id: str, rows: Sequence[ConfigRow]
             return refused
     if last:
         written += await _write(access, database_id, last, refused)
-    if refused and written == 0 and len(rows) > 1:  # every row was refused, so the cause is not their content
+    if refused and written == 0 and len(rows) > 1:  # every row was refused, so the cause is not the content of a row
         raise EdgeRefused("edge_firewall", CATALOGUE["edge_firewall"].message)
     await d1.query(access, database_id, [raise_statement])
     return refused
 
 
 async def _write(access: Access, database_id: str, rows: Sequence[ConfigRow], refused: dict[str, ErrorNote]) -> int:
-    """Write the rows. Rows that Cloudflare's firewall refuses are found by bisection and added to `refused`.
+    """Write the rows.
 
-    Returns the number of rows that were written. Raises Blocked if a refused row has no target (`target_of`).
+    If Cloudflare's firewall refuses the call, find the rows that cause this by bisection, and add them to `refused`.
+
+    Returns the number of rows that were written. Raises Blocked if a refused row does not belong to a site, link or
+    link host (`target_of`).
     """
     try:
         await d1.query(access, database_id, config_rows.write_statements(rows))

@@ -1,7 +1,7 @@
-"""Recovery of a store that is behind its workers, because it was restored from a backup or lost its last commits.
+"""Recovery of a store that is behind its Workers, because it was restored from a backup or lost its last commits.
 
-Before a sync writes a version, it records that version in the store. If a worker's database has a higher version, the
-store has lost the commits that produced it.
+Before a sync writes a configuration version to the Worker's database, it records that version in the store. If the
+database has a version higher than the recorded version, the store has lost the commits that produced it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 async def read_meta(access: Access, database_id: str) -> WorkerMeta:
-    """Read `meta` from the worker's database. Raises EdgeRefused, EdgeUnavailable."""
+    """Read `meta` from the Worker's database. Raises EdgeRefused, EdgeUnavailable."""
     [found] = await d1.query(access, database_id, [(STATEMENT, [])])
     try:
         return WorkerMeta.from_rows(found.rows)
@@ -42,19 +42,19 @@ async def read_meta(access: Access, database_id: str) -> WorkerMeta:
 
 
 def is_behind(account: Account, meta: WorkerMeta) -> bool:
-    """Return True if the worker has a configuration version that the store did not record, or the store was restored.
+    """Return True if the Worker's configuration version is higher than the recorded one, or the store was restored.
 
-    A restored store may lack totals that the worker has already pushed.
+    A restored store may lack totals that the Worker has already pushed.
     """
     return account.restored_as_of is not None or meta.config_version > account.asked_version
 
 
 async def catch_up(context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta) -> Account:
-    """Prepare an account that is behind its worker for a full sync. Return the account as it is afterwards.
+    """Prepare an account that is behind its Worker for a full sync. Return the updated account.
 
-    Removes the worker's rows that the store does not have, and reads back the totals since the newest stored push.
-    Interrupting or repeating this is safe, because the sync itself is recorded only afterwards. Raises EdgeRefused,
-    EdgeUnavailable, NotFound.
+    Removes configuration rows that the store does not have from the Worker's database. Reads the totals since the
+    newest stored push from that database, and stores them. Interrupted and repeated calls are safe, because the sync is
+    recorded only afterwards. Raises EdgeRefused, EdgeUnavailable, NotFound.
     """
     log.warning(
         "store behind the worker",
@@ -66,7 +66,7 @@ async def catch_up(context: Context, access: Access, account: Account, database_
     try:
         await _read_back_totals(context, access, account, database_id, meta)
     except (EdgeRefused, ValueError, KeyError, TypeError) as error:
-        # Another program changed the database. This must not prevent later syncs.
+        # Another program changed the database. The error must not prevent later syncs.
         if isinstance(error, EdgeRefused) and error.code != "cloudflare_error":
             raise
         log.warning("totals not read back", extra={"account": account.id, "why": type(error).__name__})
@@ -86,11 +86,11 @@ async def _remove_unknown(context: Context, access: Access, account: Account, da
 async def _read_back_totals(
     context: Context, access: Access, account: Account, database_id: str, meta: WorkerMeta
 ) -> None:
-    # Pushes received since the restore do not reveal which totals from before the restore are missing.
+    # Pushes that arrived after the restore do not show which earlier totals are missing.
     known_as_of = account.restored_as_of
     if known_as_of is None:
         known_as_of = await context.store.read(totals.pushed_as_of(account.id)) or 0
-    # Even if a day's last hour is stored, the day's final part may be missing.
+    # Even if a day's last hour is stored, the day's final totals may be missing.
     first_day = max(day_of(known_as_of - 1), day_of(context.clock()) - totals.OLDEST_DAYS)
     open_hours, open_days = await d1.query(
         access, database_id, stored_totals.open_statements(meta.closed_day, meta.as_of)
@@ -104,8 +104,8 @@ async def _read_back_totals(
         if not found.rows:
             break
         days += stored_totals.days_of(found.rows, visitors)
-    # If a cron run deleted a day while it was being read, some of its targets may be missing here. The day then does
-    # not count as complete.
+    # If a cron run deleted a day during the read, the counts of some sites or links may be missing here. Such a day is
+    # not marked as complete.
     kept_from = (await read_meta(access, database_id)).kept_from
     # Oldest first, so that after an interruption the stored totals are complete up to the newest stored day.
     for part in _build_parts(days, hours, meta, kept_from):
@@ -115,7 +115,10 @@ async def _read_back_totals(
 def _build_parts(
     days: Sequence[TargetCounts], hours: Sequence[TargetCounts], meta: WorkerMeta, kept_from: int
 ) -> list[PushedPart]:
-    """Return one part per day, as the worker would push it. A part without rows means that nothing was counted."""
+    """Return one part per day, in the form in which the Worker would push it.
+
+    A part without rows means that nothing was counted on that day.
+    """
     of_day: dict[int, list[TargetCounts]] = defaultdict(list)
     for one in days:
         of_day[one.day].append(one)
@@ -132,7 +135,7 @@ def _build_parts(
 def make_part(
     day: int, as_of: int, days: Iterable[TargetCounts], hours: Iterable[TargetCounts], *, final: bool
 ) -> PushedPart:
-    """Return the part that the worker would push for these targets and this day."""
+    """Return the part of a push that the Worker would send for this day and these sites and links."""
     of_hour: dict[int, list[CountRow]] = defaultdict(list)
     for one in hours:
         if one.day == day and one.at is not None:

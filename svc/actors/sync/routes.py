@@ -1,4 +1,4 @@
-"""Creation and removal of the routes that send requests to the worker. Routes of other workers are never changed."""
+"""Creates and removes the routes that send requests to the Worker. Routes of other Workers are never changed."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A call may still take effect after its response was lost. The service therefore searches again for a missing route
-# after this time.
+# A call may take effect although its response was lost. If a route is not found after a lost response, the service
+# therefore searches for it again after this time.
 _LATE_MS = 300_000
 
 
 async def make_when_due(context: Context, account: Account, timers: Timers) -> float:
-    """Remove unwanted routes and create pending ones. If any of these fail, retry after `route_retry_s`."""
+    """Remove unwanted routes and create pending routes. If any of these calls fails, retry after `route_retry_s`."""
     if account.state not in SERVING:
         return math.inf
     if trio.current_time() < timers.routes_at:
@@ -57,7 +57,7 @@ async def make_when_due(context: Context, account: Account, timers: Timers) -> f
 
 
 async def end_old_paths(context: Context, account: Account, timers: Timers) -> float:
-    """End a site's old paths when they expire: the worker stops counting them, and their routes are removed."""
+    """End a site's expired old paths: the Worker stops counting views on these paths, and their routes are removed."""
     del timers
     until = await context.store.read(site_paths.next_path_end(account.id))
     if until is not None and context.clock() >= until:
@@ -69,8 +69,8 @@ async def end_old_paths(context: Context, account: Account, timers: Timers) -> f
 def _pending_work(account_id: str) -> Tx[tuple[list[ObsoleteRoute], list[Site], LinkHost | None]]:
     """Return the routes to remove, and the sites and the link host that need a route.
 
-    One transaction reads all three, so that no route is created for a link host that has been replaced. A route that
-    becomes unwanted later is removed by the duty's next run.
+    One transaction reads all of these, so that no route is created for a link host that has been replaced. Routes that
+    become unwanted later are removed in the duty's next run.
     """
     unwanted = yield from unwanted_routes.of_account(account_id)
     unrouted = yield from sites.unrouted_sites(account_id)
@@ -80,7 +80,7 @@ def _pending_work(account_id: str) -> Tx[tuple[list[ObsoleteRoute], list[Site], 
 
 
 async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[ObsoleteRoute]) -> bool:
-    """Remove the routes. Return True if none of them needs another attempt."""
+    """Remove the routes. Return True if no removal has to be retried."""
     all_gone = True
     for route in unwanted:
         if route.again_at is not None and context.clock() < route.again_at:
@@ -108,8 +108,8 @@ async def _remove_unwanted(context: Context, access: Access, unwanted: Sequence[
 
 async def _create_link_host_route(context: Context, access: Access, account: Account, host: LinkHost) -> bool:
     """Create the link host's route. Return True if it is active."""
-    # Fail closed: once the daily request limit is reached, visitors get Cloudflare's error page. Otherwise their
-    # requests would go to the dummy DNS record and time out.
+    # Fail closed: after the daily request limit is reached, visitors get Cloudflare's error page. With fail open, their
+    # requests would go to the address in the placeholder DNS record and time out.
     wanted = _Wanted(host.host, link_pattern(host.host), fail_open=False)
     made = await _create_route(access, wanted, host.zone_id)
     await context.store.run(_store_link_host_route(account.id, host.host, made, context.clock()))
@@ -117,9 +117,9 @@ async def _create_link_host_route(context: Context, access: Access, account: Acc
 
 
 async def _create_site_routes(context: Context, access: Access, unrouted: Sequence[Site], timers: Timers) -> bool:
-    """Create the routes of these sites and of their old paths. Return True if all routes are active.
+    """Create the routes for these sites and for their old paths. Return True if all routes are active.
 
-    If Cloudflare refuses a route because its zone is inactive, the routes of the zone's other sites are not tried.
+    If Cloudflare refuses a route because its zone is inactive, the routes for other sites in that zone are not tried.
     """
     all_active = True
     inactive: dict[str, _RouteResult] = {}
@@ -168,7 +168,7 @@ def _check_soon(context: Context, site: Site, timers: Timers) -> None:
 
 
 async def _create_path_route(access: Access, site: Site, path: str) -> _RouteResult:
-    # Fail open: once the daily request limit is reached, visitors still reach the website.
+    # Fail open: after the daily request limit is reached, visitors still reach the website.
     return await _create_route(access, _Wanted(site.host, site_pattern(site.host, path), fail_open=True), site.zone_id)
 
 
@@ -204,7 +204,10 @@ class _RouteResult:
 
 
 async def _create_route(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
-    """Create a route. A refusal that concerns only this route is returned, so that other routes are still created."""
+    """Create a route.
+
+    A refusal that concerns only this route is returned in the result, so that other routes are still created.
+    """
     try:
         return await _create_in_current_zone(access, wanted, zone_id)
     except ZoneNotActive as error:
@@ -227,8 +230,8 @@ def _raise_account_wide(refusal: EdgeRefused) -> None:
 async def _create_in_current_zone(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
     """Create the route in its host's current zone.
 
-    If a zone has left the account, Cloudflare refuses every call for it with an undocumented code. This affects only
-    the host, not the account. If the zone is added to the account again, it gets another id.
+    If a zone has left the account, Cloudflare refuses every call for that zone with an undocumented code. Such a
+    refusal affects only the host, not the account. A zone that is added to the account again gets a new id.
     """
     try:
         return await _create_in_zone(access, wanted, zone_id)
@@ -245,7 +248,10 @@ async def _create_in_current_zone(access: Access, wanted: _Wanted, zone_id: str)
 
 
 async def _create_in_zone(access: Access, wanted: _Wanted, zone_id: str) -> _RouteResult:
-    """Create the route unless it exists. Search for the route first, and again if a response was lost."""
+    """Create the route unless it exists.
+
+    Search for an existing route first, and again if the response to the creation was lost.
+    """
     pattern = wanted.pattern
     found = await _find(access, zone_id, pattern)
     if found is None:
@@ -273,10 +279,10 @@ async def _find(access: Access, zone_id: str, pattern: str) -> Route | None:
 
 
 async def remove(access: Access, unwanted: ObsoleteRoute) -> Literal["removed", "gone", "not_ours"]:
-    """Delete a route if it still has the service's pattern and worker. Its id may have changed.
+    """Delete a route if it still has the service's pattern and Worker. The route is found even if its id has changed.
 
-    Returns "not_ours" if the route was left in place because it was changed outside the service, or "gone" if there was
-    no such route.
+    Returns "not_ours" if the route was changed outside the service and therefore kept, or "gone" if the route did not
+    exist.
     Raises EdgeRefused, EdgeUnavailable.
     """
     zone_id = unwanted.zone_id

@@ -1,12 +1,12 @@
-"""Migrations of a worker's database: update its tables to the bundle's schema, unless the database's schema is newer.
+"""Migrations that bring the tables in a Worker's database up to the schema in the service's Worker bundle.
 
-    number read ──► newer than the bundle's: refused, nothing changed
+    schema number read ──► higher than the bundle's: refused, nothing changed
         │
         └──► one call per migration, which ends by storing the new number ──► up to date
 
-Cloudflare does not document whether a batch sent through the REST API is one transaction, as it is in a worker's
-binding. Responses can also be lost. All statements are therefore safe to repeat, and an existing column is not added
-again.
+Cloudflare does not document whether a batch sent through the REST API is one transaction, as it is in a Worker's
+binding. Responses can also be lost. Therefore, all statements are safe to repeat, and a column is not added if it
+already exists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from svc.edge.access import Access
     from svc.worker.bundle import WorkerBundle
 
-# Lists the tables of a database.
+# Lists the tables in a database.
 TABLES = "select name from sqlite_schema where type = 'table'"
 _NUMBER = "select value from meta where key = 'schema'"
 _MAKES_TABLE = re.compile(r"create table if not exists (\w+)")
@@ -43,7 +43,7 @@ async def migrate(access: Access, database_id: str, bundle: WorkerBundle) -> Non
         try:
             await _apply(access, database_id, migration)
         except EdgeRefused:
-            # This call fails if an earlier call took effect but its response was lost.
+            # This call fails if an earlier call took effect although its response was lost.
             if await _read_number(access, database_id, bundle) < after:
                 raise
 

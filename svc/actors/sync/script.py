@@ -1,4 +1,4 @@
-"""The worker's script: its upload, and the comparison between the script at Cloudflare and the last upload."""
+"""The Worker's script: its upload, and the comparison between the script at Cloudflare and the last upload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.worker.bundle import WorkerBundle
 
-# This binding holds the id of the operation that uploaded the script; the worker returns it in its pushes.
+# This binding holds the id of the operation that uploaded the script; the Worker returns it in its pushes.
 _INSTALL_BINDING = "INSTALL"
 
 UploadStatus = Literal["as_uploaded", "newer", "changed"]
@@ -25,10 +25,10 @@ UploadStatus = Literal["as_uploaded", "newer", "changed"]
 def build_upload(
     bundle: WorkerBundle, database_id: str, *, push_url: str, push_second: int, worker_key: str, install: str, tag: str
 ) -> workers.Upload:
-    """Return the upload of the worker with all of its bindings.
+    """Return the upload of the Worker's script with all of its bindings.
 
-    `install`: the operation's id. The worker includes it in its pushes, so that they identify the running upload.
-    `tag`: the ownership tag.
+    `install`: the id of the operation that makes the upload. The Worker includes this id in its pushes, so that they
+    identify the running upload. `tag`: the ownership tag.
     """
     return workers.Upload(
         module=bundle.module,
@@ -55,7 +55,7 @@ def ownership_tag(account_id: str) -> str:
 async def upload_status(context: Context, access: Access, account: Account, script: Script) -> UploadStatus:
     """Compare `script`, which carries the ownership tag, with the recorded upload.
 
-    as_uploaded: the service uploaded this script, although the response may have been lost. newer: the script was
+    as_uploaded: the script is the recorded upload, even if the response to the upload was lost. newer: the script was
     uploaded by an operation that is not in the store, because the store was restored or lost commits. changed: the
     script was changed outside the service.
 

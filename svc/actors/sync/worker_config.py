@@ -1,4 +1,4 @@
-"""Reads and writes of the table `config` in a worker's database."""
+"""Reads and writes of the table `config` in a Worker's database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAGE = "select key, version from config where body is not null and key > ?1 ord
 
 
 async def versions(access: Access, database_id: str) -> dict[str, int]:
-    """Return the version of each existing row by its key. Raises EdgeRefused, EdgeUnavailable."""
+    """Return the versions of the existing rows by row key. Raises EdgeRefused, EdgeUnavailable."""
     found: dict[str, int] = {}
     after = ""
     while True:
