@@ -11,7 +11,6 @@ from tests.web.places import (
     HEIGHT,
     ROOT,
     THEMES,
-    WIDTHS,
     new_context,
     open_browser,
     open_furnished,
@@ -22,6 +21,8 @@ from tests.web.places import (
 
 SHOTS = ROOT / "var/shots"
 LOCALES = ("en-US", "de-DE")
+# A large screen, a tablet or a page at 200 % zoom, a phone, and the narrowest phone.
+WIDTHS = (1440, 768, 390, 320)
 
 
 def main() -> None:

@@ -59,9 +59,11 @@ export function Progress({ account: { state, operation } }) {
   const steps = STEPS[kind]?.includes(now) ? STEPS[kind] : [...(STEPS[kind] ?? []), now];
   const at = steps.indexOf(now);
   const names = /** @type {Record<string, string | undefined>} */ (words.steps);
+  // The account can be used while its worker has not reported yet.
+  const awaitsReport = state === "ready" && step === "selfcheck";
   return (
     <section class="underway" aria-labelledby="progress">
-      <h2 id="progress">{words[kind] ?? kind}</h2>
+      <h2 id="progress">{awaitsReport ? words.awaitsReport : (words[kind] ?? kind)}</h2>
       <ol class="stages">
         {steps.map((each, i) => (
           <li key={each} aria-current={i === at ? "step" : undefined}>
@@ -69,9 +71,7 @@ export function Progress({ account: { state, operation } }) {
           </li>
         ))}
       </ol>
-      <p role="status">
-        {step === "waiting" ? words.waits : state === "ready" && step === "selfcheck" ? words.ready : words.leave}
-      </p>
+      <p role="status">{step === "waiting" ? words.waits : awaitsReport ? words.ready : words.leave}</p>
       <p class="small">
         {words.changed(ago(updated_at))}{" "}
         {step !== "selfcheck" && Date.now() - Date.parse(updated_at) > SLOW_MS && words.slow}

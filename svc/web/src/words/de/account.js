@@ -93,6 +93,7 @@ const account = {
     install: "Worker wird installiert",
     update: "Worker wird aktualisiert",
     disconnect: "Konto wird getrennt",
+    awaitsReport: "Der erste Bericht des Workers steht noch aus",
     steps: {
       token: "Token",
       database: "Datenbank",

@@ -92,6 +92,7 @@ export default {
     install: "Installing",
     update: "Updating the worker",
     disconnect: "Disconnecting",
+    awaitsReport: "Waiting for the worker's first report",
     steps: {
       token: "Token",
       database: "Database",
