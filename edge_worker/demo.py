@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from edge_worker.demo_history import day_number, day_of, import_file, invented_days, month_start
 from edge_worker.demo_playground import SECOND_HOST, Playground, offer_account
 from edge_worker.emulator.client import proxied_zone
 from edge_worker.emulator.process import open_emulator
@@ -35,13 +36,15 @@ if TYPE_CHECKING:
 SITE_HOST = "shop.example"
 LINK_HOST = "go.shop.example"
 BROWSER = Path(__file__).parent / "tools/browser.js"
-PERIODS = ("today", "7d", "30d")
+PERIODS = ("today", "7d", "30d", "12mo")
+# Parameters for the report of twelve months.
+MONTHS = "&by=month&compare=year"
 BREAKDOWNS = ("pages", "sources", "countries", "devices", "browsers", "os", "bots")
 _HOUR_S = 3_600
 _HOUR_MS = 3_600_000
 _DAY_S = 86_400
-# When the demo sends visits: seconds before now, number of views, number of clicks. Reports cover 30 days, and one day
-# of each week has fewer views.
+# When the demo sends visits: seconds before now, number of views, number of clicks. The visits cover 30 days, and one
+# day of each week has fewer views. The totals of earlier days are imported.
 VISITS = (
     *((day * _DAY_S, 8 if day % 7 == 3 else 20 + day % 5 * 4, 4 + day % 3 * 2) for day in range(29, 0, -1)),
     (_HOUR_S, 90, 25),
@@ -118,6 +121,7 @@ class Journey:
         await self._go_to(VISITS[0][0] + _HOUR_S)
         await self.connect()
         await self.add_site_and_link()
+        await self.import_history()
         step(f"Simulating {len(VISITS)} days of visits and pushes…")
         sent = 0
         for number, (ago_s, view_count, click_count) in enumerate(VISITS):
@@ -186,6 +190,21 @@ class Journey:
         if not qr.is_success or not qr.text.startswith("<svg"):
             raise AssertionError(f"no QR code: {qr.status_code}")
 
+    async def import_history(self) -> None:
+        """Import the totals of all days before the visits into the site and the link."""
+        today = day_of(self.now_ms)
+        last_day = today - VISITS[0][0] // _DAY_S - 1
+        for name, thing, tally, per_day in (
+            ("sites", self.site, self.site_tally, 28),
+            ("links", self.link, self.link_tally, 6),
+        ):
+            tally.imported = invented_days(last_day, today, per_day)
+            body = {"file": import_file(tally.imported)}
+            response = await self.service.call("POST", f"/v1/{name}/{thing['id']}/totals", body, key=f"demo-{name}")
+            if response["result"]["added"] != len(tally.imported):
+                raise AssertionError(f"imported {response['result']} instead of {len(tally.imported)} days")
+        step(f"Imported the totals of the {len(self.site_tally.imported)} days before")
+
     async def send_views(self, hits: list[Hit], ago_s: int) -> int:
         """Send page views as the snippet does."""
         for hit in hits:
@@ -250,14 +269,12 @@ class Journey:
     async def check_reports(self) -> list[str]:
         """Print both reports as tables and return every number that differs from the visits sent."""
         wrong: list[str] = []
-        today = self.now_ms // (_DAY_S * 1000)
         for name, thing, tally in (("sites", self.site, self.site_tally), ("links", self.link, self.link_tally)):
             print(f"\n  {thing.get('host') or thing['short_url']}", flush=True)
             for period in PERIODS:
                 path = f"/v1/{name}/{thing['id']}/report?period={period}&breakdowns=1"
-                report = (await self.service.call("GET", path))["report"]
-                first = today - {"today": 0, "7d": 6, "30d": 29}[period]
-                wrong += check(f"{name} {period}", report, tally, first, today)
+                report = (await self.service.call("GET", path + (MONTHS if period == "12mo" else "")))["report"]
+                wrong += check(f"{name} {period}", report, tally, day_of(self.now_ms))
                 print(
                     f"    {period:6} " + "  ".join(f"{n:>4} {what}" for what, n in report["totals"].items()), flush=True
                 )
@@ -312,21 +329,38 @@ class Journey:
         )
 
 
-def check(name: str, report: dict[str, Any], tally: Tally, first: int, today: int) -> list[str]:
-    """Return the numbers of a report (totals, series, breakdowns) that differ from the independent count."""
+def check(name: str, report: dict[str, Any], tally: Tally, began_on: int) -> list[str]:
+    """Return the numbers of a report (totals, series, comparison, breakdowns) that differ from the independent count.
+
+    `began_on`: the day number at the start. The reports end on this day, or on the next if the day has ended since.
+    """
     wrong = []
 
     def same(what: str, got: object, sent: object) -> None:
         if got != sent:
             wrong.append(f"    {name} {what}: {got} instead of {sent}")
 
+    first, today = day_number(report["from"]), day_number(report["to"])
+    same("end", today in (began_on, began_on + 1), True)
+    days_before = {"today": 0, "7d": 6, "30d": 29, "12mo": today - month_start(today, 11)}
+    same("start", first, today - days_before[report["period"]])
     same("totals", report["totals"], tally.days(first, today))
-    for point in report["series"]:
-        at = _epoch_ms(point["at"])
-        sent = tally.hour(at) if report["period"] == "today" else tally.day(at // (_DAY_S * 1000))
+    series = report["series"]
+    begins = [*(day_number(point["at"][:10]) for point in series), today + 1]
+    for number, point in enumerate(series):
+        sent = (
+            tally.hour(_epoch_ms(point["at"]))
+            if report["period"] == "today"
+            else tally.days(begins[number], begins[number + 1] - 1)
+        )
         same(f"series {point['at']}", {key: point[key] for key in sent}, sent)
-    summed = sum(point["views"] for point in report["series"])
+    summed = sum(point["views"] for point in series)
     same("series' sum", summed, report["totals"]["views"])
+    if report["period"] == "12mo":
+        same("months", len(series), 12)
+        compared = report["comparison"]
+        sent = tally.days(day_number(compared["from"]), day_number(compared["to"]))
+        same("totals of the year before", compared["totals"], sent)
     same("unavailable", report["unavailable"], None)
     for dimension in BREAKDOWNS:
         got = {entry["key"]: entry["n"] for entry in (report["breakdowns"] or {}).get(dimension, [])}

@@ -122,6 +122,7 @@ class Tally:
     bots: Counter[int] = field(default_factory=Counter)
     seen: dict[int, set[tuple[str, str]]] = field(default_factory=dict)
     breakdowns: dict[tuple[str, int], Counter[str]] = field(default_factory=dict)  # by dimension and UTC day
+    imported: dict[int, dict[str, int]] = field(default_factory=dict)  # totals of days without hits, by UTC day
 
     def add(self, hit: Hit, at: int) -> None:
         """Count a hit that the worker received at `at` (epoch ms)."""
@@ -152,6 +153,8 @@ class Tally:
 
     def day(self, day: int) -> dict[str, int]:
         """Return views, bots and visitors of one UTC day (day number)."""
+        if day in self.imported:
+            return self.imported[day]
         hours = [at for at in {*self.views, *self.bots} if at // _DAY_MS == day]
         visitors: set[tuple[str, str]] = set()
         return {
