@@ -1,8 +1,10 @@
-"""The API contract as data: requests, responses and error codes of each endpoint. No I/O, no framework.
+"""The API contract as data: the requests, responses and error codes of each endpoint.
+
+Does no I/O and uses no web framework.
 
 fields     types of single fields, with their JSON schemas
 shape      base classes and strict parsing of bodies, queries and responses
-errors     errors in responses
+errors     the errors that responses contain
 endpoint   the description of an endpoint: method, path, access, request, response, error codes
 me … push  one module per resource: its models, then its endpoints
 contract   all endpoints

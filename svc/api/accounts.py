@@ -1,4 +1,4 @@
-"""/v1/accounts: connect Cloudflare accounts, install the worker, list zones, and set the link host."""
+"""/v1/accounts: connect Cloudflare accounts, install the Worker, list zones, and set the link host."""
 
 from __future__ import annotations
 
@@ -113,12 +113,12 @@ class _FallbackBody(Body):
     most_bytes: ClassVar[int] = LARGE_BYTES
 
     def fallbacks(self) -> model.FallbackChanges:
-        """Return the fallbacks to change: the ones that the body contains."""
+        """Return the fallback URLs to change, which are those in the body."""
         return {name: getattr(self, name) for name in _FALLBACKS if name in self.model_fields_set}
 
 
 class LinkHostChange(_FallbackBody):
-    """Changes to a link host. Fields that are absent keep their value, and null removes it."""
+    """Changes to a link host. Fields that are absent keep their value. Null removes the value."""
 
     root_url: HttpsUrl | None = Field(None, description=_ROOT_URL)
     not_found_url: HttpsUrl | None = Field(None, description=_NOT_FOUND_URL)
@@ -145,7 +145,7 @@ class PutLinkHost(_FallbackBody):
     not_found_url: HttpsUrl | None = Field(None, description=_NOT_FOUND_URL)
 
     def wish(self) -> model.LinkHostRequest:
-        """Return the request in the form that the actors expect."""
+        """Return the request as the type that the actors use."""
         return model.LinkHostRequest(self.host, self.replace_website, self.has_certificate, self.fallbacks())
 
 
@@ -169,7 +169,7 @@ class WorkingToken(ResponseBody):
 
 
 class Edge(ResponseBody):
-    """The installed worker."""
+    """The installed Worker."""
 
     bundle: str = Field(description="SHA-256 of the worker's code.")
     up_to_date: bool
@@ -178,7 +178,7 @@ class Edge(ResponseBody):
 
 
 class LastPush(ResponseBody):
-    """The worker's status at its last push."""
+    """The Worker's status at its last push."""
 
     at: Moment
     bundle: str
@@ -236,7 +236,10 @@ class Advice(ResponseBody):
 
     @classmethod
     def from_model(cls, advice: model.Advice, suggestion: Suggestion | None) -> Advice:
-        """Return the response for stored advice. `suggestion` is the suggestion for the account's user, if any."""
+        """Return the response for stored advice.
+
+        `suggestion`: the suggestion that is shown with the advice, or None.
+        """
         return cls(
             level=advice.level,
             metric=advice.metric,
@@ -276,7 +279,10 @@ class Account(ResponseBody):
 
     @classmethod
     def from_model(cls, account: model.Account, bundle: str) -> Account:
-        """Return the account as it appears in lists. `bundle`: SHA-256 of the worker code that an install uploads."""
+        """Return the response object for an account.
+
+        `bundle`: SHA-256 of the Worker code that an install uploads now.
+        """
         return cls(**_fields(account, bundle))
 
 
@@ -322,7 +328,7 @@ class LinkHost(ResponseBody):
 
     @classmethod
     def from_model(cls, host: model.LinkHost, synced_version: int) -> LinkHost:
-        """Return the response for a link host; `synced_version` is the configuration version that the worker has."""
+        """Return the response for a link host; `synced_version` is the configuration version that the Worker has."""
         config = config_state(host.version, synced_version, host.config_error)
         return cls(
             host=host.host,
@@ -343,7 +349,7 @@ class FullAccount(Account):
 
     @classmethod
     def of_all(cls, account: model.Account, bundle: str, latest: model.Operation | None) -> FullAccount:
-        """Return the account as it appears in the response to GET /v1/accounts/{id}."""
+        """Return the response object for GET /v1/accounts/{id}. `latest`: the account's latest operation."""
         return cls(
             **_fields(account, bundle),
             operation=None if latest is None else Operation.from_model(latest),
@@ -394,7 +400,7 @@ class OneLinkHost(ResponseBody):
 class LinkHostUsage(ResponseBody):
     """Clicks and scans on the link host in the last 30 UTC days, including today.
 
-    After another host is set, short links and QR codes that contain this host stop working.
+    If a different link host is set, short links and QR codes that contain this host stop working.
     """
 
     host: str
@@ -449,7 +455,7 @@ class RemainingResource(ResponseBody):
 
     @classmethod
     def each(cls, left: Sequence[remaining_resource.RemainingResource]) -> tuple[RemainingResource, ...]:
-        """Return the response for each resource that remains at Cloudflare, in the same order."""
+        """Return the response objects for the resources that remain at Cloudflare, in the same order."""
         return tuple(cls(kind=resource.kind, why=resource.why, facts=dict(resource.facts)) for resource in left)
 
 
@@ -515,7 +521,7 @@ class Zones(ResponseBody):
 
 
 def config_state(version: int, synced_version: int, error: ErrorNote | None = None) -> ConfigState:
-    """Return "synced" if the worker has this configuration version and no `error` prevents its use, else "pending".
+    """Return "synced" if the Worker has this configuration version and `error` is None, otherwise "pending".
 
     `error`: the reason why this version could not be synced.
     """
@@ -559,7 +565,7 @@ def _fields(account: model.Account, bundle: str) -> dict[str, Any]:
 
 
 def _account_error(account: model.Account) -> AccountError | None:
-    """Return the account's error, its warnings and the names of tokens to revoke, or None if it has none of these."""
+    """Return the account's error, warnings and names of tokens to revoke; None if there are none of these."""
     shown: dict[str, Any] = {} if account.error is None else with_remedy(account.error)
     if account.warnings:
         shown["warnings"] = account.warnings
@@ -568,7 +574,7 @@ def _account_error(account: model.Account) -> AccountError | None:
     return AccountError(**shown) if shown else None
 
 
-# Errors of requests with a bootstrap token.
+# Error codes of endpoints that accept a bootstrap token.
 _BOOTSTRAP: tuple[Code, ...] = (
     "operation_in_progress",
     "invalid_bootstrap",
@@ -579,7 +585,7 @@ _BOOTSTRAP: tuple[Code, ...] = (
     "orphan_not_deleted",
     "cloudflare_unavailable",
 )
-# Errors of requests that call Cloudflare's API.
+# Error codes of endpoints that call Cloudflare's API.
 _LIVE: tuple[Code, ...] = ("account_not_ready", "cloudflare_unavailable")
 
 LIST = Endpoint(

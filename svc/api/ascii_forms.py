@@ -1,8 +1,8 @@
-"""Conversion of hosts, URLs and paths with non-ASCII characters to the ASCII form that the service stores. No I/O.
+"""Converts hosts, URLs and paths with non-ASCII characters to the ASCII form that the service stores. No I/O.
 
 ASCII input is returned unchanged. A host is mapped by UTS 46 (non-transitional, as in browsers) and then encoded label
 by label under the registration rules of IDNA 2008. Other non-ASCII characters of a URL are percent-encoded in UTF-8.
-Callers must still validate the result: it may be an invalid host name or a URL on the link host.
+Callers must still validate the result, which may be an invalid host name or a URL on the link host.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def ascii_host(text: str) -> str:
 
 
 def ascii_url(text: str) -> str:
-    """Return an https URL in ASCII form. Raises ValueError for other URLs and if the host has no ASCII form."""
+    """Return an https URL in ASCII form.
+
+    Raises ValueError if `text` is not an https URL or its host has no ASCII form.
+    """
     if text.isascii():
         return text
     parts = _URL.fullmatch(text)
@@ -50,7 +53,7 @@ def ascii_url(text: str) -> str:
 
 
 def ascii_path(text: str) -> str:
-    """Return a path as a browser sends it: percent-encoded as in the URL standard, without trailing spaces.
+    """Return a path in the form that browsers send: percent-encoded as in the URL standard, without trailing spaces.
 
     Existing percent-encoding is kept. https://url.spec.whatwg.org/#path-percent-encode-set
     """
@@ -58,7 +61,7 @@ def ascii_path(text: str) -> str:
 
 
 def search_forms(text: str) -> tuple[str, ...]:
-    """Return the ASCII forms to search for: the text as part of a path, and, where possible, as a host and a URL."""
+    """Return the ASCII forms in which a search text may be stored: as part of a path, and possibly as a host or URL."""
     if text.isascii():
         return (text,) if text else ()
     forms = [_BEYOND_ASCII.sub(_percent_encoded, text)]

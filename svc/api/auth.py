@@ -58,7 +58,7 @@ class MailedToken(Body):
 
 
 class InvitationToken(Body):
-    """The token from the link of an invitation."""
+    """The token from an invitation link."""
 
     invitation: MailToken
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
 MAX_LINKS = 1_000
-# The default of `[http] max_body_bytes`. It is enough for a thousand URLs of a thousand characters.
+# The default of `[http] max_body_bytes`. A body of this size can contain a thousand URLs of a thousand characters.
 BULK_BYTES = 1_048_576
 _MAX_ISSUES = 5  # per row, because each of a thousand rows can have issues
 
@@ -33,7 +33,10 @@ class LinkRow(Body):
 
 
 class _AnyRow:
-    """A row that is validated later, separately from other rows, so that its issues affect only its own result."""
+    """A row that is validated later.
+
+    Each row is validated separately, so that its issues affect only its own result.
+    """
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
@@ -81,7 +84,7 @@ class Results(ResponseBody):
 
 
 def row_of(value: object) -> LinkRow | Invalid:
-    """Return the validated row, or its error with at most five issues."""
+    """Return the validated row, or the error with at most five issues of the row."""
     try:
         return parse_body(LinkRow, to_json(value))
     except Invalid as error:

@@ -28,7 +28,7 @@ from svc.api import (
 )
 from svc.api.endpoint import Endpoint, Tag
 
-# In the order in which the API reference shows them: what programs use most comes first.
+# Tag → description, in the order of the API reference. The resources that API clients use most come first.
 TAGS: dict[Tag, str] = {
     "reports": "Counts of sites and links.",
     "links": "Short links and their QR codes.",

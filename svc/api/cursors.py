@@ -23,13 +23,17 @@ _DIGEST_CHARS = 12
 
 
 def cursor_of(of: Sequence[str | None], place: Sequence[int | str]) -> str:
-    """Return the cursor for the position `place` in the list that the query `of` describes."""
+    """Return the cursor for a position in a list.
+
+    `of`: the values of the query's parameters, except `cursor` and `limit`. `place`: the sort key of the last item on
+    the page.
+    """
     text = json.dumps([_digest(of), *place], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def place_in(cursor: str, of: Sequence[str | None], kinds: Sequence[type]) -> tuple[int | str, ...]:
-    """Return the position that a cursor contains. `kinds` lists the type of each value: int or str.
+    """Return the position that a cursor contains. `kinds`: the expected type of each value, int or str.
 
     Raises Invalid if the cursor is malformed or belongs to a query other than `of`.
     """
@@ -46,7 +50,7 @@ def place_in(cursor: str, of: Sequence[str | None], kinds: Sequence[type]) -> tu
 
 
 def expired() -> Invalid:
-    """Return the error for a cursor of a list that is no longer available."""
+    """Return the error for a cursor whose list is no longer cached."""
     return Invalid([Issue("cursor", "has expired; start again without a cursor")])
 
 

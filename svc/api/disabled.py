@@ -21,5 +21,5 @@ class Disabled(ResponseBody):
 
     @classmethod
     def from_model(cls, disabled: model.Disabled | None) -> Disabled | None:
-        """Return the response, or None if the object is not disabled."""
+        """Return the response object, or None if the site or link is not disabled."""
         return None if disabled is None else cls(at=disabled.at, reason=disabled.reason)

@@ -1,4 +1,4 @@
-"""The declaration of an endpoint: everything that clients need to know about it."""
+"""The declaration of an endpoint, which contains everything that the service and API clients need to know about it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Q = TypeVar("Q", bound=Query, default=NoQuery)
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Tag = Literal["sign-in", "me", "events", "keys", "accounts", "sites", "links", "reports", "worker", "service"]
-# user: a sign-in session, or an API key with one of `scopes`. session: a sign-in session only. worker: an installed
-# worker with its key. cookie: the refresh cookie of a sign-in session. anybody: no credential.
+# user: a sign-in session, or an API key with one of `scopes`. session: a sign-in session only. Worker: an installed
+# Worker, which sends its key. cookie: the refresh cookie of a sign-in session. anybody: no credential is needed.
 Access = Literal["user", "session", "worker", "cookie", "anybody"]
 
 JSON_TYPE = "application/json"
@@ -47,14 +47,14 @@ _PARAMETER = re.compile(r"{(\w+)}")
 class Endpoint(Generic[B, Q]):
     """A method on a path.
 
-    `codes`: error codes beyond those that the other fields imply (see `all_codes`).
+    `codes`: error codes in addition to those that the other fields imply (see `all_codes`).
     `body`: None if the endpoint ignores the body.
     `response`: the JSON response; None if the endpoint has only other `media_types`.
     `cookies`: the response may set cookies.
     `signs_out`: the endpoint may end the caller's session. The response then has the header Clear-Site-Data.
     `action`: the event that a write records (svc/api/events.py), or "nothing".
     `leaving`: the endpoint deletes the user, so the service stores no response for an Idempotency-Key. Until the
-    deletion ends, the same session may repeat the request.
+    deletion has ended, the session that sent the request can repeat it.
     """
 
     method: Method
@@ -75,10 +75,10 @@ class Endpoint(Generic[B, Q]):
     signs_out: bool = False
     leaving: bool = False
     example: Mapping[str, object] = field(default_factory=dict)  # example of a body
-    token_page: str | None = None  # URL of Cloudflare's form for the bootstrap token, filled in
+    token_page: str | None = None  # URL of Cloudflare's prefilled form for the bootstrap token
 
     def __post_init__(self) -> None:
-        """Check the declaration. Raises ValueError if a write declares no action."""
+        """Raise ValueError if the endpoint is a write request without an `action`."""
         if self.changes and self.action is None:
             raise ValueError(f"{self.method} {self.path} may change something: declare its action")
 
@@ -90,7 +90,7 @@ class Endpoint(Generic[B, Q]):
 
     @property
     def changes(self) -> bool:
-        """True if the endpoint writes on behalf of a user, so Idempotency-Keys apply (rule G1)."""
+        """True if the endpoint writes on behalf of a user and therefore accepts an Idempotency-Key (rule G1)."""
         return self.method != "GET" and self.access in ("user", "session")
 
     @property
@@ -106,7 +106,7 @@ class Endpoint(Generic[B, Q]):
 
     @property
     def all_codes(self) -> tuple[Code, ...]:
-        """All error codes that a request can get, ordered by status."""
+        """All error codes with which the endpoint can respond, ordered by HTTP status."""
         codes: set[Code] = {"invalid_request", "internal", "busy", *self.codes}
         if self.is_form:
             codes.add("cross_origin")

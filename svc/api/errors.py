@@ -1,4 +1,4 @@
-"""Errors in responses: errors of requests, and errors that are stored with an object."""
+"""Errors in responses: the error of a failed request, and errors that are stored with an object."""
 
 from __future__ import annotations
 

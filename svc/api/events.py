@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from svc import model
 
 _PREFIX = "evt"
-# An event's id encodes the user and the event's number, so the id itself is not stored. It also serves as the cursor.
+# An event's id encodes the user id and the event's number, so the store does not contain the id. The id also serves as
+# the list's cursor.
 _NUMBERS: int = 1 << (5 * ID_CHARS // 2)
 
 
@@ -89,7 +90,10 @@ def id_of(user_id: int, number: int) -> str:
 
 
 def number_in(event_id: str, user_id: int) -> int:
-    """Return the number in an event's id. Raises Invalid if the id is not that of an event of this user."""
+    """Return the number that an event's id encodes.
+
+    Raises Invalid if the id does not belong to an event of this user.
+    """
     if is_id(_PREFIX, event_id):
         whose, number = divmod(number_of_base32(event_id.removeprefix(f"{_PREFIX}_")), _NUMBERS)
         if whose == user_id:

@@ -1,4 +1,4 @@
-"""POST /v1/links/{link_id}/explain: the target of a click, and how the click would be counted."""
+"""POST /v1/links/{link_id}/explain: the destination of a click, and how the Worker would count the click."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class AskedClick(Body):
-    """A click. If a field is absent or null, the click has an unknown country, no user agent or no query."""
+    """The properties of a click.
+
+    If a field is absent or null, the country is unknown, or the click has no user agent or query.
+    """
 
     most_bytes: ClassVar[int] = LARGE_BYTES
 
@@ -32,7 +35,7 @@ class AskedClick(Body):
 
 
 class CountedAs(ResponseBody):
-    """The category in which the worker counts a click."""
+    """The category under which the Worker counts a click."""
 
     kind: Literal["view", "bot"]
     reason: str | None = optional_field(
@@ -45,7 +48,7 @@ class CountedAs(ResponseBody):
 
 
 class ExplainedClick(ResponseBody):
-    """The target of a click, and how it is counted."""
+    """The destination of a click, and how the Worker counts the click."""
 
     url: str
     rule: Annotated[int, Field(ge=0, le=9)] | None = Field(

@@ -1,4 +1,4 @@
-"""/v1/export: all data of a user in one ZIP file; the endpoint and the format of each file."""
+"""/v1/export, which exports all of a user's data as one ZIP file: the endpoint, and the format of each file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class User(ResponseBody):
 
     @classmethod
     def from_model(cls, user: model.User, exported_at: int) -> User:
-        """Return the user with the time of the export (epoch ms)."""
+        """Return the content of user.json. `exported_at`: the time of the export (epoch ms)."""
         # A disabled user cannot export, so `disabled_at` would always be null.
         return cls(
             **{name: value for name, value in vars(user).items() if name != "disabled_at"}, exported_at=exported_at
@@ -169,7 +169,7 @@ class Link(ResponseBody):
 
 
 class Note(ResponseBody):
-    """An item of notes.json. It has one of `site_id` and `link_id`, or neither if the note is on the account."""
+    """An item of notes.json. It has either `site_id` or `link_id`; if the note is on the account, it has neither."""
 
     id: str
     account_id: str
@@ -204,9 +204,9 @@ HOURLY_COLUMNS = ("target", "kind", "edge_account_id", "name", "at", "views", "b
 def csv_lines(rows: Iterable[Iterable[object]]) -> str:
     """Return rows as CSV (RFC 4180).
 
-    Text that a spreadsheet could interpret as a formula is not escaped, because escaped text could not be imported. No
-    cell of an export begins with =, + or @. Codes can begin with -, but they contain none of the characters that a
-    formula needs to call a function or fetch a URL.
+    Text that a spreadsheet could interpret as a formula is not escaped, because an import would not accept escaped
+    text. No cell in an export begins with =, + or @. Link codes can begin with -, but they cannot contain the
+    characters that a formula needs to call a function or fetch a URL.
     """
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\r\n").writerows(rows)
@@ -214,7 +214,7 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> str:
 
 
 def cells_of(row: ResponseBody) -> list[object]:
-    """Return an object's fields as CSV cells: lists and booleans as JSON, null as an empty cell."""
+    """Return an object's fields as CSV cells. Lists and booleans become JSON, and null becomes an empty cell."""
     values = row.model_dump(mode="json").values()
     return [json.dumps(value) if isinstance(value, (bool, list)) else value for value in values]
 

@@ -1,7 +1,7 @@
 """The types of request and response fields, each with its validation and JSON schema.
 
-Every valid value matches the pattern in the schema. Where a pattern cannot express all rules, `format` names a format
-that defines the other rules.
+Every valid value matches the pattern in its JSON schema. If a pattern cannot express all rules, the schema's `format`
+names a format that defines the remaining rules.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HOST = rf"^({_LABEL}\.)+[A-Za-z]([A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.?$"
 # Characters that RFC 3986 allows in a URL; all others must be percent-encoded.
 _UNRESERVED = r"A-Za-z0-9._~\-"
 _SUB_DELIMS = r"!$&'()*+,;="
-# More permissive than _LABEL, because labels in some host names contain underscores, or begin or end with a hyphen.
+# More permissive than _LABEL, because the labels of some hosts contain underscores, or begin or end with a hyphen.
 # Percent signs are excluded, because an encoded host could be mistaken for a different host.
 _URL_LABEL = r"[A-Za-z0-9_-]{1,63}"
 _BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
@@ -51,7 +51,7 @@ _IPV4 = rf"{_BYTE}(\.{_BYTE}){{3}}"
 def _ipv6() -> str:
     """Return a pattern for IPv6 addresses as defined in RFC 3986, 3.2.2.
 
-    An address has eight groups; `::` replaces one or more of them, and an IPv4 address can replace the last two.
+    An address has eight groups. `::` can replace one or more groups, and an IPv4 address can replace the last two.
     """
     group = "[0-9A-Fa-f]{1,4}"
     last_two = f"({group}:{group}|{_IPV4})"
@@ -68,13 +68,13 @@ _URL = (
     rf"({_URL_LABEL}(\.{_URL_LABEL})*\.?|\[{_IPV6}\])(:{_PORT}?)?"
     rf"([/?#][{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]*)?$"
 )
-# Accepted input: the ASCII form above, or a form with non-ASCII characters that can be converted to it.
+# Requests may contain the ASCII form above, or a form with non-ASCII characters that can be converted to it.
 _BEYOND_ASCII = r"[^\x00-\x7F]"
 _HOST_TAKEN = rf"{_HOST}|^[A-Za-z0-9.-]*{_BEYOND_ASCII}([A-Za-z0-9.-]|{_BEYOND_ASCII})*$"
 _URL_CHARS = rf"[{_UNRESERVED}{_SUB_DELIMS}:@%/?#\[\]]"
 _URL_TAKEN = rf"{_URL}|^[Hh][Tt][Tt][Pp][Ss]://{_URL_CHARS}*{_BEYOND_ASCII}({_URL_CHARS}|{_BEYOND_ASCII})*$"
-# The worker compares prefixes with paths as browsers send them. Browsers never send a backslash, because they turn it
-# into a slash.
+# The Worker compares prefixes with paths in the form in which browsers send them. Browsers never send a backslash,
+# because they convert it to a slash.
 _PREFIX = r"^/[^\x00-\x1f\x7f?#\\]*$"
 _NETWORK = rf"^({_IPV4}(/([12]?[0-9]|3[0-2]))?|{_IPV6}(/([1-9]?[0-9]|1[01][0-9]|12[0-8]))?)$"
 _EMAIL = r"^[^@\s]{1,64}@[^@\s]+\.[^@\s]+$"
@@ -82,7 +82,7 @@ _EDGE_TOKEN = r"^[!-~]{1,1000}$"  # noqa: S105  # a pattern
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 # One line with at least one visible character.
 _NAME = r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"
-# One line with at least one visible character. Line separators and the control characters of Unicode are excluded too.
+# One line with at least one visible character. Unicode's line separators and control characters are also excluded.
 _CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 _INVISIBLE = rf"{_CONTROL}\x20\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufeff"
 _NOTE = rf"^[^{_CONTROL}]*[^{_INVISIBLE}][^{_CONTROL}]*$"
@@ -90,13 +90,14 @@ _FIRST_NOTE_DAY, _LAST_NOTE_DAY = "2000-01-01", "2099-12-31"
 # Header values and query strings: no control characters, except tabs in headers.
 _HEADER = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 _QUERY = r"^[^\x00-\x1f\x7f]*$"
-# Cloudflare accepts URLs of up to 16 kB, and headers that are longer than the part that the worker reads.
+# Maximum length of a header or query string, in characters. Cloudflare accepts URLs of up to 16 kB, and the Worker
+# reads only part of a long header.
 _LONGEST_SENT = 16_000
 _ASCII_FORM = "ASCII form (xn--…)"
 
 
 class Wrong(ValueError):
-    """The error for an invalid value. The message is for people, and the code is for programs; see `errors.Issue`."""
+    """The error for an invalid value. The message is for users, and the code is for API clients; see `errors.Issue`."""
 
     def __init__(self, message: str, code: IssueCode, limit: int | None = None) -> None:
         super().__init__(message)
@@ -105,7 +106,7 @@ class Wrong(ValueError):
 
 
 def _text(value: str) -> str:
-    if "\x00" in value:  # PostgreSQL cannot store it
+    if "\x00" in value:  # PostgreSQL cannot store NUL
         raise Wrong("must not contain a NUL character", "wrong_form")
     return value
 
@@ -187,7 +188,7 @@ def _email(value: str) -> str:
 
 
 def _digits(value: object) -> int:
-    """Parse a number in a query. Unlike `int()`, reject forms such as ` 5`, `+5`, `5_0` and `5.0`."""
+    """Parse an integer query parameter. Unlike `int()`, reject forms such as ` 5`, `+5` and `5_0`."""
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,18}", value):
         raise Wrong("must be a whole number in digits", "not_integer")
     return int(value)
@@ -205,7 +206,7 @@ def _base64(value: object) -> bytes:
 
 
 def _day(value: object) -> int:
-    """Parse a day (YYYY-MM-DD) in a query, and return its number. Reject other forms, even if Python accepts them."""
+    """Parse a day (YYYY-MM-DD) in a query and return its epoch day. Reject other forms, even if Python accepts them."""
     wrong = Wrong("must be a date, e.g. 2026-11-21", "not_day")
     if not isinstance(value, str) or not re.fullmatch(_DAY, value):
         raise wrong
@@ -259,7 +260,8 @@ def _secret(**more: object) -> WithJsonSchema:
 Text = Annotated[str, AfterValidator(_text)]
 Id = Annotated[Text, Field(max_length=100), _string(maxLength=100, pattern=NO_NUL)]
 Search = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL, examples=["shop"])]
-# The percent-encoded text and all other parameters of the link list must fit into one query.
+# Short, because the percent-encoded text and the link list's other parameters must fit into the longest allowed query
+# string.
 ShortSearch = Annotated[Text, Field(max_length=50), _string(maxLength=50, pattern=NO_NUL)]
 Cursor = Annotated[Text, Field(max_length=200), _string(maxLength=200, pattern=NO_NUL)]
 Host = Annotated[
@@ -314,7 +316,7 @@ NewPassword = Annotated[
 Password = Annotated[SecretStr, AfterValidator(_password), _secret(maxLength=password_policy.LONGEST)]
 EdgeToken = Annotated[SecretStr, AfterValidator(_edge_token), _secret(pattern=_EDGE_TOKEN)]
 MailToken = Annotated[SecretStr, Field(max_length=200), _secret(maxLength=200)]
-# The content of a file. It is as long as the body allows.
+# The content of a file. Only the maximum size of the body limits its length.
 Base64 = Annotated[
     bytes,
     BeforeValidator(_base64),
@@ -355,10 +357,10 @@ ExcludedAsns = Annotated[tuple[Asn, ...], Field(max_length=20, fail_fast=True), 
 
 # ----------------------------------------------------------------------------------------------------- response fields
 
-# Epoch ms internally, ISO 8601 in UTC in JSON.
+# A time. It is stored as epoch ms, and is ISO 8601 in UTC in JSON.
 Moment = Annotated[
     int, PlainSerializer(iso, return_type=str), _string(format="date-time", examples=["2026-11-21T04:00:00.000Z"])
 ]
-# A day number internally, YYYY-MM-DD in JSON.
+# A day. It is stored as an epoch day, and is YYYY-MM-DD in JSON.
 Day = Annotated[int, PlainSerializer(day_text, return_type=str), _string(format="date", examples=["2026-11-21"])]
 Count = Annotated[int, Field(ge=0)]

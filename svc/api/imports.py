@@ -36,7 +36,7 @@ class RejectedLine(ResponseBody):
 
 
 class ImportedTotals(ResponseBody):
-    """The result of an import or a dry run. Every day of the file is counted in exactly one of the numbers of days."""
+    """The result of an import or a dry run. Each day in the file is included in exactly one of the day counts."""
 
     dry_run: bool
     product: str = Field(description="The product whose format the file has.")

@@ -1,4 +1,4 @@
-"""GET /v1/accounts/{account_id}/ledger: compare a day's events in the worker with the service's totals."""
+"""GET /v1/accounts/{account_id}/ledger: compare a day's events in the Worker's database with the service's totals."""
 
 from __future__ import annotations
 
@@ -37,14 +37,17 @@ class EventCounts(ResponseBody):
 
 
 class Difference(ResponseBody):
-    """The number after a step minus the number before it. Negative if events are missing."""
+    """The event count after a step minus the count before that step. Negative if events are missing."""
 
     views: int
     bots: int
 
 
 class LedgerTarget(ResponseBody):
-    """The number of events at each step for a site or link. If the database was not read, only `stored` is known."""
+    """The event counts of a site or link after each step.
+
+    If the Worker's database was not read, only `stored` is known.
+    """
 
     id: str
     accepted: EventCounts | None = Field(
@@ -69,7 +72,7 @@ class LedgerTarget(ResponseBody):
 
     @classmethod
     def from_model(cls, found: TargetDay, **more: Any) -> Self:
-        """Return the response for one target. `more`: the fields that a subclass adds."""
+        """Return the response for one target. `more`: values for the fields that a subclass adds."""
         return cls(
             **more,
             id=found.target,
@@ -87,7 +90,7 @@ class LedgerTarget(ResponseBody):
 
 
 class DayStatement(LedgerTarget):
-    """A site's or link's statement of counts for one day, as of the time at which the worker's database was read."""
+    """A site's or link's statement of counts for one day, as of the time at which the Worker's database was read."""
 
     day: Day
     closed: bool = Field(description="True if the worker has closed the day and adds no more events to it.")

@@ -29,7 +29,7 @@ _RULES = "The worker applies the first rule that matches."
 
 
 class NewRule(Body):
-    """The target of clicks from specific countries and devices.
+    """The destination of clicks from specific countries and devices.
 
     A condition that is absent or null matches all clicks. An empty list is rejected, because it would match no click.
     """
@@ -106,7 +106,7 @@ class QrQuery(Query):
 
 
 class Rule(ResponseBody):
-    """A rule of a link. A condition that is absent matches all clicks."""
+    """A link rule. A condition that is absent matches all clicks."""
 
     url: str
     countries: tuple[str, ...] | None = optional_field()
@@ -144,7 +144,10 @@ class Link(ResponseBody):
     def from_model(
         cls, link: model.Link, account: model.Account | model.FormerAccount, clicks_7d: int | None = None
     ) -> Link:
-        """Return the response for a link of this account, with `clicks_7d` if given."""
+        """Return the response object for a link in `account`.
+
+        `clicks_7d`: the clicks in the last seven days; None omits the field.
+        """
         config = config_state(link.version, account.synced_version, link.config_error)
         return cls(
             id=link.id,
@@ -164,7 +167,7 @@ class Link(ResponseBody):
 
 
 class LinkList(ResponseBody):
-    """A page of links. A link that exists from your first request to your last appears on exactly one page."""
+    """A page of links. While you read all pages, each link that exists throughout appears on exactly one page."""
 
     links: tuple[Link, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = optional_field("Present if there may be more links. The next page can be empty.")

@@ -1,4 +1,4 @@
-"""/v1/me: the signed-in user with plan, limits and usage; the user's settings; deletion of the user."""
+"""/v1/me: the signed-in user's plan, limits, usage and settings, and the deletion of the user."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Use(ResponseBody):
 
 
 class Caller(ResponseBody):
-    """The caller: the user (including plan, limits and usage) and the type of credential."""
+    """The caller: the user with plan, limits and usage, and the type of credential."""
 
     user: User
     plan: Plan
@@ -101,7 +101,7 @@ class ChangeMe(Body):
 
 
 class Leave(Body):
-    """The password, which confirms that the request comes from the user."""
+    """The user's password, which confirms the deletion."""
 
     holds_password: ClassVar[bool] = True
 
@@ -136,7 +136,10 @@ class Left(ResponseBody):
 
 
 class OwnAddress(ResponseBody):
-    """The address from which the request came, as seen by the service or its trusted proxies. It is not stored."""
+    """The IP address from which the request came, as seen by the service or its trusted proxies.
+
+    The service does not store it.
+    """
 
     address: str | None = Field(description="The IP address. Null if it is unknown.")
     network: str | None = Field(
@@ -147,7 +150,7 @@ class OwnAddress(ResponseBody):
 
     @classmethod
     def from_client(cls, client: IpAddress | None) -> OwnAddress:
-        """Return the response for a client's address; None if it is unknown."""
+        """Return the response for a client's address; the address is None if it is unknown."""
         if client is None:
             return cls(address=None, network=None)
         return cls(address=str(client), network=customer_network(client) if client.is_global else None)
@@ -173,7 +176,7 @@ LEAVE = Endpoint(
     method="DELETE",
     path="/v1/me",
     tag="me",
-    action="nothing",  # because the user's events are deleted
+    action="nothing",  # the user's events are deleted with the user
     summary="Delete the user and all stored data",
     description="The service disconnects all accounts, as DELETE /v1/accounts/{id} does, and deletes the user with all"
     " sites, links, totals and keys. To keep the data, first use GET /v1/export. As soon as the service has verified"

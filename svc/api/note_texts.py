@@ -1,7 +1,7 @@
-"""The notes that the service writes: their kinds, facts and English texts. No I/O.
+"""The English texts of the notes that the service writes automatically, by kind. No I/O.
 
-The store keeps kinds and facts, so the web application can show the same note in another language. Facts that are days
-have the form 2026-11-21.
+The store keeps only a note's kind and facts, so that the web application can show the note in another language. Facts
+that are days have the form YYYY-MM-DD.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Words(NamedTuple):
-    """The text of a kind. `ended`: the text once the note has the fact `until`; None if the kind never ends."""
+    """The text for a kind of note.
+
+    `ended`: the text for a note with the fact `until`; None if notes of this kind have no end.
+    """
 
     text: str
     ended: str | None = None
@@ -43,6 +46,6 @@ WORDS: Mapping[NoteKind, Words] = {
 
 
 def text_of(kind: NoteKind, facts: Mapping[str, str]) -> str:
-    """Return the English text of a note."""
+    """Return the English text of an automatic note."""
     words = WORDS[kind]
     return (words.ended if words.ended and "until" in facts else words.text).format_map(facts)

@@ -1,4 +1,4 @@
-"""/v1/notes: texts about days, which are shown with the reports of a site, a link or a whole account."""
+"""/v1/notes: notes on days, which are shown in the reports for a site, a link or a whole account."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class NoteChange(Body):
 
 
 class NoteQuery(Query):
-    """The target of the notes, which is exactly one of `site_id`, `link_id` and `account_id`, and the days."""
+    """Selects notes by target (exactly one of `site_id`, `link_id` and `account_id`) and by day."""
 
     site_id: Id | None = optional_field("The notes of this site, and those of its account.")
     link_id: Id | None = optional_field("The notes of this link, and those of its account.")
@@ -56,7 +56,7 @@ class NoteQuery(Query):
 
     @property
     def listing(self) -> tuple[str | None, ...]:
-        """The parameters that a cursor of this list is bound to."""
+        """The parameters that must be the same for all pages of this list."""
         days = (None if day is None else str(day) for day in (self.from_, self.to))
         return (self.site_id, self.link_id, self.account_id, *days)
 
@@ -96,7 +96,7 @@ class Note(ResponseBody):
 
 
 class NoteList(ResponseBody):
-    """A page of notes, by day and, on the same day, oldest first."""
+    """A page of notes, ordered by day. Notes on the same day are ordered by creation time, oldest first."""
 
     notes: tuple[Note, ...] = Field(json_schema_extra={"maxItems": 1000})
     next_cursor: str | None = optional_field("Present if there are more notes.")
@@ -114,7 +114,10 @@ def text_of(note: model.Note) -> str:
 
 
 def target_of(asked: NewNote | NoteQuery) -> tuple[NoteTarget, str]:
-    """Return the kind and the id of the target that a request names. Raises Invalid unless there is exactly one."""
+    """Return the kind and the id of the target in a request.
+
+    Raises Invalid unless the request has exactly one target.
+    """
     given = {kind: value for kind in get_args(NoteTarget) if (value := getattr(asked, f"{kind}_id")) is not None}
     if not given:
         raise Invalid([Issue("", "must have site_id, link_id or account_id", "required")])

@@ -1,6 +1,7 @@
 """The API contract as an OpenAPI 3.1.0 document. No I/O.
 
-Pydantic generates the JSON schemas of the models. The rest comes from the endpoints and the catalogue of error codes.
+Pydantic generates the JSON schemas of the models. The rest is generated from the endpoints' declarations and the
+catalogue of error codes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 OPENAPI_VERSION = "3.1.0"
-VERSION = "0.8.0"  # version of the API description (specification, 9)
+VERSION = "0.8.0"  # version of the API description
 
 _REF = "#/components/schemas/{model}"
 _SECURITY: dict[Access, list[Json]] = {
@@ -44,12 +45,12 @@ _SECURITY: dict[Access, list[Json]] = {
 }
 
 
-# Schemas of non-text responses without a model. Binary content has no schema (OpenAPI 3.1.0, 4.8.14.4).
+# Schemas of responses without a model, by media type. Binary content has no schema (OpenAPI 3.1.0, 4.8.14.4).
 _OTHER_SCHEMAS: dict[str, Json] = {JSON_TYPE: {"type": "object"}, YAML_TYPE: {"type": "object"}, ZIP_TYPE: {}}
 
 
 class _Generator(GenerateJsonSchema):
-    """A schema generator that omits titles, because they repeat the field names, and defaults that are null.
+    """A schema generator that omits titles, which only repeat the field names, and omits defaults that are null.
 
     Fields of request bodies have no `default`, because client generators such as openapi-typescript treat fields with a
     default as required. Their descriptions state the default instead.
@@ -70,7 +71,10 @@ class _Generator(GenerateJsonSchema):
 
 
 class _QueryGenerator(_Generator):
-    """A schema generator that keeps defaults. With `required: false`, query parameters stay optional anyway."""
+    """A schema generator for query parameters.
+
+    It keeps defaults, because `required: false` already makes parameters optional.
+    """
 
     default_in_requests = True
 
@@ -129,7 +133,7 @@ def to_yaml(contract: Json) -> bytes:
 
 
 def _schemas() -> tuple[Json, dict[tuple[type[BaseModel], str], Json]]:
-    """Return the schemas, and the reference to each model by mode (validation or serialization)."""
+    """Return all schemas, and each model's `$ref` by mode (validation or serialization)."""
     wanted: dict[tuple[type[BaseModel], Any], None] = {(ErrorResponse, "serialization"): None}
     for endpoint in ENDPOINTS:
         if endpoint.body is not None:
@@ -160,7 +164,7 @@ def _operation(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], s
         content: Json = {"schema": refs[endpoint.body, "validation"]}
         if endpoint.example:
             content["example"] = dict(endpoint.example)
-        # Forms must be sent with the content type JSON even if the body is empty.
+        # Requests to forms must have the content type JSON even if the body is empty.
         required = endpoint.is_form or not _may_be_empty(endpoint.body)
         operation["requestBody"] = {"required": required, "content": {JSON_TYPE: content}}
     if endpoint.token_page is not None:
@@ -222,7 +226,7 @@ def _success(endpoint: Endpoint[Any, Any], refs: dict[tuple[type[BaseModel], str
 
 
 def _refusals(endpoint: Endpoint[Any, Any], error: Json) -> Json:
-    """Return an error response for each status, with its codes."""
+    """Return an error response for each HTTP status, with the error codes that have this status."""
     by_status: dict[int, list[Code]] = {}
     for code in endpoint.all_codes:
         by_status.setdefault(CATALOGUE[code].status, []).append(code)

@@ -16,7 +16,7 @@ from svc.model import OverviewOrder, Period
 
 
 class OverviewQuery(Query):
-    """Period, order and size of an overview."""
+    """The period, the order and the number of items of an overview."""
 
     period: Period = "7d"
     order: OverviewOrder = Field(
@@ -64,19 +64,19 @@ class Group(ResponseBody):
 
 
 class SiteGroup(Group):
-    """All sites, and the first of them in the requested order."""
+    """The summed counts of all sites, and the first sites in the requested order."""
 
     entries: tuple[SiteEntry, ...]
 
 
 class LinkGroup(Group):
-    """All links, and the first of them in the requested order."""
+    """The summed counts of all links, and the first links in the requested order."""
 
     entries: tuple[LinkEntry, ...]
 
 
 class Overview(ResponseBody):
-    """The counts that the workers have sent for all sites and links that are not deleted."""
+    """The counts that the Workers have sent for all sites and links that are not deleted."""
 
     period: Period
     from_: Day = Field(serialization_alias="from")

@@ -1,8 +1,8 @@
-"""/edge/push: the totals that an account's worker sends. docs/develop/push.md describes and explains the format.
+"""/edge/push: the totals that an account's Worker sends. docs/develop/push.md describes and explains the format.
 
-The head of a push is validated as a whole, and its parts are validated one by one. The response lists the ids of
-invalid parts, and the worker then removes these parts from its outbox. An invalid part therefore does not block later
-parts.
+The head of a push is validated as a whole, and the parts (the totals of one day each) are validated one by one. The
+response lists the ids of invalid parts, which the Worker then removes from its outbox, so that an invalid part does not
+block later parts.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from svc.errors import Invalid, Issue
 from svc.model import NO_NUL
 from svc.worker.pushed import Count, PushedPart, TargetId
 
-# Limits that apply before parsing, so that parsing a body never costs more than parsing a valid body of that size. A
-# part has about 60 fields and lists besides its rows. A row has one list, four commas and more than _BYTES_A_ROW bytes.
+# Limits that are checked before parsing, so that parsing an invalid body does not take longer than parsing a valid body
+# of the same size. Besides its rows, a part has about 60 fields and lists. A row has one list, four commas and more
+# than _BYTES_A_ROW bytes.
 _MAX_PARTS = 100
 _MAX_FIELDS = 80 * _MAX_PARTS
 _BYTES_A_ROW = 30
@@ -34,9 +35,10 @@ _PART = TypeAdapter(PushedPart)
 
 
 class _FromWorker(BaseModel):
-    """The base class of a push's models. Unknown fields of newer workers are ignored.
+    """The base class of the models in a push. Unknown fields, which newer Workers may send, are ignored.
 
-    Validation is not strict, because it must turn JSON arrays into tuples. The scalar fields are declared strict.
+    Validation is not strict, because it must convert JSON arrays to tuples. Scalar fields are declared strict
+    individually.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
@@ -47,7 +49,10 @@ class _PartId(_FromWorker):
 
 
 class Dropped(_FromWorker):
-    """The number of events that were not counted, by reason. Reasons that only newer workers know are ignored."""
+    """The number of events that the Worker did not count, by reason.
+
+    Unknown reasons, which newer Workers may send, are ignored.
+    """
 
     budget: Count = 0
     invalid: Count = 0
@@ -58,7 +63,7 @@ class Dropped(_FromWorker):
 
 
 class PushHead(_FromWorker):
-    """A push whose parts have not been validated."""
+    """The head of a push, with the parts before they are validated."""
 
     v: Annotated[int, Field(ge=1, le=1, strict=True)]
     install: TargetId
@@ -67,13 +72,13 @@ class PushHead(_FromWorker):
     sent_at: Count
     queue: Count
     error: Annotated[str, Field(max_length=1000, pattern=NO_NUL, strict=True)] | None
-    error_kind: TargetId | None = None  # newer workers may send other kinds; old workers send none
+    error_kind: TargetId | None = None  # newer Workers may send other kinds; old Workers send none
     dropped: Dropped
     parts: Annotated[tuple[Any, ...], Field(max_length=_MAX_PARTS)]
 
 
 class Push(PushHead):
-    """A worker's push."""
+    """A Worker's push."""
 
     parts: Annotated[tuple[PushedPart, ...], Field(max_length=_MAX_PARTS), FailFast()]
 
@@ -113,7 +118,7 @@ ENDPOINTS = (PUSH,)
 def read_push(raw: bytes) -> tuple[PushHead, list[PushedPart], list[int]]:
     """Return the head, the valid parts, and the ids of invalid parts. Raises Invalid.
 
-    Parts are validated one by one only if the push as a whole is not valid, which is rare.
+    Parts are validated one by one only if the validation of the whole push fails, which is rare.
     """
     if len(raw) > LARGE_BYTES:
         _check_marks(raw)
@@ -126,7 +131,10 @@ def read_push(raw: bytes) -> tuple[PushHead, list[PushedPart], list[int]]:
 
 
 def _check_marks(raw: bytes) -> None:
-    """Reject a large body before parsing if its punctuation shows that it is not a push. Raises Invalid."""
+    """Raise Invalid if the punctuation of a large body shows that the body is not a valid push.
+
+    Runs before the body is parsed.
+    """
     rows = len(raw) // _BYTES_A_ROW
     lists, fields, commas = raw.count(b"[") + raw.count(b"{"), raw.count(b":"), raw.count(b",")
     if fields > _MAX_FIELDS or lists > _MAX_FIELDS + rows or commas > _MAX_FIELDS + 4 * rows:

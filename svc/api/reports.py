@@ -12,12 +12,12 @@ from svc.api.ledger import DayStatement
 from svc.api.shape import Query, ResponseBody, optional_field
 from svc.model import Compare, ReportPeriod, ShownPeriod, Step, UnavailableReason, VisitList
 
-# The periods of version 0.8.0. A report of these periods has the later fields only on request.
+# The periods that version 0.8.0 supports. Reports for these periods contain fields added since then only on request.
 _FIRST_PERIODS = ("today", "7d", "30d")
 
 
 class ReportQuery(Query):
-    """Period and content of a report."""
+    """The period and the content of a report."""
 
     period: ReportPeriod = Field(
         "today",
@@ -62,7 +62,7 @@ class ReportQuery(Query):
 
 
 class SiteReportQuery(ReportQuery):
-    """Period and content of a site's report."""
+    """The period and the content of a site's report."""
 
     live: Literal["1"] | None = optional_field(
         "Include the views since the worker's last report. `as_of` is then the time at which the worker's database was"
@@ -82,20 +82,26 @@ class Counts(ResponseBody):
 
 
 class Point(Counts):
-    """The counts of the hour, day, week or month that begins at `at`, without days outside the period."""
+    """The counts of the hour, day, week or month that begins at `at`.
+
+    Days outside the report's period are not included.
+    """
 
     at: Moment
 
 
 class Top(ResponseBody):
-    """A frequent value and its counts."""
+    """One of the most frequent values of a breakdown, and its counts."""
 
     key: str
     n: Count
 
 
 class Arrival(ResponseBody):
-    """A source of visits, and the first page of these visits. Both are `(other)` for all pairs without an entry."""
+    """A source of visits, and the first page of these visits.
+
+    Both are `(other)` in the entry that combines all pairs without their own entry.
+    """
 
     source: str
     page: str
@@ -105,8 +111,8 @@ class Arrival(ResponseBody):
 class Breakdowns(ResponseBody):
     """The most frequent values of each dimension, most frequent first.
 
-    The worker keeps a limited number of values. `(other)` combines all others. `campaigns`, `entries`, `arrivals` and
-    `targets` are absent if the worker's version does not count them.
+    The Worker keeps a limited number of values per breakdown. The entry `(other)` combines all other values.
+    `campaigns`, `entries`, `arrivals` and `targets` are absent if the installed Worker version does not count them.
     """
 
     pages: tuple[Top, ...]
@@ -151,9 +157,9 @@ class Comparison(ResponseBody):
 class MissingBreakdowns(ResponseBody):
     """Days of a report that its breakdowns do not cover.
 
-    `not_kept`: the worker's database no longer has these days. `imported`: the totals were imported from another
-    product. `not_counted`: an older version of the worker did not count `lists` on some of these days. Otherwise, the
-    database could not be read (see `unavailable`).
+    `not_kept`: the Worker's database no longer has these days. `imported`: the totals were imported from another
+    product. `not_counted`: an older version of the Worker did not count the breakdowns in `lists` on some of these
+    days. If `reason` has any other value, the database could not be read (see `unavailable`).
     """
 
     from_: Day = Field(serialization_alias="from")
@@ -210,7 +216,7 @@ class OneReport(ResponseBody):
 
 
 class View(ResponseBody):
-    """A site's only view, as it appears in the breakdowns."""
+    """The values that the breakdowns contain for a site's only view."""
 
     page: str
     country: str

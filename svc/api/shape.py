@@ -1,8 +1,8 @@
 """Base classes and parsing of request bodies, queries and responses. No I/O.
 
 Invalid input raises `Invalid` with a list of issues. Unknown fields and NUL characters are rejected, and the sizes of
-numbers and lists are limited. Invalid input never costs more work than valid input, because the number of values in a
-body is limited before validation, and only the first invalid item of a list is reported.
+numbers and lists are limited. The number of values in a body is limited before validation, and only the first invalid
+item of a list is reported, so that invalid input never takes more CPU time than valid input.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from svc.errors import IssueCode
 
 SMALL_BYTES = 4_096
-# Enough for bodies with long lists: 50 paths of 1,000 characters, 1,000 account ids, or ten rules.
+# Maximum size of bodies with long lists, such as 50 paths of 1,000 characters, 1,000 account ids, or ten rules.
 LARGE_BYTES = 65_536
 
-# No valid object has more than six fields.
+# Maximum number of fields per object. Valid objects have far fewer.
 _MAX_FIELDS = 50
 _DEEPEST = 8
 _MAX_ISSUES = 20
@@ -39,9 +39,10 @@ class Body(BaseModel):
     Errors never quote the input.
 
     `most_bytes`: maximum size, sufficient for the largest valid body with some white space.
-    `holds_password`: the body contains a password, so the hash for an Idempotency-Key must not make it easier to guess.
-    `most_values`, `most_containers`: maximum number of fields and items, and of lists and objects. The largest usual
-    body, a link with ten rules for 300 countries each, has 3,100 values in 31 lists and objects.
+    `holds_password`: the body contains a password, so the body's digest that is stored with an Idempotency-Key must be
+    slow to compute. `most_values`, `most_containers`: maximum number of fields and items, and of lists and objects. The
+    largest body apart from bulk requests, a link with ten rules for 300 countries each, has 3,100 values in 31 lists
+    and objects.
     """
 
     most_bytes: ClassVar[int] = SMALL_BYTES
@@ -83,10 +84,10 @@ class Ok(ResponseBody):
 
 
 def optional_field(description: str | None = None, alias: str | None = None) -> Any:
-    """Declare a field of a query or response that may be absent but is never null.
+    """Declare a field of a query or response that can be absent but is never null.
 
     Example: `cursor: str | None = optional_field()`. Pass `alias` if the field's name is a Python keyword. Request
-    bodies rarely need this function, because null means absent there.
+    bodies rarely need this function, because null means the same as absent in them.
     """
     return Field(None, exclude_if=_is_none, json_schema_extra=_never_null, description=description, alias=alias)
 
@@ -129,7 +130,7 @@ def parse_query(model: type[Q], parameters: Mapping[str, list[str]]) -> Q:
 
 
 def issues_of(error: ValidationError) -> list[Issue]:
-    """Return the first 20 issues. They quote only field names from the input."""
+    """Return the first 20 issues. They contain no values from the input, only field names."""
     errors = error.errors(include_url=False, include_input=False)[:_MAX_ISSUES]
     return [_issue(_cut(".".join(str(part) for part in each["loc"])), each) for each in errors]
 
@@ -139,7 +140,10 @@ _TOO_MANY_CONTAINERS = "has too many lists and objects"
 
 
 def _bounded(raw: bytes, model: type[Body]) -> bytes:
-    """Return the JSON if it is within all limits. If a field is repeated, its last value is kept. Raises Invalid."""
+    """Return the body if it is JSON within all limits.
+
+    If a field is repeated, only the last value is kept. Raises Invalid.
+    """
     if len(raw) > LARGE_BYTES:
         _check_marks(raw, model)
     try:
@@ -162,7 +166,9 @@ def _bounded(raw: bytes, model: type[Body]) -> bytes:
 
 
 def _check_marks(raw: bytes, model: type[Body]) -> None:
-    """Reject a large body with too many values before parsing, by counting its punctuation. Raises Invalid.
+    """Raise Invalid if the punctuation of a large body shows that the body has too many values.
+
+    Runs before the body is parsed.
 
     Parsing a MiB of empty lists would take 60 ms. Valid strings contain no escaped quotation mark, so splitting at
     quotation marks separates strings from structure.
@@ -182,7 +188,8 @@ def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else ()
 
 
-# Our message and code for each of pydantic's error types. Limits come from the error's context.
+# The service's message and code for each of pydantic's error types. The limits in a message come from the error's
+# context.
 _TEXTS: Mapping[str, tuple[str, IssueCode]] = {
     "json_invalid": ("must be valid JSON", "not_json"),
     "missing": ("is required", "required"),
@@ -218,7 +225,7 @@ def _issue(path: str, error: ErrorDetails) -> Issue:
     wrong = context.get("error")
     if isinstance(wrong, Wrong):
         return Issue(path, str(wrong), wrong.code, wrong.limit)
-    # After one of our validators, pydantic reports the same type for strings and lists.
+    # After a validator of this module, pydantic reports the same error type for strings and lists.
     kind = f"string_{error['type']}" if context.get("field_type") == "Value" else error["type"]
     text, code = _TEXTS.get(kind, _OTHER_TEXT)
     limits = [context[name] for name in _LIMITS if isinstance(context.get(name), int)]

@@ -136,7 +136,7 @@ class Snippet(ResponseBody):
 
 
 class Retiring(ResponseBody):
-    """A path that a rotation has replaced. The worker counts views with this path until `until`."""
+    """A path that a rotation has replaced. The Worker counts views on this path until the time `until`."""
 
     path: str
     until: Moment
@@ -187,7 +187,7 @@ class Site(ResponseBody):
 
     @classmethod
     def from_model(cls, site: model.Site, synced_version: int, series_7d: tuple[int, ...] | None = None) -> Site:
-        """Return the response for a site; `synced_version` is the configuration version that the worker has.
+        """Return the response object for a site. `synced_version`: the configuration version that the Worker has.
 
         `series_7d`: the views of the last seven complete days, or None to omit them.
         """

@@ -32,7 +32,10 @@ class Total(ResponseBody):
 
 
 class Totals(ResponseBody):
-    """Stored totals, oldest first. Days and hours that have no views or were not sent yet are absent."""
+    """Stored totals, oldest first.
+
+    Days and hours without counts, and those that the Worker has not sent yet, are absent.
+    """
 
     totals: tuple[Total, ...]
 

@@ -1,4 +1,4 @@
-"""GET /metrics on a separate address, in Prometheus' text format: the process's metrics and figures from the store.
+"""GET /metrics on a separate address, in the Prometheus text format: process metrics, and figures from the store.
 
 A scrape polls the store in the background, at most once every 15 s. The cost of the queries does not depend on the
 amount of data. A scrape waits at most 1 s for the poll. While the store is unavailable, the page omits the store's
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How long scrapes get the same text after it was rendered.
+# How long a rendered text is reused for further scrapes.
 _FRESH_S = 1.0
 _POLL_EVERY_S = 15.0
 _POLL_WAIT_S = 1.0
 # The page omits figures from the store if the last successful poll is older than this.
 _STALE_S = 60.0
-# An account is behind if its worker, which pushes once an hour, has not pushed for this long.
+# An account is behind if its Worker, which pushes once an hour, has not pushed for this long.
 _BEHIND_MS = 2 * HOUR_MS
-# `ended_at` is the time when the transaction began. The commit may happen this much later.
+# An operation's `ended_at` is the time at which its last transaction began. The commit may happen this much later.
 _LATE_MS = 120_000
 _MAX_ENDED = 1_000
-# One or two scrapers, a person, and a few idle connections.
+# Maximum number of connections, which allows for two scrapers, a person, and a few idle connections.
 _CONNECTIONS = 8
 _GRACEFUL_S = 1.0
 
@@ -121,7 +121,7 @@ class StorePoller:
         set_gauge(table.ROLLOUT_ACCOUNTS, rollout.failed if rollout else 0, "failed")
 
     async def _count_ended(self) -> None:
-        """Count each operation that has ended since the service started. None is counted twice."""
+        """Count each operation that has ended since the service started. No operation is counted twice."""
         while True:
             found = await self._store.read(ended_since(self._ended_from, _MAX_ENDED))
             for each in found:
@@ -194,7 +194,7 @@ async def open_metrics_page(
     poll_every_s: float = _POLL_EVERY_S,
     fresh_s: float = _FRESH_S,
 ) -> AsyncIterator[MetricsPage]:
-    """Serve the metrics on `listeners` while the context is open. `bundle`: the digest of the current worker bundle."""
+    """Serve the metrics on `listeners` while the context is open. `bundle`: the digest of the current Worker bundle."""
     metrics.set(table.BUILD, 1, version("svc"), bundle)
     async with trio.open_nursery() as nursery:
         poller = StorePoller(store, clock, metrics, bundle, nursery, poll_every_s)

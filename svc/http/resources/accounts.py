@@ -1,4 +1,4 @@
-"""/v1/accounts: connect edge accounts, install the worker, list zones, and set the link host."""
+"""/v1/accounts: connect Cloudflare accounts, install the Worker, list zones, and set the link host."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Accounts:
         return api.AccountList(accounts=tuple(api.Account.from_model(account, bundle) for account in found))
 
     async def connect(self, write: Write[api.Connect]) -> StoredResponse:
-        """Connect an edge account. The service does not keep the bootstrap token after this request."""
+        """Connect a Cloudflare account. The service does not keep the bootstrap token after this request."""
         user, body = write.caller.user, write.body
         if not user.email_confirmed:
             raise Forbidden("email_unconfirmed")
@@ -68,7 +68,7 @@ class Accounts:
         return api.OneFullAccount(account=api.FullAccount.of_all(account, self._context.bundle.sha256, latest))
 
     async def change(self, write: Write[api.AccountChange]) -> StoredResponse:
-        """Change the account's name, its plan, or the number of days for which its worker keeps breakdowns."""
+        """Change the account's name, its plan, or the number of days for which its Worker keeps breakdowns."""
         account = await visible_account(self._context.store, write.caller, write.id)
         wanted = write.body
         changed = accounts.change_account(
@@ -77,7 +77,7 @@ class Accounts:
         return await self._context.store.run(write.commit(self._one, about=account)(changed))
 
     async def zones(self, read: Read[NoQuery]) -> api.Zones:
-        """Return the zones of the edge account, read from the edge platform during the request."""
+        """Return the zones of the Cloudflare account, which are read from Cloudflare during the request."""
         account = await visible_account(self._context.store, read.caller, read.id)
         found, truncated = await zones.list_zones(self._context, account)
         return api.Zones(
@@ -92,20 +92,20 @@ class Accounts:
         return await actor.renew(account.id, write.body.bootstrap_token, commit, write.claim)
 
     async def install(self, write: Write[NoBody]) -> StoredResponse:
-        """Install or reinstall the worker."""
+        """Install or reinstall the Worker."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.install(account.id, write.commit(self._one, about=account), write.claim)
 
     async def disconnect(self, write: Write[NoBody]) -> StoredResponse:
-        """Disconnect the account. If it has already been disconnected, return the earlier result."""
+        """Disconnect the account. If the account was already disconnected, return the result of that disconnect."""
         account = await visible_or_former(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         commit = write.commit(api.Disconnected.from_model, about=account)
         return await actor.disconnect(write.caller.user.id, account.id, commit, write.claim)
 
     async def check(self, write: Write[NoBody]) -> StoredResponse:
-        """Run a health check of the account at the edge platform, and repair what can be repaired safely."""
+        """Run a health check of the account at Cloudflare, and repair what can be repaired safely."""
         account = await visible_account(self._context.store, write.caller, write.id)
         actor = self._supervisor.account(account.edge_account_id)
         return await actor.check(account.id, write.commit(_findings, about=account, count=count_repaired))
@@ -116,13 +116,13 @@ class Accounts:
         commit = write.commit(_put_link_host(account), about=account)
         today = day_of(self._context.clock()) if write.caller.has_any_scope("reports") else None
         response = await link_host.put(self._context, account.id, write.body.wish(), today, commit)
-        # Wake the actor even if nothing changed, so that it immediately retries a route that required action by the
-        # user.
+        # Wake the actor even if nothing changed, so that it immediately retries the creation of a route for which the
+        # user had to do something first.
         self._supervisor.wake(account.edge_account_id)
         return response
 
     async def link_host_usage(self, read: Read[NoQuery]) -> api.OneLinkHostUsage:
-        """Return the clicks and scans of the link host in the last 30 days."""
+        """Return the number of clicks and QR code scans on the link host in the last 30 days."""
         account = await visible_account(self._context.store, read.caller, read.id)
         reads = self._supervisor.live_reads
         usage = await link_host.usage(self._context, reads, read.caller.user.id, account)

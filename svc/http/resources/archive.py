@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-# For tables of numbers, this level takes half as long as the default, and the result is one eighth larger.
+# The compression level. For tables of numbers, it takes half as long as the default level, and the file is one eighth
+# larger.
 _LEVEL = 3
 _READABLE = 0o644 << 16
 
@@ -20,7 +21,9 @@ class Archive:
         self._name = ""
 
     def add(self, name: str, data: bytes, *, large: bool = False) -> bytes:
-        """Append `data` to the file `name`. Return the archive's bytes that were produced since the last call.
+        """Append `data` to the file `name` in the archive.
+
+        Return the bytes of the archive that were produced since the last call.
 
         Files are written one after another. `large`: the file may exceed 2 GB, which its header must declare.
         """
@@ -35,7 +38,7 @@ class Archive:
         return self._take_bytes()
 
     def end(self) -> bytes:
-        """Finish the archive and return its last bytes. Call this even if the archive is going to be discarded."""
+        """Finish the archive and return its last bytes. Call this even if the archive is discarded."""
         self._end()
         self._zip.close()
         return self._take_bytes()

@@ -1,11 +1,12 @@
 """/auth: sign-up, confirmation, sign-in, password reset, and the sign-in session.
 
-No response reveals whether an email address is registered. Registered and unregistered addresses get identical
-responses, and cause the same work: an email is prepared for every address, but sent only to users.
+No response reveals whether an email address is registered. For registered and unregistered addresses, responses are
+identical and take the same time: an email is prepared for every address, but sent only to users.
 
 Attempts are counted per network before the body is read. Wrong passwords are also counted per email address, across
-all networks. Browsers that have signed in before are counted separately, so that a stranger cannot lock a user out.
-Refreshing and signing out do not count as attempts, so other clients in the same network cannot block a signed-in user.
+all networks. Attempts from browsers in which the user has signed in before are counted separately, so that a stranger
+cannot lock the user out. Refreshing and signing out do not count as attempts, so other clients in the same network
+cannot block a signed-in user.
 """
 
 from __future__ import annotations
@@ -49,15 +50,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The maximum number of emails to one address per hour: enough for several tries, but too few to be a nuisance.
+# The maximum number of emails to one address per hour. It allows several attempts, but prevents mass emails to a
+# stranger.
 _EMAILS_AN_HOUR = 5
-# A /24 or a /48 may contain several customers, but rarely more than this many sign in within the same minute.
+# The limit for a /24 or /48 network, as a multiple of the limit for a client's own network. These networks may contain
+# several customers of a provider, but rarely do more than this many sign in within the same minute.
 _NETWORKS_AROUND = 5
-# The previous refresh token still gets the newest pair for this long, because several tabs may refresh at the same
-# time, or a client may retry after a lost response. If it is used later, it was stolen or copied.
+# How long a refresh token that was already exchanged still gets the newest pair of tokens. This covers several tabs
+# that refresh at the same time, and a retry after a lost response. If the token is used later, it was stolen or copied.
 _SAME_PAIR_S = 30
-# The minimum age of a pair before it is replaced. Until then, the same pair is returned without a cookie. A response
-# that sets the pair's cookie may take this long to arrive, and would otherwise overwrite a newer cookie.
+# The minimum age of a pair of tokens before it is replaced. Until then, the same pair is returned without a cookie. The
+# response that sets the pair's cookie may take this long to arrive, and would overwrite the cookie of a newer pair.
 _EXCHANGED_AFTER_S = 60
 _REFRESH_DAYS = 30  # the lifetime of a refresh cookie
 _LONGEST_BROWSER = 100
@@ -117,9 +120,11 @@ class Auth:
         """Create a user, and send an email with the link that confirms the address.
 
         If the limit on emails to the address is reached, no user is created, because the user could not confirm the
-        address without the email's link. The passwords of earlier unconfirmed sign-ups are then invalidated, because
-        the links in their emails may be opened by someone who did not choose these passwords.
-        Raises Forbidden sign_up_closed, after the same work for every address.
+        address without the link in an email. In this case, the passwords of earlier unconfirmed sign-ups with the
+        address become invalid, because a person who did not choose these passwords may open the links in the earlier
+        emails.
+
+        Raises Forbidden sign_up_closed. This takes the same time for every address.
         """
         if form.body.invitation is not None:
             await self._sign_up_with_invitation(form, form.body.invitation)
@@ -138,9 +143,11 @@ class Auth:
         return Ok()
 
     async def _sign_up_with_invitation(self, form: Form[api.SignUp], token: SecretStr) -> None:
-        """Create a user with a confirmed address, because the invitation's link was sent or given to that address.
+        """Create a user whose address is confirmed.
 
-        Raises Forbidden sign_up_closed if the invitation is not valid for the address, or is used at the same time.
+        The address needs no confirmation, because the invitation link was given to its owner.
+
+        Raises Forbidden sign_up_closed if the invitation is not valid for the address or was used in the meantime.
         """
         invitation = await self._find_invitation(token)
         if not invitation.is_for(form.body.email):
@@ -172,7 +179,10 @@ class Auth:
         return Ok()
 
     async def confirm(self, form: Form[api.MailedToken]) -> Ok:
-        """Confirm the address of the link's user. If the user has no valid password, send a link to choose one."""
+        """Confirm the address of the user to whom the link was sent.
+
+        If the user has no valid password, send a link to choose one.
+        """
         token = digest(form.body.token.get_secret_value())
         confirmed = _confirm(token, form.request.language, self._clock(), self._mail_expires_at())
         if (
@@ -185,9 +195,10 @@ class Auth:
         return Ok()
 
     async def sign_in(self, form: Form[api.Credentials]) -> Response:
-        """Begin a session: the response has an access token in its body and a refresh token in a cookie.
+        """Begin a session. Return an access token in the body and a refresh token in a cookie.
 
-        If the response replaces a refresh cookie, that cookie's session ends, because no client could use it anymore.
+        If the response replaces a refresh cookie, the session of the replaced cookie ends, because no client could use
+        it anymore.
         """
         device = digest(self._cookies.get(form.request, DEVICE_COOKIE))
         user, stored, known = await self._store.read(_sign_in_facts(form.body.email, device))
@@ -198,7 +209,7 @@ class Auth:
         )
         if user is None or stored is None or not is_correct:
             raise _wrong_password()
-        if user.disabled_at is not None:  # only somebody who knows the password learns this
+        if user.disabled_at is not None:  # only a caller who knows the password learns this
             raise Forbidden("user_disabled")
         pair, new_device, now = first_pair(), None if known else new_secret("svd_"), self._clock()
         session = sessions.Session(
@@ -226,14 +237,14 @@ class Auth:
         return response
 
     async def refresh(self, form: Form[NoBody]) -> Response:
-        """Return the next pair of tokens. If a pair was recently created for this token, return that pair again.
+        """Return a new pair of tokens. If a pair was recently created for this refresh token, return that pair again.
 
-        If the refresh token was exchanged longer ago, two clients have it, so its session ends. The user has to sign in
+        If the refresh token was exchanged longer ago, two clients use it, so its session ends. The user has to sign in
         again, and a thief is signed out (RFC 9700, 4.14.2).
         """
         now, presented = self._clock(), self._cookies.get(form.request, REFRESH_COOKIE)
         family, known_as = digest(family_of(presented)), digest(presented)
-        while True:  # repeat if another request exchanges the same token in the meantime
+        while True:  # repeat if another request exchanges the same token at the same time
             found = await self._store.peek(sessions.session_of_family(family, now))
             if found is None:
                 self._unknown_refreshes.count(form.request.client, now)
@@ -294,19 +305,19 @@ class Auth:
         return self._auth_events.with_events(end, "session.end", via, request.client, lambda ended: ended)
 
     def _may_send(self, purpose: users.MailPurpose, address: str) -> bool:
-        """Count an email for this purpose. Return True if the address is still within its hourly limit.
+        """Count an email to `address` for this purpose. Return True if the address is still within its hourly limit.
 
         Each purpose has a separate limit, so requests that send no email cannot block password reset emails.
         """
         return self._emails.count(f"{purpose} {digest(address)}", self._clock()).allowed
 
     def _requested(self, kind: MailKind, form: Form[api.Address], *, instead_of: tuple[MailKind, ...]) -> Tx[None]:
-        """Queue an email to the address in the form, in the language of the request."""
+        """Return a transaction that queues an email to the address in the form, in the request's language."""
         now, useless_at, language = self._clock(), self._mail_expires_at(), form.request.language
         return outbox.post_newest(kind, form.body.email, now, useless_at, instead_of=instead_of, language=language)
 
     def _mail_expires_at(self) -> int:
-        """Return the time (epoch ms) after which an email requested now is useless, because its link has expired."""
+        """Return the time (epoch ms) at which the link in an email that is requested now expires."""
         return int(self._clock() + self._timing.mail_token_s * 1000)
 
     # --------------------------------------------------------------------------------------------------- parts
@@ -316,7 +327,10 @@ class Auth:
         self._tries.count(request.client, self._clock())
 
     def _browser(self, user_agent: str) -> str:
-        """Return the names of the browser and operating system or, for other programs, the first product name."""
+        """Return the names of the browser and operating system.
+
+        For other clients, return the first product name in the user agent.
+        """
         agent = self._agent_of(user_agent)
         if agent.reason or agent.browser == agent.os == "Other":
             program = "".join(re.findall(r"[A-Za-z0-9 ._-]", user_agent.partition("/")[0]))
@@ -340,12 +354,15 @@ class Auth:
 
 
 def _own_event(user: User | None) -> list[tuple[int, None]]:
-    """Return the (user id, target) pairs to record. The target is None, because the event is about the user."""
+    """Return the (user id, target) pairs of the events to record.
+
+    The target is None, because the event is about the user.
+    """
     return [] if user is None else [(user.id, None)]
 
 
 def _sign_in_facts(address: str, device: str) -> Tx[tuple[User | None, str | None, bool]]:
-    """Return the user with this email address, the password hash, and whether this browser is known."""
+    """Return the user with this email address, the password hash, and True if the device is known."""
     found = yield from users.find_user(address)
     user, stored = found if found is not None else (None, None)
     known = yield from devices.is_known_device(users.UNKNOWN_USER if user is None else user.id, device)
@@ -372,7 +389,10 @@ def _sign_up(address: str, password_hash: str, language: Language | None, now: i
 def _sign_up_invited(
     invitation: invitations.Invitation, password_hash: str, language: Language | None, now: int
 ) -> Tx[User]:
-    """Use up the invitation and add its user. Raises Forbidden if it is no longer valid, or the address has a user."""
+    """Redeem an invitation and add its user.
+
+    Raises Forbidden if the invitation is no longer valid or the address has a user.
+    """
     used = yield from invitations.use_invitation(invitation.id, now)
     if used is None:
         raise Forbidden("sign_up_closed")
@@ -393,7 +413,7 @@ def _confirm(token: str, language: Language | None, now: int, useless_at: int) -
 def _reset_password(
     token: str, chosen: str, password_hash: str, device: str, language: Language | None, now: int
 ) -> Tx[User | None]:
-    """Set a new password, and notify the user of the change. Return the user, or None if the link is invalid.
+    """Set a new password and queue an email about it. Return the user, or None if the link is invalid.
 
     Raises Invalid if the password is too similar to the address; the link then remains valid.
     """

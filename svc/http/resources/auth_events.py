@@ -1,4 +1,7 @@
-"""The activity log events of /auth. Other endpoints record their events through `Write`, which /auth does not use."""
+"""The events that /auth records in the activity log.
+
+Other endpoints record their events through `Write`, which /auth does not use.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ T = TypeVar("T")
 
 
 class AuthEvents:
-    """Records the events of requests without a credential. `client`: the client's address."""
+    """Records events for requests without a credential. In its methods, `client` is the client's IP address."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -35,7 +38,7 @@ class AuthEvents:
     ) -> Tx[T]:
         """Return a transaction that runs `tx` and records its events.
 
-        `whose`: returns the (user id, target) pairs to record for the value of `tx`.
+        `whose`: receives the value of `tx` and returns the (user id, target) pairs of the events to record.
         """
         now, ip = self._clock(), _address(client)
 
@@ -48,7 +51,10 @@ class AuthEvents:
         return with_event()
 
     def wrong_password(self, user: User | None, via: str, client: IpAddress | None, outcome: Code) -> Tx[None]:
-        """Record a wrong password for this user. If the user is unknown (None), do another write of equal cost."""
+        """Record a wrong password for this user.
+
+        If the user is unknown (None), write something else that takes the same time.
+        """
         now, ip = self._clock(), _address(client)
 
         def with_event() -> Tx[None]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from svc.model import Account
     from svc.store.idempotency import StoredResponse
 
-# How long rows are parsed before other requests get a turn: long enough for about a hundred typical rows. A fixed
-# number of rows could block other requests, because one row with eleven long international hosts takes 20 ms.
+# How long rows are parsed before other requests can run. About a hundred typical rows take this long. The limit is a
+# time and not a number of rows, because a single row with eleven long internationalized hosts takes 20 ms.
 _TURN_S = 0.001
 
 
@@ -52,7 +52,7 @@ class Bulk:
 
 
 async def _parse_rows(values: Sequence[object]) -> list[WantedLink | ServiceError]:
-    """Return each parsed row or its error. Yield at regular intervals, so that other requests can run."""
+    """Return the parsed row or the error for each value. Every `_TURN_S`, let the event loop run other requests."""
     wanted: list[WantedLink | ServiceError] = []
     turn_ends_s = 0.0
     for value in values:

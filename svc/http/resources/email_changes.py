@@ -1,7 +1,8 @@
-"""/v1/me/email, /auth/email/confirm and /auth/email/revert: change the email address of a user.
+"""/v1/me/email, /auth/email/confirm and /auth/email/revert: change a user's email address.
 
-No response reveals whether the new address belongs to a user: the emails to it differ, but not the work. The old
-address can revert the change for a week, so a person who has learned a password cannot take over the user permanently.
+No response reveals whether the new address already belongs to a user. Only the email to that address differs; the
+processing takes the same time. The owner of the old address can revert the change for a week, so an attacker who knows
+the password cannot take over the user permanently.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ _REVERT_DAYS = 7
 
 
 class EmailChanges:
-    """The handlers for email changes. `count_try` counts an attempt without a credential; see `Auth.count_try`."""
+    """The handlers for email changes.
+
+    `count_try`: counts an attempt by a client without a credential; see `Auth.count_try`.
+    """
 
     def __init__(
         self,
@@ -104,7 +108,7 @@ class EmailChanges:
         return await self._run(changed, "email.change", form.request)
 
     async def revert(self, form: Form[api.RevertEmail]) -> Ok:
-        """Keep or restore the old address, and set a new password."""
+        """Cancel or revert the change, so that the user has the old address, and set a new password."""
         password_hash = await self._passwords.hash(form.body.password)
         chosen, token = form.body.password.get_secret_value(), digest(form.body.token.get_secret_value())
         return await self._run(_revert(token, chosen, password_hash, self._clock()), "email.revert", form.request)
@@ -122,7 +126,10 @@ class EmailChanges:
 
 
 def _revert(token: str, chosen: str, password_hash: str, now: int) -> Tx[User]:
-    """Revert the change. If the password is too similar to the address, raises Invalid; the link then stays valid."""
+    """Revert the change and return the user.
+
+    Raises Invalid if the password is too similar to the address; the link then stays valid.
+    """
     user = yield from email_changes.revert_change(token, password_hash, now)
     fault = password_problem_for_user(user.email, chosen)
     if fault is not None:

@@ -1,4 +1,4 @@
-"""POST /v1/links/{link_id}/explain: where a click would lead, and how the worker would count it."""
+"""POST /v1/links/{link_id}/explain: the destination of a click, and how the Worker would count the click."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Explain:
         endpoints.write(api.EXPLAIN, self.explain)
 
     async def explain(self, write: Write[api.AskedClick]) -> StoredResponse:
-        """Return the target to which the worker would redirect this click, and how it would count the click."""
+        """Return the destination to which the Worker would redirect this click, and how it would be counted."""
         link, account = await visible_link(self._store, write.caller, write.id)
         if link.state == "deleted":
             raise NotFound(LINK_DELETED)

@@ -1,4 +1,4 @@
-"""/v1/export: all data of a user in one ZIP file, produced while it is sent."""
+"""/v1/export: all of a user's data as one ZIP file, which is produced while it is sent."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ T = TypeVar("T")
 
 PER_HOUR = 10  # exports per user
 _CHUNK_BYTES = 65_536
-_ROWS = 2_000  # rows of totals per transaction; reading them occupies a reader's thread for 20 ms
-_GROUP = 20  # targets per statement, because PostgreSQL sorts all their rows for each page
-# With this many sites and links, a century of totals may exceed 2 GB, which requires the ZIP64 format.
+_ROWS = 2_000  # rows of totals per transaction; this takes 20 ms in one of the store's reader threads
+_GROUP = 20  # sites and links per statement, because PostgreSQL sorts all of their rows for each page
+# With this many sites and links, the totals of a century may exceed 2 GB, which requires the ZIP64 format.
 _LARGE_FROM = 150
 _ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
 
@@ -67,7 +67,7 @@ class Export:
                 raise ServiceError("rate_limited", text, retry_after_s=verdict.reset_s)
         own, targets = await self._store.read(
             _begin(user.id)
-        )  # before the response begins, so that an unavailable store causes an error response
+        )  # read before the response begins, so that an unavailable store causes an error response
         contents = _Contents(self._store, user, now, own, targets >= _LARGE_FROM)
         name = f"svc-export-{day_text(day_of(now))}.zip"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -89,7 +89,10 @@ class Export:
 
 
 def _require_all(caller: Caller) -> None:
-    """Reject callers that cannot see all data, because their export would only seem complete. Raises Forbidden."""
+    """Raise Forbidden if the caller cannot see all of the user's data.
+
+    Otherwise, an incomplete export would look complete.
+    """
     if not all(caller.has_any_scope(scope) for scope in _ALL_SCOPES):
         raise Forbidden("scope_required", details={"scopes": list(_ALL_SCOPES)})
     if caller.edge_accounts is not None:
@@ -97,7 +100,7 @@ def _require_all(caller: Caller) -> None:
 
 
 def _begin(user_id: int) -> Tx[tuple[list[Account | FormerAccount], int]]:
-    """Return the user's accounts, disconnected ones last, and the number of their sites and links."""
+    """Return the user's accounts, disconnected accounts last, and the total number of their sites and links."""
     own = yield from accounts.list_accounts(user_id)
     former = yield from disconnects.list_former(user_id)
     return [*own, *former], (yield from exports.count_targets(user_id))
@@ -116,7 +119,7 @@ def _add(archive: Archive, part: _Part, large: bool) -> bytes:
 
 @dataclass(frozen=True)
 class _Contents:
-    """The contents of the ZIP file: objects created up to `now`, and totals as of the time when each page is read."""
+    """The contents of the ZIP file: objects created up to `now`, and the totals that exist when each page is read."""
 
     store: Store
     user: User
@@ -214,7 +217,7 @@ class _Contents:
 
 
 def _head(target: Site | Link, edges: Mapping[str, str]) -> str:
-    """Return the cells that begin each line of a target. None of these cells needs quotes."""
+    """Return the cells with which each line about a site or link begins. None of these cells needs quotation marks."""
     kind, name = ("link", target.code) if isinstance(target, model.Link) else ("site", target.host)
     return f"{target.id},{kind},{edges[target.account_id]},{name}"
 

@@ -1,4 +1,4 @@
-"""/auth/settings and /.well-known/security.txt: the public settings of the service, and how to reach the operator."""
+"""/auth/settings and /.well-known/security.txt: the service's public settings, and the operator's security contact."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ class PublicIdentity:
         return Response(shown.to_bytes(), headers=_BRIEFLY, content_type=JSON_TYPE)
 
     async def security_txt(self, _: RequestInfo) -> Response:
-        """Return the file for security researchers. It expires 180 days after today. Raises NotFound."""
+        """Return security.txt, which expires 180 days after today.
+
+        Raises NotFound if the operator has set no contact.
+        """
         if not self._identity.contact:
             raise NotFound
         today = self._clock() // DAY_MS

@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 
 class Imports:
-    """The handlers of the two imports of totals."""
+    """The handlers for imports of daily totals into sites and links."""
 
     def __init__(self, deps: Deps, endpoints: Endpoints) -> None:
         self._context = deps.context
-        # One file at a time, because threads cannot run Python code in parallel.
+        # One file at a time, because several threads would not run Python code faster.
         self._reading = trio.CapacityLimiter(1)
         endpoints.write(api.SITE, self.site)
         endpoints.write(api.LINK, self.link)
 
     async def site(self, write: Write[api.TotalsFile]) -> StoredResponse:
-        """Import totals of a site, or return what the import would do."""
+        """Import daily totals into a site. In a dry run, only return what the import would do."""
         site, account = await visible_site(self._context.store, write.caller, write.id)
         return await self._import(write, _target_of(site, account, "site", site.host), account)
 
     async def link(self, write: Write[api.TotalsFile]) -> StoredResponse:
-        """Import totals of a link, or return what the import would do."""
+        """Import daily totals into a link. In a dry run, only return what the import would do."""
         link, account = await visible_link(self._context.store, write.caller, write.id)
         return await self._import(write, _target_of(link, account, "link", link.code), account)
 

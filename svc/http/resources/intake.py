@@ -1,8 +1,8 @@
-"""Group commit of pushes: one transaction, one flush to disk and one set of statements for several pushes.
+"""Group commit of pushes: several pushes share one transaction, one flush to disk and one set of statements.
 
 A push is written immediately if no group is being written; otherwise, it joins the next group. The task of one push
 writes the whole group. If that push's client disconnects before the commit, nothing is stored, and the task of another
-push writes the other pushes of the group. A push gets its response only after it is durable.
+push writes the other pushes of the group. A push gets its response only after its data is on disk.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_ROWS = 5_000
 
 @dataclass(frozen=True)
 class ParsedPush:
-    """A parsed push: its account, the valid parts, the ids of the invalid parts, and the worker's status."""
+    """A parsed push: the account, the valid parts, the ids of the invalid parts, and the Worker's status report."""
 
     account_id: str
     parts: Sequence[PushedPart]
@@ -57,7 +57,10 @@ class _Waiting:
 
 
 class Intake:
-    """Stores pushes in groups. Each waiting push belongs to a running request, so the server limits their number."""
+    """Stores pushes in groups.
+
+    The number of waiting pushes is bounded, because the server limits the number of running requests.
+    """
 
     def __init__(self, store: Store, metrics: Metrics) -> None:
         self._store = store
@@ -87,7 +90,7 @@ class Intake:
 
     def _abandon(self, mine: _Waiting) -> None:
         mine.abandoned = True
-        if mine in self._waiting:  # otherwise it is in the group being written
+        if mine in self._waiting:  # otherwise, the push is in the group that is being written
             self._waiting.remove(mine)
             if mine.woken.is_set():  # this task was about to write the next group when its client disconnected
                 self._wake_next()
@@ -98,7 +101,7 @@ class Intake:
             self._waiting[0].woken.set()
 
     async def _write(self) -> None:
-        """Write the next group, then wake the task that writes the following one."""
+        """Write the next group, then wake the task that writes the group after it."""
         self._writing = True
         group = self._next_group()
         try:
@@ -109,7 +112,7 @@ class Intake:
             undone = [each for each in group[1:] if each.result is None and not each.abandoned]
             self._waiting.extendleft(reversed(undone))
             self._wake_next()
-            # Let the next group begin to write before this group's tasks wake up and render their responses.
+            # Let the next group begin its write before this group's tasks wake up and render their responses.
             with trio.CancelScope(shield=True):
                 await trio.lowlevel.checkpoint()
             for each in group[1:]:
@@ -137,7 +140,7 @@ class Intake:
             if len(group) == 1:
                 group[0].result = outcome.Error(error)
                 return
-            for each in group:  # retry one by one, so that one bad push does not make the others fail
+            for each in group:  # retry one by one, so that one failing push does not make the others fail
                 await self._store_all([each])
         else:
             for each, ingested in zip(group, stored, strict=True):
@@ -145,7 +148,7 @@ class Intake:
 
 
 def _record(pushes: Sequence[ParsedPush]) -> Tx[list[Ingested | None]]:
-    """Store pushes, and return a result for each: None if the push's account no longer exists."""
+    """Store the pushes. Return the result for each push, or None if the push's account no longer exists."""
     now = max(push.report.at for push in pushes)
     numbers: dict[str, list[int]] = defaultdict(list)
     settled: dict[str, list[int]] = defaultdict(list)
@@ -154,8 +157,8 @@ def _record(pushes: Sequence[ParsedPush]) -> Tx[list[Ingested | None]]:
         settled_ids = [*push.wrong, *(part.id for part in push.parts if totals.is_settled(part, now))]
         numbers[push.account_id] += [*push.wrong, *(part.id for part in push.parts)]
         settled[push.account_id] += settled_ids
-        # The queue length that a worker reports includes the parts in this push, so subtract those that are settled
-        # now.
+        # The queue length that a Worker reports includes the parts in this push, so subtract the parts that were
+        # accepted or rejected now.
         reports.append((push.account_id, replace(push.report, queue=max(0, push.report.queue - len(settled_ids)))))
     parts = {
         account_id: (min(each), max(settled[account_id], default=None)) for account_id, each in numbers.items() if each

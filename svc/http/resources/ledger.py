@@ -36,7 +36,7 @@ class Ledger:
         endpoints.read(api.SHOW, self.show)
 
     async def show(self, read: Read[api.LedgerQuery]) -> api.OneLedger:
-        """Return an account's numbers for one day, from the worker's database (read now) and from the store."""
+        """Return an account's event counts for one day, from the Worker's database and from the store."""
         account = await visible_or_former(self._context.store, read.caller, read.id)
         today = day_of(self._context.clock())
         day = today if read.query.day is None else read.query.day

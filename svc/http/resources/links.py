@@ -47,7 +47,7 @@ class Links:
         endpoints.read(api.QR_CODE, self.qr_code)
 
     async def list(self, read: Read[api.LinkQuery]) -> api.LinkList:
-        """Return the links of one or all accounts, with seven days of clicks if the caller may read reports."""
+        """Return the links in one or all accounts, with their clicks in seven days if the caller may read reports."""
         caller, query, today = read.caller, read.query, day_of(self._context.clock())
         which = LinkFilter(caller.user.id, query.account_id, caller.edge_accounts, query.contains, query.state)
         if query.order == "clicks":
@@ -90,7 +90,7 @@ class Links:
         return page, (ranking.name, end) if end < len(ranking) else None
 
     async def _ranking(self, which: LinkFilter, today: int) -> Ranking:
-        """Return the current ranking by clicks. The store ranks the links only if no cached ranking is up to date."""
+        """Return the links' current ranking by clicks, from the cache if the cached ranking is up to date."""
         as_of = await self._context.store.read(_depends_on(which, today))
         kept = self._rankings.current(which, as_of)
         if kept is not None:
@@ -146,7 +146,7 @@ def _around(
 ) -> Tx[tuple[dict[str, Account | FormerAccount], dict[str, int] | None]]:
     """Return the caller's accounts by id, and the clicks of the page's links by id.
 
-    Disconnected accounts are included for deleted links. The clicks are None if the caller may not read reports.
+    If `deleted` is True, disconnected accounts are included. The clicks are None if the caller may not read reports.
     """
     own: dict[str, Account | FormerAccount] = {}
     for account in (yield from accounts.list_accounts(caller.user.id, caller.edge_accounts)):
@@ -160,7 +160,9 @@ def _around(
 
 
 def _depends_on(which: LinkFilter, today: int) -> Tx[Hashable]:
-    """Return a value that changes when the ranking may change: the day, and the accounts' versions and last pushes."""
+    """Return a value that changes whenever the ranking may change: the day, and the accounts' versions and
+    last pushes.
+    """
     own = yield from accounts.list_accounts(which.user_id)
     return today, tuple((account.id, account.config_version, account.push and account.push.at) for account in own)
 

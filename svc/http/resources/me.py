@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
 
-    # The numbers of the user's objects, and their limits.
+    # The number of the user's objects, and the limits on these numbers by kind.
     _Counts = tuple[api.Use, dict[LimitedKind, int]]
 
 
@@ -49,7 +49,7 @@ class Me:
         return self._shown(read.caller, user, await self._store.read(_counts(user, self._limits)))
 
     async def address(self, read: Read[NoQuery]) -> api.OwnAddress:
-        """Return the address of the request's client."""
+        """Return the IP address from which the request came."""
         return api.OwnAddress.from_client(read.request.client)
 
     async def change(self, write: Write[api.ChangeMe]) -> StoredResponse:

@@ -1,4 +1,4 @@
-"""/v1/notes: notes on the days of reports. They concern only the store, so no worker is involved."""
+"""/v1/notes: notes on the days of reports. Notes exist only in the store, so changes are not synced to a Worker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from svc.model import Account, FormerAccount, NoteTarget
     from svc.store.idempotency import StoredResponse
 
-# The scope that a key needs to write a note on such a target.
+# The scope that an API key needs to write a note, by kind of target.
 _SCOPES: Mapping[NoteTarget, Scope] = {"site": "sites", "link": "links", "account": "accounts"}
 
 
@@ -43,7 +43,7 @@ class Notes:
         endpoints.write(api.DELETE, self.delete)
 
     async def list(self, read: Read[api.NoteQuery]) -> api.NoteList:
-        """Return the notes of a target and, for a site or link, those of its account."""
+        """Return the notes on a target. For a site or link, include the notes on its account."""
         query = read.query
         kind, target = api.target_of(query)
         first = FIRST_DAY if query.from_ is None else query.from_
@@ -91,7 +91,7 @@ class Notes:
         return await self._store.run(write.commit(lambda _: Ok(), about=account)(deleted))
 
     async def _account_of(self, caller: Caller, kind: NoteTarget, target: str) -> Account | FormerAccount:
-        """Return the account of a site or link, or the account itself. Raises NotFound."""
+        """Return the account of a target, which is a site, a link or the account itself. Raises NotFound."""
         if kind == "account":
             return await visible_or_former(self._store, caller, target)
         readable = readable_site if kind == "site" else readable_link
@@ -99,7 +99,10 @@ class Notes:
         return account
 
     async def _account_of_note(self, caller: Caller, note_id: str) -> Account | FormerAccount:
-        """Return the account of a note that the caller may change. Raises NotFound; Forbidden scope_required."""
+        """Return the account of a note, after checking that the caller may change the note.
+
+        Raises NotFound; Forbidden scope_required.
+        """
         note, account = await readable_note(self._store, caller, note_id)
         _require_scope(caller, note.target_kind)
         return account

@@ -29,7 +29,7 @@ class Overview:
         endpoints.read(api.SHOW, self.show)
 
     async def show(self, read: Read[api.OverviewQuery]) -> api.OneOverview:
-        """Return the overview. All of its numbers are from one snapshot of the store."""
+        """Return the overview. All of its numbers come from one snapshot of the store."""
         return await self._context.store.read(_overview(read.caller, read.query, self._context.clock()))
 
 

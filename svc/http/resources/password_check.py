@@ -47,8 +47,9 @@ class PasswordCheck:
     async def check(self, user: User, password: SecretStr, client: IpAddress | None) -> str:
         """Check the password of a user who is signed in, and return its stored hash.
 
-        In the transaction of its action, the caller must verify that the user still has this hash
-        (`users.still_has_password`). `client`: the client's address, for the user's events.
+        In the transaction that the password authorizes, the caller must verify that the user still has this hash
+        (`users.still_has_password`). `client`: the client's IP address, for the user's events.
+
         Attempts are counted per user and separately from sign-in attempts. Strangers who guess passwords at sign-in
         therefore cannot lock out a signed-in user.
         Raises Forbidden invalid_password; Unauthorized if the user was deleted; ServiceError rate_limited.
@@ -72,9 +73,10 @@ class PasswordCheck:
     ) -> bool:
         """Return True if the password matches the stored hash.
 
-        `counted_as`: the name under which attempts are counted. `stored`: the hash, or None if there is no hash; the
-        check takes the same time in both cases. `user`: the user with this hash, or None. `via`, `client`: the actor
-        and address of the attempt, for the user's events.
+        `counted_as`: the key under which attempts are counted. `stored`: the hash, or None if there is no hash; the
+        check takes the same time in both cases. `user`: the user with this hash, or None. `via`, `client`: the type of
+        credential and the client's IP address, for the user's events.
+
         At most two wrong attempts per hour are recorded as events: the first attempt, and the attempt that reaches the
         limit. Guessing therefore cannot fill the store.
         Raises ServiceError rate_limited.
@@ -93,7 +95,9 @@ class PasswordCheck:
         return await self._in_thread(hash_password, password.get_secret_value())
 
     async def digest(self, body: bytes, name: str) -> str:
-        """Return a digest of a body that contains a password. It is as hard to brute-force as the password hash.
+        """Return a digest of a body that contains a password.
+
+        The digest is as hard to brute-force as the password hash.
 
         `name`: identifies the request and is part of the digest.
         """

@@ -51,11 +51,14 @@ class Probes:
         endpoints.open(api.REFERENCE, self.reference)
 
     async def alive(self, _: RequestInfo) -> Ok:
-        """Report that the process is alive."""
+        """Return 200, which shows that the process is alive."""
         return Ok()
 
     async def ready(self, _: RequestInfo) -> Ok:
-        """Report the store's last known state without querying the store. Raises StoreUnavailable."""
+        """Return 200 if the store was available when it was last used.
+
+        Does not query the store. Raises StoreUnavailable.
+        """
         problem = self._store.condition.problem
         if problem is not None:
             raise StoreUnavailable(problem)
@@ -87,13 +90,16 @@ class Probes:
         return response
 
     async def _contract(self) -> _Contract:
-        """Return the documentation, rendered on the first request in a thread (a few tenths of a second)."""
+        """Return the API's documentation.
+
+        The first request renders it in a thread, which takes a few tenths of a second.
+        """
         if self._made is None:
             self._made = await trio.to_thread.run_sync(_contract, self._base_url)
         return self._made
 
 
-@lru_cache(maxsize=8)  # shared by all applications with this URL in a process
+@lru_cache(maxsize=8)  # one result per base URL, shared by all applications in a process
 def _contract(base_url: str) -> _Contract:
     contract = document(base_url)
     return _Contract(

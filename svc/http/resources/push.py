@@ -1,4 +1,4 @@
-"""POST /edge/push: the totals that an account's worker pushes."""
+"""POST /edge/push: the totals that an account's Worker pushes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Push:
         endpoints.direct(api.PUSH, self.receive)
 
     async def receive(self, request: Incoming) -> api.PushResponse:
-        """Store a push. A repeated push changes nothing. The body is read only after the worker's key is checked."""
+        """Store a push. A repeated push has no effect. The body is read only after the Worker's key was checked."""
         key = digest(bearer(request.header(b"authorization")))
         now = self._clock()
         account_id = await self._store.peek(worker_keys.account_of_worker_key(key, now))
@@ -97,6 +97,6 @@ def _worker_push(head: api.PushHead, now: int) -> WorkerPush:
 def _error_kind(head: api.PushHead) -> WorkerErrorKind | None:
     if head.error is None:
         return None
-    # Old workers do not send this field. They send the kind only as a prefix of the text.
+    # Old Workers do not send the field `error_kind`. They send the kind only as a prefix of the error's text.
     kind = head.error_kind or head.error.partition(":")[0]
     return "push" if kind == "push" else "cron"

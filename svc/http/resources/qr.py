@@ -1,4 +1,4 @@
-"""QR codes as SVG: one rect, one path, integer coordinates. Pure."""
+"""QR codes as SVG images, which consist of one rect and one path with integer coordinates. No I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def svg(text: str, size: int | None = None) -> str:
 
     `size`: width and height in pixels; None if the image scales to its container.
     """
-    # By default, segno raises the error-correction level if the size allows it, and may create Micro QR codes.
+    # By default, segno would raise the error-correction level if the symbol's size allows it, and would create Micro QR
+    # codes.
     code = segno.make(text, error="m", boost_error=False, micro=False)
     modules = len(code.matrix) + 2 * QUIET_ZONE
     runs = "".join(

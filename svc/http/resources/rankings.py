@@ -3,7 +3,7 @@
 Click counts change with every push, but a client that pages through a list must see each link exactly once. The service
 therefore reads each ranking as a whole and serves all of its pages from memory. A ranking is reused for the same list
 until the list's data changes, so a list is ranked at most once per push. Rankings do not survive a restart. If a
-ranking has been lost, the service rejects its cursor, and the client has to start again.
+ranking is no longer cached, the service rejects its cursor, and the client has to start with the first page again.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ if TYPE_CHECKING:
     from svc.store.link_lists import LinkFilter
 
 _NAME_CHARS = 16
-# The limit per user prevents users from evicting each other's rankings. A link takes about 25 bytes.
+# Maximum number of cached rankings per user, so that users cannot evict each other's rankings. A link takes about 25
+# bytes.
 _MAX_PER_USER = 8
 _MAX_LINKS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """The ordered ids of a list's links. They are one string, because 100,000 strings would use much more memory."""
+    """The ordered ids of the links in a list.
+
+    They are stored as one string, because 100,000 strings would use much more memory.
+    """
 
     name: str
     which: LinkFilter

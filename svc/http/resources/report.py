@@ -1,4 +1,4 @@
-"""A report's numbers: stored and live counts, combined into totals and points. Pure."""
+"""Combines stored and live counts into the totals and points of a report. No I/O."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stored:
-    """The stored counts of a target: the days of the span, and its hours if the span has a point per hour.
+    """The stored counts of a site or link on the days of a span.
 
-    `sent_until`: the time up to which the account's worker has pushed its counts (epoch ms). `sent_days`: the days for
-    which it has pushed all counts. `hours_refused`: the worker omitted some of these hours. `refused_days`: the days of
-    these hours. `imported_days`: the days whose counts were imported.
+    The counts by hour are included if the span has a point per hour.
+
+    `sent_until`: the time up to which the account's Worker has pushed its counts (epoch ms). `sent_days`: the days for
+    which it has pushed all counts. `hours_refused`: True if the Worker omitted some of the hours. `refused_days`: the
+    days on which it omitted hours. `imported_days`: the days whose counts were imported.
     """
 
     days: Mapping[int, Counts]
@@ -61,7 +63,7 @@ def site_report(
     limit: int,
     compared: Compared | None = None,
 ) -> api.Report:
-    """Return a site's report. All totals are from the store, and breakdowns are from `live` (rules R2, R3).
+    """Return a site's report with totals from the store and breakdowns from `live` (rules R2, R3).
 
     `limit`: the maximum length of each breakdown.
     """
@@ -82,10 +84,10 @@ def live_report(
     created_on: int = 0,
     compared: Compared | None = None,
 ) -> api.Report:
-    """Return a report in which final days are from the store and other days are from `live` if available (R4, R5).
+    """Return a report with complete days from the store and other days from `live`, if available (rules R4, R5).
 
-    This is the report of a link, and of a site on request. A day with unknown counts has no point, because a point of
-    zero would be wrong. `created_on`: the day (day number) before which the target cannot have counts.
+    Links always get this report; sites get it on request. A day with unknown counts has no point, because zero would be
+    wrong. `created_on`: the first day (epoch day) on which the site or link can have counts.
     """
     as_of = live.at if live is not None else None
     numbers = _live_numbers(span, stored, live, created_on)
@@ -108,17 +110,17 @@ def closed_link_report(
 def with_missing_breakdowns(
     report: api.Report, span: Span, stored: Stored, live: Live | None, created_on: int
 ) -> api.Report:
-    """Return the report with the days that its breakdowns do not cover, and why.
+    """Return the report with the days that its breakdowns do not cover, and the reasons.
 
-    `live`: None if the database was not read: if it could not be read (`report.unavailable`), or because the worker no
-    longer keeps any of the days.
+    `live`: None if the database could not be read (`report.unavailable`), or was not read because the Worker no longer
+    has any of the days.
     """
     if live is None:
         missing = [_missing(span.first_day, span.last_day, report.unavailable or "not_kept")]
         return report.model_copy(update={"breakdowns_missing": tuple(missing)})
     imported = [day for day in span.days if day in stored.imported_days]
     missing = [_missing(imported[0], imported[-1], "imported")] if imported else []
-    # Before its creation, the target had no counts that could be missing.
+    # On days before its creation, the site or link had no counts that could be missing.
     first = max(span.first_day, created_on, *(day + 1 for day in imported[-1:]))
     last = min(span.last_day, live.kept_from - 1)
     if first <= last:
@@ -165,7 +167,7 @@ def _live_numbers(span: Span, stored: Stored, live: Live | None, created_on: int
 
 
 def with_statement(report: api.Report, live: Live | None) -> api.Report:
-    """Return the report with the statement of counts of its last day, if the database was read."""
+    """Return the report with the statement of counts for its last day, if the database was read."""
     found = None if live is None else live.statement
     if found is None:
         return report
@@ -176,9 +178,9 @@ def with_statement(report: api.Report, live: Live | None) -> api.Report:
 def _live_day(day: int, today: int, stored: Stored, live: Live | None, created_on: int) -> Counts | None:
     kept = stored.days.get(day)
     if day in stored.sent_days and day < today:
-        return kept or Counts()  # the worker omits targets without counts
+        return kept or Counts()  # the Worker does not push sites and links without counts
     if live is not None and (day in live.days or day >= live.kept_from or day < created_on):
-        # A day that is missing from the database had no clicks, unless the worker has deleted it because of its age.
+        # A day that is missing from the database had no clicks, unless the Worker has deleted it because of its age.
         return live.days.get(day, kept or Counts())
     return kept if day < today else None
 
@@ -191,7 +193,10 @@ def _hourly(span: Span, hours: Mapping[int, Counts], until: int | None) -> list[
 
 
 def _daily(span: Span, days: Mapping[int, Counts]) -> list[Point]:
-    """Return the sum of the known days of each day, week or month. One without a known day has no point."""
+    """Return a point for each day, week or month of the span: the sum of its days with known counts.
+
+    If no day has known counts, the point is omitted.
+    """
     if span.by == "day":
         return [(day * DAY_MS, counts) for day, counts in days.items()]
     points = []
@@ -203,9 +208,11 @@ def _daily(span: Span, days: Mapping[int, Counts]) -> list[Point]:
 
 
 def _lacks_hours(span: Span, stored: Stored) -> bool:
-    """Return True if an earlier day lacks hours: the worker omitted some, or they do not add up to a complete day.
+    """Return True if the counts by hour are incomplete for a day before today.
 
-    Reports of version 0.8.0 have only the hours of today.
+    The Worker may have omitted hours, or the hours may not add up to the day's total.
+
+    Reports as in version 0.8.0 have only today's hours, so the result for them is False.
     """
     if not span.extended or span.by != "hour":
         return False
@@ -269,7 +276,7 @@ def _breakdowns(span: Span, live: Live, limit: int) -> api.Breakdowns:
     lists: dict[str, Any] = {name: _listed(tally) for name, tally in tops.items() if name != "arrivals"}
     if "arrivals" in tops:
         lists["arrivals"] = tuple(api.Arrival(**arrival_of(key)._asdict(), n=n) for key, n in tops["arrivals"].items())
-    # There are so few channels that their list is always complete.
+    # There are only a few channels, so `limit` does not apply to them.
     channels = _listed(top(live.channels, len(live.channels))) if span.extended else None
     return api.Breakdowns(**lists, channels=channels)
 

@@ -1,4 +1,4 @@
-"""…/report and …/first-view: the report of a site or link, and the first view of a site."""
+"""…/report and …/first-view: the report for a site or link, and whether a site has had its first view."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
     _AnyAccount = Account | FormerAccount
 
-# The edge platform's clock may be this far behind, so the first count may be dated to the day before the creation.
+# Cloudflare's clock may be this far behind the service's clock, so the first count may be dated to the day before the
+# creation.
 _SLOWEST_CLOCK_MS = HOUR_MS
 
 
@@ -52,7 +53,10 @@ class Reports:
         endpoints.read(api.LINK, self.link)
 
     async def site(self, read: Read[api.SiteReportQuery]) -> api.OneReport:
-        """Return a site's report. The account's database is read only on request: for breakdowns and live counts."""
+        """Return a site's report.
+
+        The account's database is read only if the request asks for breakdowns or live counts.
+        """
         site, account = await readable_site(self._store, read.caller, read.id)
         asked = await self._asked(read, site.id, account, site.created_at)
         # The totals of a disconnected account include its last counts.
@@ -77,7 +81,10 @@ class Reports:
         return asked.response(report, live)
 
     async def first_view(self, read: Read[NoQuery]) -> api.OneFirstView:
-        """Report whether a site has had a view. Until the worker has pushed a view, the account's database is read."""
+        """Return whether a site has had a view.
+
+        Reads the account's database if the Worker has not pushed a view yet.
+        """
         site, account = await readable_site(self._store, read.caller, read.id)
         now, seen, bots = self._clock(), site.first_view_at is not None, False
         unavailable: UnavailableReason | None = None
@@ -99,8 +106,8 @@ class Reports:
     async def link(self, read: Read[api.ReportQuery]) -> api.OneReport:
         """Return a link's report. While the account is connected, open days are read from its database.
 
-        Without breakdowns, only the days that are not stored yet are read. The query is then the same for all periods
-        that end today, so these periods share the cached result.
+        Without breakdowns, only the days that are not stored yet are read. This makes the query identical for all
+        periods that end today, so that these periods share one cached result.
         """
         link, account = await readable_link(self._store, read.caller, read.id)
         asked = await self._asked(read, link.id, account, link.created_at)
@@ -133,14 +140,14 @@ class Reports:
     ) -> _Asked:
         """Return the days of a report with their stored counts. Raises Invalid."""
         now = self._clock()
-        # Some hours of the day before may already have been deleted.
+        # Some hours of the previous day may already have been deleted.
         hours_from = day_of(now - self._hours_kept_ms) + 1
         return await self._store.read(_asked(read.query, target_id, account, created_at, now, hours_from))
 
     async def _live(
         self, user_id: int, account: _AnyAccount, days: TargetDays | None
     ) -> tuple[Live | None, UnavailableReason | None]:
-        """Return the counts of these days in the account's database, or the reason why they are unavailable."""
+        """Return the counts that the account's database has for these days, or the reason why they are unavailable."""
         if days is None:
             return None, None
         if isinstance(account, FormerAccount):
@@ -151,11 +158,10 @@ class Reports:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A requested report: its days, their stored counts, and the days that it is compared with.
+    """A requested report: its days, the stored counts of these days, and the days of the comparison.
 
-    `statement`: the report has the statement of counts for its last day.
-
-    `created_on`: the day (day number) before which the target cannot have counts.
+    `statement`: True if the report includes the statement of counts for its last day. `created_on`: the first day
+    (epoch day) on which the site or link can have counts.
     """
 
     target_id: str
@@ -167,9 +173,11 @@ class _Asked:
     created_on: int
 
     def days_to_read(self, *, current: bool) -> TargetDays | None:
-        """Return the days to read from the account's database: of breakdowns and the statement, and days not stored.
+        """Return the days to read from the account's database; None if no read is needed.
 
-        `current`: the report includes counts that the worker has not sent. None: no read is needed.
+        These are the days of the breakdowns and the statement, and days that are not stored.
+
+        `current`: True if the report includes counts that the Worker has not sent yet.
         """
         span, days = self.span, []
         if current:
@@ -185,7 +193,7 @@ class _Asked:
         return TargetDays(self.target_id, min(days), span.last_day) if days else None
 
     def response(self, report: api.Report, live: Live | None) -> api.OneReport:
-        """Return the response, with the fields that an extended report has in addition."""
+        """Return the response. If the report is extended, add the fields that reports of version 0.8.0 do not have."""
         if self.statement:
             report = with_statement(report, live)
         if self.breakdowns and self.span.extended:
@@ -194,7 +202,10 @@ class _Asked:
 
 
 def _only_view(live: Live) -> api.View | None:
-    """Return the view if exactly one was counted. The breakdowns then have one entry each."""
+    """Return the site's view if exactly one view was counted, otherwise None.
+
+    With one view, each breakdown has one entry.
+    """
     names = [list(live.breakdowns.get(dimension, {})) for dimension in ("pages", "countries", "browsers")]
     if sum(counts.views for counts in live.days.values()) != 1 or any(len(found) != 1 for found in names):
         return None
@@ -203,7 +214,7 @@ def _only_view(live: Live) -> api.View | None:
 
 
 def _first_open_day(span: Span, created_on: int, stored: Stored) -> int | None:
-    """Return the first day of the span for which the worker may still send counts, or None if there is none."""
+    """Return the first day of the span for which the Worker may still send counts, or None if there is none."""
     days = range(max(span.first_day, created_on), min(span.last_day, span.today - 1) + 1)
     open_days = (day for day in days if day not in stored.sent_days)
     return next(open_days, span.today if span.has_today else None)
@@ -212,7 +223,7 @@ def _first_open_day(span: Span, created_on: int, stored: Stored) -> int | None:
 def _asked(
     query: api.ReportQuery, target_id: str, account: _AnyAccount, created_at: int, now: int, hours_from: int
 ) -> Tx[_Asked]:
-    """Read a target's stored counts in one transaction, so that they are consistent. Raises Invalid."""
+    """Read the stored counts of a site or link in one transaction, so that they are consistent. Raises Invalid."""
     created_on = day_of(created_at - _SLOWEST_CLOCK_MS)
     counted_from = day_of(created_at)
     if query.needs_first_day:
@@ -230,9 +241,9 @@ def _asked(
 
 
 def _stored(target_id: str, account: _AnyAccount, span: Span) -> Tx[Stored]:
-    """Read a target's stored counts of a span."""
+    """Read the stored counts of a site or link for the days of a span."""
     days = yield from totals.day_counts(target_id, span.first_day, span.last_day)
-    # Reports of version 0.8.0 have the refused hours of today for all periods.
+    # Reports as in version 0.8.0 show whether hours of today were omitted, for all periods.
     first_hour_day = span.first_day if span.by == "hour" else span.today
     start, end = first_hour_day * DAY_MS, (span.last_day + 1) * DAY_MS
     needs_hours = span.by == "hour" or not span.extended
@@ -245,7 +256,7 @@ def _stored(target_id: str, account: _AnyAccount, span: Span) -> Tx[Stored]:
         account.counted_until if isinstance(account, FormerAccount) else (yield from totals.pushed_as_of(account.id))
     )
     sent_days = yield from totals.final_days(account.id, span.first_day, span.last_day)
-    # The service no longer accepts counts of older days, and no longer records which of these days are complete.
+    # The service does not accept counts for older days and does not record whether they are complete.
     settled = range(span.first_day, min(span.last_day + 1, span.today - totals.OLDEST_DAYS))
     imported = (yield from totals.imported_days(target_id, span.first_day, span.last_day)) if span.extended else set()
     return Stored(

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from svc.store.idempotency import StoredResponse
     from svc.store.tx import Tx
 
-# The maximum number of emails per hour that notify one user of a changed password. More of them would not help the
-# user.
+# The maximum number of emails per hour that notify a user of a changed password. More emails would not help the user.
 _EMAILS_AN_HOUR = 5
 
 
@@ -63,12 +62,12 @@ class Sessions:
         return _signed_out(await self._store.run(write.commit(_ok)(sessions.end_sessions(write.caller.user.id))))
 
     async def end(self, write: Write[NoBody]) -> StoredResponse:
-        """End one session. In that session's browser, the user then has to sign in again."""
+        """End one session. The browser that used the session then has to sign in again."""
         response = await self._store.run(write.commit(_ok)(_end(write.caller.user.id, write.id)))
         return _signed_out(response) if write.id == write.caller.session_id else response
 
     async def change_password(self, write: Write[api.ChangePassword]) -> StoredResponse:
-        """Change the password, end all other sessions, and forget all other browsers."""
+        """Change the password, end all other sessions, and remove all other browsers from the user's known browsers."""
         user, session_id = write.caller.user, write.caller.session_id or ""
         verified = await self._passwords.check(user, write.body.old, write.request.client)
         new = write.body.new.get_secret_value()

@@ -36,13 +36,13 @@ class Sites:
         endpoints.write(api.ROTATE, self.rotate)
 
     async def list(self, read: Read[api.SiteQuery]) -> api.SiteList:
-        """Return the sites of one or all accounts, with seven days of views if the caller may read reports."""
+        """Return the sites in one or all accounts, with their views in seven days if the caller may read reports."""
         query = read.query
         after = None if query.cursor is None else str(place_in(query.cursor, query.listing, (str,))[0])
         today = day_of(self._context.clock())
         found, synced, views = await self._context.store.read(_page(read.caller, query, after, today))
         page = found[: query.limit]
-        # A disconnected account has no worker, so its sites are considered synced.
+        # A disconnected account has no Worker, so its sites are considered synced.
         shown = [self._shown(site, synced.get(site.account_id, site.version), views.get(site.id)) for site in page]
         last = cursor_of(query.listing, (page[-1].id,)) if len(found) > len(page) else None
         return api.SiteList(sites=tuple(shown), next_cursor=last)
@@ -59,7 +59,7 @@ class Sites:
         return await site_requests.add(self._context, account, body.host, body.settings, commit)
 
     async def change(self, write: Write[api.SiteChange]) -> StoredResponse:
-        """Change a site. The account's actor then syncs the change to the worker."""
+        """Change a site. The account's actor then syncs the change to the Worker."""
         site, commit = await self._to_change(write)
         changed = sites.change_site(site.account_id, site.id, write.body.settings)
         return await self._context.store.run(commit(changed))
@@ -70,12 +70,12 @@ class Sites:
         return await self._context.store.run(commit(sites.delete_site(site.account_id, site.id)))
 
     async def rotate(self, write: Write[NoBody]) -> StoredResponse:
-        """Give a site a new tracking path. The account's actor then creates the route."""
+        """Give a site a new tracking path. The account's actor then creates the path's route."""
         site, commit = await self._to_change(write)
         return await site_requests.rotate(self._context, site, commit)
 
     async def _to_change(self, write: Write[Any]) -> tuple[Site, Commit[Site, StoredResponse]]:
-        """Return the site to change, and the wrapper that stores the response."""
+        """Return the site to change, and the function that commits the change together with the response."""
         site, account = await readable_site(self._context.store, write.caller, write.id)
 
         def render(changed: Site) -> api.OneSite:

@@ -1,4 +1,4 @@
-"""The days of a report, and the days that it is compared with. Pure.
+"""Computes the days of a report, and the days that the report is compared with. No I/O.
 
 All dates are UTC days, so daylight saving time has no effect.
 """
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from svc.model import Compare, Period, ReportPeriod, ShownPeriod, Step
 
 DAYS: dict[Period, int] = {"today": 1, "7d": 7, "30d": 30}
-# 0001-01-01; Python has no earlier dates.
+# The epoch day of 0001-01-01, the earliest date in Python.
 _FIRST_DAY = -719_162
-# The most points of a series: 50 days by hour, three years by day, a century by month. Such a response has 100 kB.
+# The maximum number of points in a series, such as 50 days by hour, three years by day or a century by month. Such a
+# response has 100 kB.
 MOST_POINTS = 1_200
-# By default, a report has days up to a quarter, weeks up to half a year, and months beyond that.
+# By default, a report has points by day for up to a quarter, by week for up to half a year, and by month for longer
+# periods.
+# The limits in days:
 _MOST_DAYS_BY_DAY, _MOST_DAYS_BY_WEEK = 92, 183
 _PER_DAY: dict[Step, float] = {"hour": 24, "day": 1, "week": 1 / 7, "month": 1 / 30}
 
@@ -33,8 +36,9 @@ _PER_DAY: dict[Step, float] = {"hour": 24, "day": 1, "week": 1 / 7, "month": 1 /
 class Span:
     """The days of a report, from `first_day` to `last_day`, inclusive. `today`: the current day.
 
-    `by`: what each point of the series covers. `hours_from`: the first day whose hours are stored. `extended`: the
-    request uses parameters that version 0.8.0 does not have. Only then does the report have the fields added since.
+    `by`: the length of time that each point covers. `hours_from`: the first day whose hours are stored. `extended`:
+    True if the request uses parameters that version 0.8.0 does not have. Only extended reports have the fields that
+    were added since.
     """
 
     period: ShownPeriod
@@ -65,7 +69,7 @@ class Span:
 
 
 def span_of(period: Period, now: int) -> Span:
-    """Return the days of a period of version 0.8.0, which ends today."""
+    """Return the days of one of the periods of version 0.8.0, all of which end today."""
     today = day_of(now)
     return Span(period, today - DAYS[period] + 1, today, today, "hour" if period == "today" else "day", today)
 
@@ -73,8 +77,8 @@ def span_of(period: Period, now: int) -> Span:
 def chosen_span(query: ReportQuery, now: int, hours_from: int, counted_from: int) -> Span:
     """Return the days that a request asks for. Raises Invalid.
 
-    `hours_from`: the first day whose hours are stored. `counted_from`: the first day of the site or link, or of its
-    totals.
+    `hours_from`: the first day whose hours are stored. `counted_from`: the first day on which the site or link can have
+    counts.
     """
     if not query.is_extended:
         return span_of(query.period, now)  # type: ignore[arg-type]  # only these periods are not extended
@@ -93,11 +97,16 @@ def chosen_span(query: ReportQuery, now: int, hours_from: int, counted_from: int
 
 
 def compared_span(span: Span, compare: Compare) -> Span:
-    """Return the days that a report is compared with, by the same step. Raises Invalid.
+    """Return the days that a report is compared with, with points of the same length. Raises Invalid.
 
-    `previous`: the same part of the month, year or twelve months before; for whole months, the same number of months
-    directly before; or else the same number of days directly before. `year`: the same dates a year before. A period of
-    whole months is compared with whole months.
+    If `compare` is "previous", these are:
+
+    - for a period of whole months, the same number of months directly before
+    - for the current month, year or twelve months, the same part of the month, year or twelve months before
+    - for other periods, the same number of days directly before.
+
+    If `compare` is "year", these are the same dates a year earlier. A period of whole months is compared with whole
+    months.
     """
     if span.period == "all":
         because = "must not be used with all, because nothing was counted before"
@@ -184,13 +193,16 @@ def _month_start(day: int) -> int:
 
 
 def _month_number(day: int) -> int:
-    """Return consecutive numbers of months."""
+    """Return the month of an epoch day as a number. Numbers of consecutive months are consecutive."""
     at = _date(day)
     return at.year * 12 + at.month - 1
 
 
 def _months_before(day: int, months: int) -> int | None:
-    """Return the same day of an earlier month, or its last day if the month is shorter; None before the year 1."""
+    """Return the same day of the month `months` months earlier; None if that is before the year 1.
+
+    If that month is shorter, return its last day.
+    """
     at = _date(day)
     year, month = divmod(_month_number(day) - months, 12)
     if year < 1:

@@ -45,7 +45,7 @@ class Totals:
     async def _respond(self, read: Read[api.TotalsQuery], target: str, name: str) -> Streamed:
         query = read.query
         series = _Series(self._store, target, *self._days(query), query.by)
-        page = await series.page()  # before the response begins, so that an unavailable store causes an error response
+        page = await series.page()  # before the response begins, so that an unavailable store causes an error
         headers = {"Vary": "Accept"}
         if accepted(read.request.accept, JSON_TYPE, api.CSV_TYPE) == JSON_TYPE:
             return Streamed(_json(series, page), JSON_TYPE, headers)
@@ -69,7 +69,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class _Series:
-    """The stored counts of a target between two days, inclusive."""
+    """The stored counts of a site or link between two days, inclusive."""
 
     store: Store
     target: str
@@ -92,7 +92,7 @@ async def _json(series: _Series, page: Sequence[Row]) -> AsyncGenerator[bytes, N
     while True:
         last = page[-1] if len(page) == PAGE else None
         chunk = before + b",".join(_point(row, unit_ms) for row in page)
-        page = ()  # free the page: it is ten times as large as the chunk, and a slow client may take minutes
+        page = ()  # free the page, which is ten times as large as the chunk, because a slow client may take minutes
         if last is None:
             yield chunk + b"]}"
             return

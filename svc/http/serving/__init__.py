@@ -6,11 +6,11 @@ direct        requests served without the framework
 app, routes   the framework's application and its routes
 endpoints     a handler for each declared endpoint
 gate          the checks before a handler, in order, and the response after it
-request_parts the parts of a request, read and checked for the gate; `bodies` parses bodies
+request_parts reads and checks the parts of a request for the gate; `bodies` parses bodies
 requests      the argument that a handler receives
-credentials   authentication and rate limits; `origin` and `cookies` for browsers, `visible` for object access
+credentials   authentication and rate limits; `origin` and `cookies` for browsers, `visible` for access control
 idempotency   responses stored under their Idempotency-Key
-responses     responses as bytes and as the framework's objects
+responses     converts responses to bytes and to the framework's objects
 web           the files of the web application and the documentation
 deps          the dependencies that `main` provides
 """

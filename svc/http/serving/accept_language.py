@@ -22,7 +22,7 @@ def preferred_language(header: str) -> Language | None:
     """Return the supported language with the highest weight. In a tie, the first one in the header wins.
 
     Regions do not matter: `de-AT` means German. Invalid ranges are ignored. Returns None if the header contains no
-    supported language, for example if it is `*`, which programs without a preference send.
+    supported language. An example is `*`, which clients without a preference send.
     """
     if len(header) > _LONGEST:
         header = header[:_LONGEST].rpartition(",")[0]  # drop the last range, which may be incomplete

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# The time from the headers to the end of the body. Sending 1 MiB takes about 1 s on a slow connection.
+# The maximum time from the end of the headers to the end of the body. 1 MiB takes about 1 s on a slow connection.
 _BODY_TIMEOUT_S = 10
 _SENDING_TIMEOUT_S = 30
 
@@ -104,7 +104,7 @@ async def _begin() -> None:
 
 
 def _record() -> RequestRecord:
-    """Return the measurements of the current request."""
+    """Return the `RequestRecord` of the current request, to which the handlers add measurements."""
     scope: Any = request.scope
     record: RequestRecord = scope[RECORD_KEY]
     return record
@@ -129,7 +129,7 @@ async def _refused(error: ServiceError) -> Response:
 
 
 async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
-    """Respond to an unknown path with a page if the client accepts HTML, otherwise with the JSON error."""
+    """Return the 404 response for an unknown path: a page if the client accepts HTML, otherwise the JSON error."""
     del error
     wanted = {kind for kind, weight in request.accept_mimetypes if weight}
     if web is None or request.method not in METHODS or "text/html" not in wanted:
@@ -141,7 +141,9 @@ async def _unknown_path(web: Web | None, error: UnknownPath) -> Response:
 
 
 async def _refused_by_framework(error: HTTPException) -> Response:
-    """Respond to errors that the framework raises (wrong method, body too large) in the API's error format."""
+    """Return the response, in the API's error format, for an error that the framework raised, such as a
+    wrong method.
+    """
     match error.code:
         case 405:
             refused: ServiceError = ServiceError("method_not_allowed")
@@ -157,7 +159,7 @@ async def _refused_by_framework(error: HTTPException) -> Response:
 
 
 async def _failed(error: Exception) -> Response:
-    """Respond to an unexpected exception, and log the traceback with the request id that the client receives."""
+    """Return the response for an unexpected exception. Log the traceback with the request id in the response."""
     log.error(
         "request failed",
         exc_info=error,

@@ -26,11 +26,11 @@ class Bodies:
 
     def __init__(self, passwords: PasswordCheck) -> None:
         self._passwords = passwords
-        # One large body at a time, because threads cannot run Python code in parallel.
+        # One large body at a time, because several threads would not run Python code faster.
         self._large = trio.CapacityLimiter(1)
 
     async def without_delay(self, read: Callable[[bytes], T], raw: bytes) -> T:
-        """Return `read(raw)`. A large body is read in a thread, so that other requests do not wait."""
+        """Return `read(raw)`. For a large body, call `read` in a thread, so that other requests do not have to wait."""
         if len(raw) <= LARGE_BYTES:
             return read(raw)
         return await trio.to_thread.run_sync(read, raw, limiter=self._large)

@@ -14,24 +14,26 @@ if TYPE_CHECKING:
 
 DEVICE_COOKIE = "svc_device"
 
-# Sent with the response that ends a browser's session, because the back/forward cache still holds the user's pages.
+# Header of a response that ends a browser's session: without it, the back/forward cache would still show the user's
+# pages.
 SIGNED_OUT = {"Clear-Site-Data": '"cache"'}
 
 
 class Cookies:
-    """Reads and sets the cookies. They are HttpOnly, and browsers send them only with same-site requests.
+    """Reads and sets the cookies, which are HttpOnly. Browsers send these cookies only with same-site requests.
 
-    Over https, each name begins with `__Host-`. No other host, not even a sibling subdomain, can then set the cookie
-    and sign a user in as someone else. The prefix requires the path `/`. Over http, browsers reject the prefix, so
-    names have no prefix. The path is then /auth, because browsers send cookies to programs on other ports of the host
-    as well.
+    Over https, each name begins with `__Host-`. This prevents other hosts, even sibling subdomains, from setting the
+    cookie and thereby signing a user in as someone else. The prefix requires the path `/`.
+
+    Over http, browsers reject the prefix, so names have no prefix. The cookies' path is /auth in this case, because
+    browsers also send cookies to servers on other ports of the same host.
     """
 
     def __init__(self, base_url: str) -> None:
         self._https = base_url.startswith("https:")
         self._names = {name: cookie_name(name, base_url) for name in (REFRESH_COOKIE, DEVICE_COOKIE)}
-        # Patterns, because the framework's parser reads all cookies, and other applications on the host may set long
-        # ones.
+        # The cookies are read with patterns, because the framework's parser would parse all cookies, and other
+        # applications on the host may set long cookies.
         self._patterns = {
             name: re.compile(rf"(?:^|; ?){shown}=([A-Za-z0-9_-]{{1,200}})(?:;|$)")
             for name, shown in self._names.items()

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from svc.security.ip_networks import IpAddress, IpNetwork
     from svc.store.tx import Store
 
-# The maximum number of proxies between a client and the service. A longer X-Forwarded-For header is not genuine.
+# The maximum number of proxies between a client and the service. Longer X-Forwarded-For headers were not written by
+# real proxies.
 _MAX_HOPS = 16
 
-# The combined rate limit of a user's sign-in sessions, as a multiple of an API key's limit. It is higher because a page
-# sends several requests in parallel. People stay far below this limit, but it keeps scripts from filling the disk.
+# The combined rate limit of a user's sign-in sessions, as a multiple of an API key's limit. The limit is higher because
+# a page sends several requests in parallel. People stay far below this limit, but it prevents scripts from filling the
+# disk.
 _SESSION_SHARE = 5
 
 
@@ -47,11 +49,11 @@ class Caller:
 
     @property
     def edge_accounts(self) -> tuple[str, ...] | None:
-        """The edge accounts to which the credential is limited; None means no limit."""
+        """The ids of the Cloudflare accounts to which the credential is limited; None means no limit."""
         return None if self.key is None else self.key.allow_accounts
 
     def can_see(self, edge_account_id: str) -> bool:
-        """Return True if the credential may see this edge account (rule C4)."""
+        """Return True if the credential may see this Cloudflare account (rule C4)."""
         return self.edge_accounts is None or edge_account_id in self.edge_accounts
 
     def has_any_scope(self, *scopes: Scope) -> bool:
@@ -70,7 +72,7 @@ class Credentials:
         self._trusted = [network_of(text) for text in config.http.trusted_proxies]
 
     def client(self, peer: str | None, forwarded: Sequence[str]) -> IpAddress | None:
-        """Return the client's address as seen by the configured trusted proxies; see `client_address`."""
+        """Return the client's IP address as seen by the configured trusted proxies; see `client_address`."""
         return client_address(peer, forwarded, self._trusted)
 
     async def caller(
@@ -127,7 +129,10 @@ class RateLimited(ServiceError):
 
 
 def admit(limit: SlidingLimit, name: str, now: int) -> Verdict:
-    """Count an attempt of `name` at `now` (epoch ms). Raises RateLimited if it exceeds the limit."""
+    """Count an attempt under the key `name` at `now` (epoch ms).
+
+    Raises RateLimited if the attempt exceeds the limit.
+    """
     verdict = limit.count(name, now)
     if not verdict.allowed:
         raise RateLimited(verdict.reset_s)
@@ -146,7 +151,10 @@ def require(caller: Caller, scopes: Sequence[Scope], *, session_only: bool) -> N
 
 
 def has_full_access(caller: Caller) -> bool:
-    """Return True if the caller may see all of its user's data: a session, or a key with all scopes and accounts."""
+    """Return True if the caller may see all of the user's data.
+
+    This is a sign-in session, or an API key with all scopes and accounts.
+    """
     return caller.edge_accounts is None and all(caller.has_any_scope(scope) for scope in get_args(Scope))
 
 
@@ -174,8 +182,8 @@ def client_address(
 ) -> IpAddress | None:
     """Return the client's address: the peer or, behind trusted proxies, the last untrusted hop in X-Forwarded-For.
 
-    The header is read from right to left, and only the part that trusted proxies wrote. Returns None if the address is
-    unknown, because the peer is a Unix socket or a trusted proxy added a value that is not an address.
+    The header is read from right to left, up to the first address that is not a trusted proxy. Returns None if the
+    address is unknown, because the peer is a Unix socket or a trusted proxy added a value that is not an address.
     """
     address = _address(peer)
     last = ",".join(forwarded[-_MAX_HOPS:]).rsplit(",", _MAX_HOPS)
@@ -186,7 +194,7 @@ def client_address(
 
 
 def networks_of(client: IpAddress | None) -> tuple[str, str]:
-    """Return the networks for which attempts are counted: the client's own network, and the larger one around it.
+    """Return the networks for which attempts are counted: the client's own, and the larger network around it.
 
     Internet providers give each customer at least an IPv6 /64, often a /56 or a /48. With IPv4, a customer gets one
     address, or occasionally several in the same /24. All clients without a known address count as one network.
@@ -198,7 +206,7 @@ def networks_of(client: IpAddress | None) -> tuple[str, str]:
 
 
 def address_allowed(client: IpAddress | None, allow_ips: Sequence[str] | None) -> bool:
-    """Return True if a key with these `allow_ips` is accepted from `client` (rule C5)."""
+    """Return True if an API key with these `allow_ips` may be used from the address `client` (rule C5)."""
     if allow_ips is None:
         return True
     return client is not None and any(client in network_of(text) for text in allow_ips)

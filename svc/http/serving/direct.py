@@ -1,7 +1,7 @@
 """Requests that bypass the framework, because the framework costs 0.5 ms of CPU time per request.
 
-That would be half the cost of a push, and every worker pushes once an hour. These requests have the same limits,
-deadlines, headers and error format as all others; `front` renders the response.
+This is half of the CPU time of a push, and every Worker pushes once an hour. These requests have the same limits,
+deadlines, headers and error format as all other requests; `front` renders the response.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ClientDisconnected(Exception):
-    """The client disconnected before its request was complete, so there is nothing to respond to."""
+    """Raised if the client disconnects before its request is complete. No response can be sent."""
 
 
 class Incoming:

@@ -1,4 +1,7 @@
-"""Registration of handlers for the endpoints that svc/api declares. `gate` checks requests before it calls them."""
+"""Registers handlers for the endpoints that svc/api declares.
+
+`gate` checks each request before it calls the handler.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ class Endpoints:
         self._add(endpoint, serve)
 
     def write(self, endpoint: Endpoint[B, Any], handler: Callable[[Write[B]], Awaitable[StoredResponse]]) -> None:
-        """Register the handler of a write request. It runs once per Idempotency-Key if the response is stored."""
+        """Register the handler of a write request.
+
+        If the response is stored, the handler runs once per Idempotency-Key.
+        """
         model = _model_of(endpoint)
 
         async def serve(**path: str) -> Response:
@@ -59,7 +65,10 @@ class Endpoints:
         handler: Callable[[Form[B]], Awaitable[ResponseBody | Response]],
         admit: Callable[[RequestInfo], None] | None = None,
     ) -> None:
-        """Register the handler of a form of /auth, without a credential. `admit` may raise before the body is read."""
+        """Register the handler of a form of /auth, which needs no credential.
+
+        `admit`: called before the body is read; may raise an error to reject the request.
+        """
         model = _model_of(endpoint)
 
         async def serve() -> Response:
@@ -70,7 +79,7 @@ class Endpoints:
     def open(
         self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[ResponseBody | Response]]
     ) -> None:
-        """Register a handler that needs no credential, or that checks the caller and the body itself."""
+        """Register a handler that needs no credential, or that checks the credential and the body itself."""
 
         async def serve() -> Response:
             return await self._gate.open(endpoint, handler)
@@ -78,7 +87,9 @@ class Endpoints:
         self._add(endpoint, serve)
 
     def direct(self, endpoint: Endpoint[Any, Any], handler: Handler) -> None:
-        """Register the handler of a frequent request that bypasses the framework. It checks the caller and body itself.
+        """Register the handler of a frequent request that bypasses the framework.
+
+        The handler checks the credential and the body itself.
 
         The framework also has a route for the path, only to reject other methods. The path must not contain an id.
         """
@@ -89,7 +100,7 @@ class Endpoints:
 
 
 def _model_of(endpoint: Endpoint[B, Any]) -> type[B]:
-    """Return the endpoint's body model. Raises ValueError."""
+    """Return the endpoint's body model. Raises ValueError if the endpoint has none."""
     if endpoint.body is None:
         raise ValueError(f"{endpoint.path} declares no body; declare `NoBody`")
     return endpoint.body

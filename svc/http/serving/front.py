@@ -48,9 +48,9 @@ DEFAULT_HEADERS = {
 class RequestRecord:
     """The measurements of a request for the metrics and the log.
 
-    `answered`: the status of the response; None if no response was started. `route`: the template of the path.
-    `status`: the class of the status, "gone" if there is no response, or "broken" if the response was not completed.
-    `code`: the error code. `received`, `sent`: the sizes of the bodies in bytes.
+    `answered`: the HTTP status of the response; None if no response was started. `route`: the template of the path.
+    `status`: the class of the HTTP status such as "2xx", "gone" if there is no response, or "broken" if the response
+    was not completed. `code`: the error code. `received`, `sent`: the sizes of the bodies in bytes.
     """
 
     request_id: str
@@ -63,7 +63,7 @@ class RequestRecord:
 
 
 class Front:
-    """The ASGI application for all requests; it passes most of them to the framework."""
+    """The ASGI application for all requests. It passes most requests to the framework."""
 
     def __init__(
         self,
@@ -145,15 +145,15 @@ class Front:
             record.route = file.route
             await _serve_file(file, scope, send_recorded, record)
             return
-        # The framework fails if the host is malformed, and needs the host only for features that the service does not
-        # use.
+        # The framework fails if the Host header is malformed, and needs the header only for features that the service
+        # does not use.
         headers = [(name, b"svc" if name == b"host" else value) for name, value in scope["headers"]]
         try:
             await self._framework(
                 {**scope, "path": path, "headers": headers, RECORD_KEY: record}, receive_recorded, send_recorded
             )
         except Exception as error:
-            if isinstance(first_of(error), StreamAborted):  # logged already; the server closes the connection
+            if isinstance(first_of(error), StreamAborted):  # already logged; the server closes the connection
                 record.status = "broken"
                 return
             if begun:
@@ -174,7 +174,10 @@ def _log_request(method: str, record: RequestRecord, took_s: float) -> None:
 
 
 async def _serve_directly(handler: Handler, request: Incoming, send: Any, record: RequestRecord) -> None:
-    """Call the handler and send its response. Errors get the same responses as from the error handlers in `app`."""
+    """Call the handler and send its response.
+
+    An error gets the response that the error handlers in `app` would return.
+    """
     try:
         response = stored(await handler(request), HTTPStatus.OK)
     except ClientDisconnected:
@@ -201,7 +204,7 @@ async def _serve_file(file: File, scope: Any, send: Any, record: RequestRecord) 
 
 
 def path_of(path: str, raw_path: bytes) -> str | None:
-    """Return the decoded path of a request target; None if no resource can have this path.
+    """Return the decoded path of a request target. Return None if no resource can have this path.
 
     A target can also be an absolute URL (RFC 9112, 3.2.2). Paths with a NUL are rejected, because PostgreSQL cannot
     store NUL.

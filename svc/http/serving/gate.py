@@ -1,4 +1,6 @@
-"""The checks before a handler, in order, and the response after it. The endpoint's declaration (svc/api) defines both.
+"""The checks before a handler is called, in order, and the response afterwards.
+
+The endpoint's declaration (svc/api) determines the checks and the response.
 
     credential ─► scopes ─► Idempotency-Key ─► query ─► path id ─► body ─► earlier response ─► handler ─► response
 
@@ -81,7 +83,7 @@ class Gate:
         query_of(endpoint)
         object_id = path_id(endpoint, path)
         raw = await raw_body(model.most_bytes)
-        await self._credentials.check_not_revoked(caller)  # the key may have been revoked in the meantime
+        await self._credentials.check_not_revoked(caller)  # the API key may have been revoked in the meantime
         if key is None or endpoint.leaving:  # stored responses are deleted with the user
             body, claim = await self._bodies.parse(model, raw), None
         else:
@@ -118,7 +120,7 @@ class Gate:
     async def open(
         self, endpoint: Endpoint[Any, Any], handler: Callable[[RequestInfo], Awaitable[ResponseBody | Response]]
     ) -> Response:
-        """Serve a request without checks."""
+        """Serve a request to an endpoint that needs no checks."""
         return to_response(await handler(request_info(self._credentials)), endpoint.status)
 
     async def _caller(self, endpoint: Endpoint[Any, Any], info: RequestInfo) -> Caller:
@@ -136,7 +138,7 @@ class Gate:
         return caller
 
     async def _while_valid(self, caller: Caller, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-        """Yield the chunks until the caller's key is revoked, because a slow client may read for hours.
+        """Yield the chunks until the caller's API key is revoked. A slow client may read a response for hours.
 
         Raises Unauthorized.
         """

@@ -1,12 +1,12 @@
-"""Idempotency-Key: a repeated request gets the first response again, and the effect happens only once (rules G1 to G5).
+"""Idempotency-Key: a repeated request gets the first response again, and has no second effect (rules G1 to G5).
 
 The response is stored in the same transaction as the effect, so neither exists without the other. An error is stored
 only if the request had an effect before it failed. Otherwise, a repeated request with the same key is processed again,
 so that a client can follow the remedy and retry. Transient errors are never stored.
 
 A request waits while another request with the same key is running. If their bodies differ, the second request is
-rejected. If a client disconnects, an actor that has begun the work continues. When the client repeats the request, it
-gets the stored response, because every transaction checks for one before its effect.
+rejected. If a client disconnects while an actor is doing the work, the actor continues. When the client repeats the
+request, it gets the stored response, because every transaction checks for a stored response before its effect.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Idempotency:
     """Runs each request once per Idempotency-Key, and tracks the requests that are in progress."""
 
     def __init__(self, store: Store, clock: Clock, most_bytes: int) -> None:
-        """Initialize. `most_bytes`: the maximum total size of a user's large stored responses."""
+        """Create an instance. `most_bytes`: the maximum total size of a user's large stored responses."""
         self._store = store
         self._clock = clock
         self._most_bytes = most_bytes
@@ -71,7 +71,7 @@ class Idempotency:
         running = self._running[name] = _Running(claim.body_digest, trio.Event())
         try:
             earlier = await self._store.peek(recall(claim, self._clock()))
-            if earlier is not None:  # check this first, because the request's object may have been deleted since
+            if earlier is not None:  # check this first, because the object may have been deleted since then
                 return _replayed(earlier)
             return await self._first(claim, work)
         finally:
@@ -81,13 +81,13 @@ class Idempotency:
     async def _first(self, claim: Claim, work: Callable[[], Awaitable[StoredResponse]]) -> StoredResponse:
         try:
             return await work()
-        except AlreadyAnswered:  # an identical request, whose client had disconnected, was committed first
+        except AlreadyAnswered:  # an identical request was committed first; its client had disconnected
             return await self._settled(claim, None)
         except ServiceError as error:
             if error.had_effect:
                 return await self._settled(claim, error)
             if error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-                # The error may be a result of the first attempt's effect, if the client disconnected during that
+                # The error may be a consequence of the first attempt's effect, if the client disconnected during that
                 # attempt.
                 earlier = await self._store.peek(recall(claim, self._clock()))
                 if earlier is not None:
@@ -104,7 +104,8 @@ class Idempotency:
         """Return a wrapper that commits the effect, its event and its response in one transaction.
 
         If an identical request was committed first, the transaction skips the effect and returns that response.
-        `replay`: the response to a repeated request, if it differs from the first response.
+        `replay`: the response to a repeated request, if that differs from the first response; otherwise None.
+
         `event`: creates the user's event from the effect's value and the time (epoch ms); None means no event.
         """
 
@@ -131,7 +132,7 @@ class Idempotency:
     async def _settled(self, claim: Claim, error: ServiceError | None) -> StoredResponse:
         """Return the response stored for the claim. If there is none, store `error` as the response and raise it.
 
-        Raises `error`; AlreadyAnswered if the stored response has expired in the meantime.
+        Raises `error`; AlreadyAnswered if the stored response has expired since then.
         """
         response = await self._store.run(self._settle(claim, error))
         if response is not None:

@@ -1,4 +1,4 @@
-"""Detection of cross-origin requests from browsers. Pure."""
+"""Detects cross-origin requests from browsers. No I/O."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def is_cross_origin(fetch_site: Sequence[str], origin: Sequence[str], own_origin
     """Return True if Sec-Fetch-Site, or else Origin, shows that a page of another origin sent the request.
 
     A sibling subdomain is another origin. `fetch_site`, `origin`: all values of these headers. A request without these
-    headers is not considered cross-origin. It comes from a program, or from our own pages in a browser released before
-    2020.
+    headers is not considered cross-origin. Such a request comes from an API client, or from the service's own pages in
+    a browser released before 2020.
     """
     if fetch_site:
         return any(value.strip() not in ("same-origin", "none") for value in fetch_site)

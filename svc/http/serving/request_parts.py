@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 Q = TypeVar("Q", bound=Query)
 
 _LONGEST_KEY = 200
-# In characters. A cursor has at most 200 characters, and an id has 25. The limit on request heads alone would allow
-# 16,000 characters.
+# Maximum length of a query string in characters. A cursor has at most 200 characters, and an id has 25. The server's
+# limit on request heads would allow 16,000 characters.
 _LONGEST_QUERY = 1_000
 
 
 def request_info(credentials: Credentials) -> RequestInfo:
-    """Return the request's data for its handler. `credentials` knows the trusted proxies."""
+    """Return the current request's data for its handler. `credentials` is used to determine the client's address."""
     headers = request.headers
     scope: Any = request.scope
     return RequestInfo(
@@ -46,7 +46,7 @@ def request_info(credentials: Credentials) -> RequestInfo:
 
 
 def path_id(endpoint: Endpoint[Any, Any], path: Mapping[str, str]) -> str:
-    """Return the id in the path, or "" if there is none.
+    """Return the id in the path, or "" if the path contains no id.
 
     Raises NotFound if the id is malformed, so that the store is not queried for it.
     """

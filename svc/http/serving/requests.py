@@ -92,10 +92,13 @@ class Write(Generic[B]):
 
         `render` creates the response from the transaction's value. It must be pure and fast, because it runs inside the
         transaction, on the engine's thread, and possibly while the write lock is held.
-        `replay`: the response to a repeated request, if it differs.
-        `about`: the event's account. By default, this is the value's account; if the value has none, the event concerns
-        only the user.
-        `target`: the object's id; by default the id in the path, or else the value's id.
+        `replay`: the response to a repeated request, if that differs from the first response.
+        `about`: the account in the event. By default, this is the account of the transaction's value; if the value has
+        no account, the event concerns only the user.
+
+        `target`: the id of the object in the event; by default the id in the path, or the id of the transaction's value
+        if the path has none.
+
         `count`: the number of changes, if not 1.
         Raises ValueError if the endpoint's action needs an account and none is given.
         """

@@ -39,19 +39,19 @@ class Streamed:
 
 
 class StreamAborted(Exception):
-    """A stream failed after part of it was sent, and the failure was logged.
+    """Raised if a stream failed after part of it was sent. The failure was logged.
 
-    The connection must not end as if the response were complete.
+    The connection must be reset, so that the client does not consider the response complete.
     """
 
 
 def stored(response: ResponseBody, status: int) -> StoredResponse:
-    """Return the response with the object as bytes, to be stored and sent."""
+    """Return a response that contains the object as bytes, so that the response can be stored and sent."""
     return StoredResponse(status, response.to_bytes(), JSON_TYPE, {})
 
 
 def refusal(error: ServiceError) -> StoredResponse:
-    """Return the response for an error, to be stored and sent."""
+    """Return the response for an error as bytes, so that the response can be stored and sent."""
     return StoredResponse(error.status, to_json(error.body()), JSON_TYPE, {})
 
 
@@ -71,7 +71,7 @@ def stream_response(streamed: Streamed, status: int, *, head_only: bool) -> Resp
     """Turn a stream into the framework's response object. `head_only`: omit the body, for HEAD."""
     body = b"" if head_only else _logged_chunks(streamed.chunks)
     response = Response(body, status, headers=dict(streamed.headers), content_type=streamed.content_type)
-    response.headers.pop("Content-Length", None)  # set for HEAD, but the length of a stream is unknown
+    response.headers.pop("Content-Length", None)  # set for HEAD, although the length of a stream is unknown
     response.timeout = None
     return response
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def name_of(endpoint: Endpoint[Any, Any]) -> str:
-    """Return the endpoint's name in the framework, "METHOD /path". Metrics and logs use the path in it."""
+    """Return the endpoint's name in the framework, "METHOD /path". Metrics and logs use the path from this name."""
     return f"{endpoint.method} {endpoint.path}"
 
 
 @cache
 def routes() -> QuartMap:
-    """Return the routes, cached because building them takes 12 ms.
+    """Return the routes of all endpoints. The result is cached, because building it takes 12 ms.
 
     OPTIONS has no route, so it gets 405 like any other method without a route.
     """
@@ -41,6 +41,9 @@ def _fixed_segments() -> set[str]:
 
 
 class _Id(BaseConverter):
-    """The id in a path. A fixed segment such as `bulk` does not match, so it does not get an id's methods."""
+    """The URL converter for ids in paths.
+
+    It does not match fixed segments such as `bulk`, so that routes with an id do not apply to them.
+    """
 
     regex = rf"(?!(?:{'|'.join(sorted(_fixed_segments()))})\Z)[^/]+"

@@ -1,9 +1,9 @@
-"""The HTTP/1.1 server: our own accept loop, with hypercorn's protocol on each connection.
+"""The HTTP/1.1 server: an accept loop in this module, and hypercorn's protocol on each connection.
 
-Hypercorn's own loop runs all connections in one nursery, so an exception in one connection stops the server. That loop
-also offers no way to disable HTTP/2 and WebSockets, which this API does not use. In this server, an exception ends only
-its own connection. Upgrade headers are removed before hypercorn sees them, every wait has a deadline, and a short
-response is sent in one packet.
+Hypercorn's own accept loop runs all connections in one nursery, so an exception in one connection would stop the
+server. That loop also has no setting to disable HTTP/2 and WebSockets, which the API does not use. In this server, an
+exception ends only its own connection. Upgrade headers are removed before hypercorn sees them, every wait has a
+deadline, and a short response is sent in one packet.
 
     listener ──► one of `connections` slots ──► Connection: reads, one request at a time ──► the application
 """
@@ -43,21 +43,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Timeout between two requests, and from the start of a connection to the end of its first request head.
+# Timeout for the time between two requests, and from the start of a connection to the end of its first request head.
 KEEP_ALIVE_S = 15.0
 # During shutdown, an idle connection stays open this long. The response to a request that arrives in this time has the
 # header `Connection: close`.
 LAST_REQUEST_S = 0.5
 # Timeout for sending one chunk of a response.
 SEND_S = 30.0
-# If the server responds before it has received the complete request, it then reads and discards input for this long, up
-# to this many bytes. Closing immediately would send a reset, and the client could lose the response.
+# If the server responds before it has received the complete request, it then reads and discards input for up to
+# `LINGER_S` seconds and `LINGER_BYTES` bytes. Closing the connection immediately would reset it, and the client could
+# lose the response.
 LINGER_S = 2.0
 LINGER_BYTES = 8 * 1_048_576
 # The size of one read. h11 limits incomplete heads to 16 KiB, so no head is longer than 32 KiB.
 _READ_BYTES = 16_384
 _HEAD_FIELDS = 100
-# Each chunk costs about 50 µs, however small it is. A body may have this many chunks, plus one per 256 bytes.
+# Each chunk takes about 50 µs of CPU time, regardless of its size. A body may therefore have only this many chunks,
+# plus one per 256 bytes.
 _FREE_CHUNKS = 64
 _BYTES_A_CHUNK = 256
 # The number of empty lines that are ignored before a request line. RFC 9112 (2.2) recommends ignoring at least one;
@@ -65,12 +67,12 @@ _BYTES_A_CHUNK = 256
 _EMPTY_LINES = 4
 # The value of SO_LINGER that makes close() reset the connection and discard unsent data.
 _RESET = struct.pack("ii", 1, 0)
-# File descriptors reserved for the store, the edge platform, email and the log.
+# File descriptors reserved for the store, connections to Cloudflare and the mail server, and the log.
 _OWN_FILES = 128
 
 
 class Http1(h11.Connection):
-    """A slightly stricter h11 connection that hides protocol upgrades from hypercorn. No I/O.
+    """An h11 connection with some stricter checks, which hides protocol upgrades from hypercorn. No I/O.
 
     Upgrade headers are ignored, which RFC 9110 (7.8) permits. The head of a response is held back until the next data,
     so that both are sent in one packet. A few empty lines before a request line are ignored (RFC 9112, 2.2), as is all
@@ -129,7 +131,7 @@ class Http1(h11.Connection):
             if isinstance(event, (h11.Data, h11.EndOfMessage)):
                 data, self._head = self._head + data, b""
             return data
-        ends = self.ends or self.their_state is h11.SEND_BODY  # the latter: the request is incomplete
+        ends = self.ends or self.their_state is h11.SEND_BODY  # in the second case, the request is incomplete
         if ends and not any(name == b"connection" for name, _ in event.headers):
             event = h11.Response(
                 status_code=event.status_code, headers=[*event.headers.raw_items(), (b"connection", b"close")]
@@ -207,7 +209,10 @@ _REFUSED = {
 
 
 class Connection:
-    """A client's connection: socket, protocol and deadlines. One task reads; the application runs in another."""
+    """A client's connection: its socket, protocol and deadlines.
+
+    One task reads from the socket, and another runs the application.
+    """
 
     def __init__(self, stream: trio.SocketStream, app: ASGIWrapper, context: WorkerContext, metrics: Metrics) -> None:
         self._stream = stream
@@ -232,7 +237,7 @@ class Connection:
         try:
             async with TaskGroup() as group:
                 await self._serve(group)
-                # The client has its response or has disconnected, so the remaining tasks are pointless.
+                # The client has received its response or has disconnected, so cancel the remaining tasks.
                 group._nursery.cancel_scope.cancel()  # type: ignore[union-attr]  # the group has no other way to end it
             if self._answered and not self._broken:
                 await self._linger()
@@ -242,17 +247,18 @@ class Connection:
             self._stream.socket.close()
 
     def _must_reset(self) -> bool:
-        """Return True if a truncated response was sent that the client would take for complete after a normal close.
+        """Return True if a truncated response was sent that a client would consider complete after a normal close.
 
-        In HTTP/1.0, which some proxies use for upstream requests, a response without a length ends with the connection.
+        In HTTP/1.0, which some proxies use for upstream requests, the end of the connection marks the end of a response
+        without a Content-Length.
         """
         return self._http is not None and not self._http.has_length and (self._partly_sent or self._http.is_half_sent)
 
     def end(self) -> None:
         """Close the connection after the current response, or after `LAST_REQUEST_S` if it is idle.
 
-        A request that is in transit, or unread in the socket, still gets a response: if there is data when the reader's
-        deadline passes, the reader reads the data first.
+        A request that is in transit, or unread in the socket, still gets a response: if data has arrived when the
+        reader's deadline passes, the reader processes the data first.
         """
         self._stopping = True
         if self._http is not None:
@@ -295,8 +301,8 @@ class Connection:
                 if not data:
                     if self._idle or not protocol.connection.has_complete_request:
                         return
-                    # TCP does not show whether the client has also stopped reading. If it has, sending the response
-                    # fails.
+                    # TCP does not show whether the client has also stopped reading. If the client has, sending the
+                    # response fails.
                     self._half_closed = protocol.connection.ends = True
                     await trio.sleep_forever()
                 await protocol.handle(RawData(bytes(data)))
@@ -317,7 +323,8 @@ class Connection:
             if event.idle and self._half_closed:  # the head was sent before it could contain `close`
                 self._reading.cancel()
         elif isinstance(event, Closed):
-            # This runs in the application's task, which is about to be cancelled. The reader therefore does the rest.
+            # This runs in the application's task, which is about to be cancelled, so the reader's task closes the
+            # connection.
             self._answered = not self._must_reset()
             self._reading.cancel()
 
@@ -403,7 +410,7 @@ async def serve(
     async def handle(stream: trio.SocketStream) -> None:
         connection = Connection(stream, wrapped, context, metrics)
         open_now.add(connection)
-        if stopping:  # accepted just before the shutdown
+        if stopping:  # the connection was accepted just before the shutdown
             connection.end()
         if not slots.value:
             waiting = [one for one in open_now if one.waits_since is not None and one is not connection]
@@ -430,7 +437,10 @@ async def serve(
 
 
 def _files_for_clients() -> int:
-    """Raise the limit on open files to its maximum. Return the number of connections that it allows."""
+    """Raise the process's limit on open files to its maximum.
+
+    Return the number of connections that the limit allows.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         with suppress(ValueError, OSError):  # not permitted on every system

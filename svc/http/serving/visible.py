@@ -1,4 +1,7 @@
-"""Access control: callers see only their user's objects. A limited key also restricts the accounts (rules C3, C4)."""
+"""Access control: callers see only the objects of their user.
+
+An API key may be limited to some accounts (rules C3, C4).
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,10 @@ def _account_or_former(user_id: int, account_id: str) -> Tx[Account | FormerAcco
 
 
 def _with_account(owned: Tx[Owned | None], find: Callable[[int, str], Tx[A | None]]) -> Tx[tuple[Owned, A | None]]:
-    """Return an object of a user, and its account as `find` returns it. Raises NotFound if there is no object."""
+    """Return the object from `owned`, and its account as returned by `find`.
+
+    Raises NotFound if `owned` returns None.
+    """
     found = yield from owned
     if found is None:
         raise NotFound

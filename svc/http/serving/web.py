@@ -1,9 +1,9 @@
 """The web application and the documentation, held in memory and served without the framework.
 
 The application consists of assets and one HTML shell that serves all of its pages. The documentation at /help has an
-HTML file and a Markdown file for each page. `make build` creates the files (svc/web). Serving these files needs neither
-the store nor a credential; the application requests its data from the API. If a page and an endpoint of the API have
-the same path, the API serves that path.
+HTML file and a Markdown file for each page. `make build` creates the files (svc/web). These files are served without
+using the store and without a credential; the application requests its data from the API. If a page and an API endpoint
+have the same path, the endpoint serves that path.
 """
 
 from __future__ import annotations
@@ -45,13 +45,14 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-# A logo is a picture from the operator. Opened as a page, it may only draw itself.
+# The operator's logo may be an SVG image that contains scripts or links. If the image is opened as a page, this policy
+# lets it only draw itself.
 _LOGO_HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
 METHODS = ("GET", "HEAD")
 ASSETS = "/assets/{file}"
 HELP = "/help/{page}"
 LLMS = "/llms.txt"
-# The page with all components, which only demonstrations serve.
+# The page that shows all user interface components. Only demonstrations serve this page.
 COMPONENTS = "/components"
 
 _HSTS = {"Strict-Transport-Security": "max-age=31536000"}
@@ -67,9 +68,10 @@ _ROBOTS = b"User-agent: *\nDisallow: /\n"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the web application. `route`: the template of its path. `forms`: headers and body by content encoding.
+    """A file of the web application.
 
-    The encoding "" is the uncompressed form.
+    `route`: the template of the file's path. `forms`: the headers and the body by content encoding; the encoding "" is
+    the uncompressed form.
     """
 
     route: str
@@ -113,7 +115,8 @@ class Web:
     def missing(self, path: str, request_headers: Headers) -> tuple[Headers, bytes]:
         """Return the headers and body of the response for an unknown path.
 
-        Below /help, the body is a page of the documentation. Elsewhere, it is the shell, which then shows "not found".
+        Below /help, the body is the documentation's page for unknown paths. Elsewhere, the body is the shell, which
+        then shows "not found".
         """
         asked = [(name, value) for name, value in request_headers if name.lower() == b"accept-encoding"]
         _, headers, body = (self._no_help if path.startswith("/help/") else self._shell).response(asked)
@@ -179,7 +182,10 @@ def _shell(identity: Identity, demonstration: str, page: str) -> str:
 
 
 def _page(path: Path, route: str, headers: Mapping[str, str], edit: Callable[[str], str]) -> File:
-    """Read a page and edit it. The build's compressed forms serve pages that do not change. Raises OSError."""
+    """Read a page and apply `edit`.
+
+    If `edit` changes nothing, use the compressed forms from the build. Raises OSError.
+    """
     built = path.read_bytes()
     body = edit(built.decode()).encode()
     if body == built:
@@ -195,7 +201,7 @@ def _file(path: Path, route: str, content_type: str, headers: Mapping[str, str])
 
 
 def _file_from_bodies(route: str, content_type: str, headers: Mapping[str, str], bodies: Mapping[str, bytes]) -> File:
-    # Weak, because all encodings share one tag.
+    # The ETag is weak, because all encodings share one tag.
     etag = f'W/"{hashlib.sha256(bodies[""]).hexdigest()[:20]}"'
     forms = {}
     for encoding, body in bodies.items():
