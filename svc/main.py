@@ -40,7 +40,7 @@ from svc.store.working_tokens import sealed_tokens
 from svc.worker.bundle import load_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from svc.clock import Clock
     from svc.config import Config
@@ -65,6 +65,15 @@ class Started:
     first: bool  # True if there are no users yet
 
 
+@dataclass(frozen=True)
+class Service:
+    """An open service. It listens, but accepts connections only while `serve` runs."""
+
+    store: Store
+    started: Started
+    serve: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]  # serves until its argument returns
+
+
 async def run(
     config: Config,
     announce: Callable[[str], None],
@@ -80,10 +89,27 @@ async def run(
     `systemd`: the sockets passed by systemd. If there are any, they replace `[http] bind`.
     `greet`: called after `announce`.
 
-    Raises Served if another service is using the store. Raises ConfigError if the key file, logo, bundle or store
-    cannot be used, or if another service has taken over the store.
+    Raises Served and ConfigError; see `open_service`. Also raises ConfigError if another service takes over the store.
     """
-    bundle = bundle or load_bundle()
+    async with open_service(config, clock, bundle or load_bundle(), systemd) as service, trio.open_nursery() as beside:
+        _freeze_startup_objects()
+        with trio.open_signal_receiver(*_shutdown_signals()) as signals:
+            announce(service.started.url)
+            greet(service.started)
+            await systemd.notify("READY=1", "STATUS=serving")
+            beside.start_soon(systemd.keep_notified, lambda: service.store.condition.problem)
+            await service.serve(partial(_wait_for_signal, signals, config, systemd))
+            beside.cancel_scope.cancel()
+    log.info("stopped")
+
+
+@asynccontextmanager
+async def open_service(config: Config, clock: Clock, bundle: WorkerBundle, systemd: Systemd) -> AsyncIterator[Service]:
+    """Open the store, the Cloudflare client, the outbox, the supervisor and the application, in this order.
+
+    Raises Served if another service is using the store. Raises ConfigError if the key file, logo, address or store
+    cannot be used.
+    """
     identity = load_identity(config.web)
     metrics = Metrics()
     async with (
@@ -93,7 +119,8 @@ async def run(
         vault = open_vault(config.vault, await store.read(sealed_tokens()))
         # Listen only after the store has been acquired. If the port is 0, the URL is known only after binding.
         listeners, host, port = _systemd_listeners(systemd) or await _listen("http", config.http.bind)
-        base_url = config.http.base_url or f"http://{host}:{port}"
+        url = f"http://{host}:{port}"
+        base_url = config.http.base_url or url
         push_url = config.push_url(base_url)
         problem = config.push_url_problem(push_url)
         if problem is not None:
@@ -112,27 +139,22 @@ async def run(
             _metrics_page(config, store, clock, metrics, bundle),
             open_outbox(store, config, clock, base_url, metrics=metrics, identity=identity),
             open_supervisor(context) as supervisor,
-            trio.open_nursery() as beside,
         ):
             web = _web(base_url, config.web.demonstration, identity)
             first = await store.read(users.has_no_users())
             app = create_app(Deps(context, supervisor, base_url, web, identity))
-            _freeze_startup_objects()
-            with trio.open_signal_receiver(*_shutdown_signals()) as signals:
-                announce(f"http://{host}:{port}")
-                greet(Started(f"http://{host}:{port}", base_url, web is not None, first))
-                await systemd.notify("READY=1", "STATUS=serving")
-                beside.start_soon(systemd.keep_notified, lambda: store.condition.problem)
+
+            async def serve_until(until: Callable[[], Awaitable[None]]) -> None:
                 await serve(
                     app,
                     listeners,
                     connections=config.http.connections,
                     graceful_s=config.http.graceful_s,
                     metrics=metrics,
-                    until=partial(_wait_for_signal, signals, config, systemd),
+                    until=until,
                 )
-                beside.cancel_scope.cancel()
-    log.info("stopped")
+
+            yield Service(store, Started(url, base_url, web is not None, first), serve_until)
 
 
 def _shutdown_signals() -> list[signal.Signals]:
