@@ -90,8 +90,15 @@ def create_app(deps: Deps) -> QuartTrio:
     app.register_error_handler(HTTPException, _refused_by_framework)
     app.register_error_handler(Exception, _failed)
     app.register_error_handler(UnknownPath, partial(_unknown_path, deps.web))
-    logs = config.http.access_log
-    front = Front(app.asgi_app, endpoints.directly, deps.web, app.config, context.metrics, logs=logs)
+    front = Front(
+        app.asgi_app,
+        endpoints.directly,
+        deps.web,
+        context.metrics,
+        most_bytes=config.http.max_body_bytes,
+        within_s=_BODY_TIMEOUT_S,
+        logs=config.http.access_log,
+    )
     app.asgi_app = front  # type: ignore[method-assign]  # Quart documents this way to add middleware
     return app
 

@@ -70,17 +70,20 @@ class Front:
         framework: Callable[[Any, Any, Any], Awaitable[None]],
         directly: Mapping[tuple[str, str], Handler],
         web: Web | None,
-        config: Mapping[str, Any],
         metrics: Metrics,
         *,
+        most_bytes: int,
+        within_s: float,
         logs: bool,
     ) -> None:
+        """`most_bytes` and `within_s` limit bodies that bypass the framework. `logs`: write an access log."""
         self._framework = framework
         self._directly = directly
         self._web = web
-        self._config = config  # the framework's configuration, because the same limits apply here
         self._metrics = metrics
-        self._logs = logs  # write an access log
+        self._most_bytes = most_bytes
+        self._within_s = within_s
+        self._logs = logs
         self._in_flight = 0
         metrics.at_scrape(lambda: metrics.set(IN_FLIGHT, self._in_flight))
 
@@ -135,8 +138,7 @@ class Front:
         route = f"/{path.lstrip('/')}"
         handler = self._directly.get((scope["method"], route))
         if handler is not None:
-            most_bytes, within_s = self._config["MAX_CONTENT_LENGTH"], self._config["BODY_TIMEOUT"]
-            request = Incoming(scope, receive_recorded, most_bytes=most_bytes, within_s=within_s)
+            request = Incoming(scope, receive_recorded, most_bytes=self._most_bytes, within_s=self._within_s)
             record.route = route
             await _serve_directly(handler, request, send_recorded, record)
             return

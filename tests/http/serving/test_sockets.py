@@ -52,6 +52,7 @@ async def served(
 @pytest.fixture
 async def port(world):
     world.app.config["BODY_TIMEOUT"] = SLOW_S
+    world.app.asgi_app._within_s = SLOW_S
     async with served(world) as number:
         yield number
 
