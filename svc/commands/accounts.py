@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import trio
 
 from svc.addresses import LONGEST_EMAIL
 from svc.commands import account_disconnect
-from svc.commands.output import printable
+from svc.commands.output import print_facts, printable
 from svc.commands.paged_list import print_pages
 from svc.model import AccountState
 
@@ -80,9 +80,7 @@ def _show(config: Config, arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(facts))
         return 0
-    for name, value in facts.items():
-        if not isinstance(value, list):
-            print(f"{name + ':':18}{_text(value)}")
+    print_facts(facts)
     for sentence in facts.get("left", ()):
         print(f"remaining:        {printable(sentence, 1_000)}")
     return 0
@@ -101,11 +99,3 @@ def _line(entry: Entry) -> str:
 
 def _row(account_id: str, edge_account_id: str, at: str, state: str, email: str, name: str) -> str:
     return f"{account_id:<24} {edge_account_id:<32} {at:<12} {state:<16} {email:<40} {name}"
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return printable(str(value), LONGEST_EMAIL)

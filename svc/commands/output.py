@@ -1,4 +1,4 @@
-"""Helpers for command output: replace control characters, format plurals, and ignore a closed pipe."""
+"""Helpers for command output: replace control characters, format plurals and facts, and ignore a closed pipe."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from svc.addresses import LONGEST_EMAIL
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 def printable(text: str, most: int = 60) -> str:
@@ -19,6 +21,21 @@ def printable(text: str, most: int = 60) -> str:
 def plural(count: int, noun: str) -> str:
     """Return a number with its noun, such as "1 row" or "2 rows"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def print_facts(facts: Mapping[str, object]) -> None:
+    """Print a line for each fact that is a single value. Lists and mappings are omitted."""
+    for name, value in facts.items():
+        if not isinstance(value, (list, dict)):
+            print(f"{name + ':':18}{_fact_text(value)}")
+
+
+def _fact_text(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return printable(str(value), LONGEST_EMAIL)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from svc.addresses import LONGEST_EMAIL
-from svc.commands.output import printable
+from svc.commands.output import print_facts, printable
 from svc.commands.paged_list import print_pages
 
 if TYPE_CHECKING:
@@ -81,9 +81,7 @@ def _show(config: Config, arguments: argparse.Namespace) -> int:
         if arguments.json:
             print(json.dumps(facts))
             continue
-        for name, value in facts.items():
-            if name not in ("accounts", "limits", "own_limits"):
-                print(f"{name + ':':18}{_text(value)}")
+        print_facts(facts)
         shown = (f"{kind} {limit}{' (own)' if kind in own else ''}" for kind, limit in limits.items())
         print(f"limits:           {', '.join(shown)}")
         for account in connected:
@@ -135,11 +133,3 @@ def _line(entry: Entry) -> str:
 
 def _row(email: str, plan: str, state: str, accounts: object, sites: object, links: object, created: str) -> str:
     return f"{email:<40} {plan:<4} {state:<11} {accounts:>8} {sites:>6} {links:>7}  {created}"
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return printable(str(value), LONGEST_EMAIL)
