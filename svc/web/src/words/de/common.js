@@ -35,7 +35,6 @@ const common = {
   optional: "optional",
   open: "Öffnen",
   unknown: "Unbekannt",
-  utc: "UTC",
   code: "Code",
   errorId: "Fehler-ID",
   newTab: "öffnet einen neuen Tab",

@@ -34,7 +34,6 @@ const common = {
   optional: "optional",
   open: "Open",
   unknown: "Unknown",
-  utc: "UTC",
   code: "Code",
   errorId: "Error ID",
   newTab: "opens in a new tab",
