@@ -4,6 +4,7 @@ supervisor   starts an actor when its account has a queued request or a due duty
 account      the actor: serves queued requests in order, then runs the duties that are due
 mailbox      the queue of requests for one account
 duty         a recurring task of an account
+context      what all actors and requests share: store, Cloudflare client, vault, clock, settings
 backoff      the pause before failed work is retried
 operations   long-running work, each with a row in the store: connect, install, renew, disconnect
 checks       comparisons of the state at Cloudflare with the store, and repairs of differences

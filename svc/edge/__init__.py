@@ -1,1 +1,12 @@
-"""The client for Cloudflare's API, with one module per area of the API. No other package sends HTTP requests."""
+"""The client for Cloudflare's API. No other package sends HTTP requests.
+
+client         sends each request once; `tls` has the trusted certificate authorities
+access         calls for one account with one token, with retries and paging
+responses      classifies responses as results or failures, and decides whether to retry
+call_limits    limits on the rate of calls
+fair_limiter   shares the concurrent calls fairly between accounts and users
+endpoints      names the area of a path, for the metrics
+visits         test views, which are sent to a site and not to the API
+
+The other files each have the calls of one area: `tokens`, `workers`, `d1`, `routes`, `zones` and `analytics`.
+"""

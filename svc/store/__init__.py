@@ -1,4 +1,12 @@
-"""Persistent storage on two engines. There is a module for each kind of data and a function for each transaction."""
+"""Persistent storage on two engines. There is a module for each kind of data and a function for each transaction.
+
+engines, schema       the engines, and the migrations
+tx                    what a transaction is: a generator of statements
+conditions, user_lists, locks, versions, total_pages
+                      code that the modules for several kinds of data share
+retention             deletions of old rows
+service_state         numbers for the metrics and for `svc check`
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""The worker `svc-edge`: its bundle, and its database rows (see docs/develop/worker-database.md).
+"""The Worker `svc-edge`: its bundle, and its database rows (see docs/develop/worker-database.md).
+
+bundle         the built Worker, read from the package; `snippet` creates a site's snippet
+config_rows    the rows of the table `config`, and the statements that write them; `meta` reads the table `meta`
+pushed         the parts of a push
+counts         one target's current counts; `breakdowns` and `known_sources` describe the keys of breakdowns
+event_lines    decodes events that the Worker has not added up yet; `rows` has the types of result rows
+stored_totals  the totals of all targets, for use when the service has lost pushed totals
+last_counts    the final counts, read before a disconnect deletes the database
+qr_scans       the scans of an account's QR codes
+ledger         the statement of counts for a day
+advice         plan usage, and a forecast of when a limit is reached
+explain        decides about a click as the Worker does; `patterns` translates the Worker's regular expressions
 
 This package does no I/O other than reading the bundle.
 """

@@ -6,7 +6,7 @@ direct        requests served without the framework
 app, routes   the framework's application and its routes
 endpoints     a handler for each declared endpoint
 gate          the checks before a handler, in order, and the response after it
-request_parts reads and checks the parts of a request for the gate; `bodies` parses bodies
+request_parts reads and checks the parts of a request for the gate, with `bodies` and `accept_language`
 requests      the argument that a handler receives
 credentials   authentication and rate limits; `origin` and `cookies` for browsers, `visible` for access control
 idempotency   responses stored under their Idempotency-Key
