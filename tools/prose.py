@@ -61,11 +61,18 @@ WORDS: Sequence[tuple[str, str]] = (
     (r"hitherto|so to speak|count audits?", "until now, or the established term"),
     (r"thereby|thereof|therein|whence|hence|whilst", "a plainer word"),
 )
-_PATTERN = re.compile("|".join(rf"(?P<w{i}>\b(?:{word})(?!\w))" for i, (word, _) in enumerate(WORDS)), re.IGNORECASE)
+# The word boundary precedes the alternatives, so that they are not tried within words.
+_ALTERNATIVES = "|".join(f"(?P<w{i}>{word})" for i, (word, _) in enumerate(WORDS))
+_PATTERN = re.compile(rf"\b(?:{_ALTERNATIVES})(?!\w)", re.IGNORECASE)
+# The same for text in lower case, which takes a fifth of the time.
+_IN_LOWER_CASE = re.compile(rf"\b(?:{_ALTERNATIVES})(?!\w)")
 # Words that start a noun clause, or the answer to an unasked question.
 _CLAUSES = frozenset(
     {"who", "whom", "whose", "of", "as", "that", "what", "whether", "how", "where", "why", "which", "whoever"}
 )
+# A possible docstring with an incorrect beginning, in the format of ruff. Only sources with a match are parsed.
+_BEGINNING = rf"(?:[a-z]|(?i:{'|'.join(sorted(_CLAUSES))})\b)"
+_SUSPECT = re.compile(rf'^ *[rR]?""" *{_BEGINNING}|(?:\A|:[^\n]*\n) *[rR]?"""\s*{_BEGINNING}', re.MULTILINE)
 _PROSE = {".md", ".toml", ".sh", ".yaml", ".yml", ".service", ".socket", ".timer"}
 _JAVASCRIPT = {".js", ".jsx", ".mjs"}
 # Files to skip: other people's texts, recorded responses, and the word lists themselves.
@@ -159,8 +166,10 @@ def problems_of(path: Path) -> Iterator[Problem]:
     name = str(path.relative_to(ROOT))
     source = path.read_text()
     if path.suffix == ".py":
-        yield from word_problems(name, python_texts(source))
-        yield from docstring_problems(name, source)
+        if _IN_LOWER_CASE.search(source.lower()):  # finding the texts of a source takes longer
+            yield from word_problems(name, python_texts(source))
+        if _SUSPECT.search(source):
+            yield from docstring_problems(name, source)
     elif path.suffix in _JAVASCRIPT:
         yield from word_problems(name, javascript_texts(source))
     elif path.suffix in _PROSE or path.name in {"Makefile", "Dockerfile"}:
