@@ -50,9 +50,9 @@ zone are changed with POST /_control/accounts. Slow and rejected calls are chose
 that measure something else switch all of this off.
 
 Failures on demand (POST /_control/faults) apply to the n-th matching call. The call can be rejected with any status,
-code and text, such as the router's 404/7003 or D1's transient errors. It can also be throttled or delayed, or get an
-HTML page as its response. Its connection can be closed before or after the call is executed. The same faults can be set
-for a worker's own fetches and for its database statements.
+code and text, such as the router's 404/7003 or D1's transient errors. It can also be throttled or delayed, held until
+the faults are cleared, or get an HTML page as its response. Its connection can be closed before or after the call is
+executed. The same faults can be set for a worker's own fetches and for its database statements.
 A statement can also end the whole invocation (d1_end_before, d1_end_after), which then receives no further results. The
 platform does this if the CPU time is used up or the worker is replaced. A statement can also be slow, or get no
 response at all (d1_slow, d1_silent). When a visitor disconnects, the script's request ends.

@@ -154,7 +154,7 @@ class Emulator:
         return list(await self.call("GET", "/faults"))
 
     async def clear_faults(self) -> None:
-        """Delete all faults."""
+        """Delete all faults and release the calls that are held."""
         await self.call("DELETE", "/faults")
 
     async def faulted(self, calls: int = 1) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
+import trio
 from pydantic import BaseModel, ConfigDict, Field
 
-API_KINDS = frozenset({"refuse", "slow", "drop_before", "drop_after", "fail_after", "html", "throttle"})
+API_KINDS = frozenset({"refuse", "slow", "hold", "drop_before", "drop_after", "fail_after", "html", "throttle"})
 EGRESS_KINDS = frozenset({"egress_drop_before", "egress_drop_after", "egress_status"})
 D1_KINDS = frozenset({"d1_drop_before", "d1_drop_after", "d1_end_before", "d1_end_after", "d1_slow", "d1_silent"})
 
@@ -18,6 +19,7 @@ class Fault(BaseModel):
     For API calls, `path` is compared with the path after /client/v4, or with the whole path. For a worker's own fetches
     (egress_…), it is compared with the URL; for D1 bindings (d1_…), with the database's id.
 
+    slow executes the call after `delay_s`, and hold executes it once all faults are cleared.
     fail_after executes the call but responds with an error (500 unless `status` is given). d1_end_… ends the invocation
     that makes the call: it receives no result, and its remaining work is not done. d1_slow runs the statement after
     `delay_s`. d1_silent neither runs the statement nor responds. Its connection is closed once no D1 fault remains.
@@ -26,7 +28,7 @@ class Fault(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     kind: Literal[
-        "refuse", "slow", "drop_before", "drop_after", "fail_after", "html", "throttle",
+        "refuse", "slow", "hold", "drop_before", "drop_after", "fail_after", "html", "throttle",
         "egress_drop_before", "egress_drop_after", "egress_status", "d1_drop_before", "d1_drop_after",
         "d1_end_before", "d1_end_after", "d1_slow", "d1_silent",
     ]  # fmt: skip
@@ -50,14 +52,17 @@ class Faults:
 
     def __init__(self) -> None:
         self.waiting: list[Fault] = []
+        self.cleared = trio.Event()
 
     def add(self, fault: Fault) -> None:
         """Add a fault for future calls."""
         self.waiting.append(fault)
 
     def clear(self) -> None:
-        """Delete all faults."""
+        """Delete all faults and release the calls that are held."""
         self.waiting.clear()
+        self.cleared.set()
+        self.cleared = trio.Event()
 
     @property
     def for_bindings(self) -> bool:

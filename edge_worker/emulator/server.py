@@ -127,11 +127,13 @@ class FaultInjector:
 
         if fault is not None and fault.kind == "fail_after":
             await self._app(scope, receive, _discard)
-        if fault is not None and fault.kind not in ("slow", "drop_after"):
+        if fault is not None and fault.kind not in ("slow", "hold", "drop_after"):
             await self._fail(fault, watched)
             return
         if fault is not None and fault.kind == "slow":
             await trio.sleep(fault.delay_s)
+        if fault is not None and fault.kind == "hold":
+            await platform.faults.cleared.wait()
         if platform.firewall and resembles_attack(sent, platform.firewall_also):
             await _block(watched)
             return

@@ -224,7 +224,8 @@ class Place:
         often_s = self.timing.get("health_every_s", 3_600)
         quick = {"drain_s": 0.05, "crash_backoff_s": 0.01, "route_retry_s": 0.2, "health_well_every_s": often_s}
         config = Config(
-            http=HttpConfig(base_url="https://svc.example"),
+            # Requests may take as long as a held call. This service has no connections that it would end.
+            http=HttpConfig(base_url="https://svc.example", graceful_s=2 * NEVER_S),
             edge=edge_config,
             mail=MailConfig(folder=self.folder / "mail"),
             worker=WorkerConfig(**self.worker),

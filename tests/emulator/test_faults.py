@@ -60,6 +60,19 @@ async def test_call_is_completed_after_its_client_disconnects(emulator: Emulator
     assert await api.query(database["uuid"], "select 1 as n") == [{"n": 1}]
 
 
+async def test_held_call_is_executed_once_the_faults_are_cleared(emulator: Emulator, api: Api) -> None:
+    await emulator.fault("hold", "*/d1/database", method="POST", times=None)
+    path = f"{api.account}/d1/database"
+    async with trio.open_nursery() as nursery:
+        for name in ("one", "two"):
+            nursery.start_soon(partial(api.call, "POST", path, json={"name": name}))
+        await emulator.faulted(2)
+        assert await api.result("GET", path) == []
+        await emulator.clear_faults()
+    assert sorted(database["name"] for database in await api.result("GET", path)) == ["one", "two"]
+    assert [call["fault"] for call in await emulator.requests() if call["method"] == "POST"] == ["hold", "hold"]
+
+
 async def test_log_has_the_token_of_a_call_in_progress(emulator: Emulator, customer: Customer, api: Api) -> None:
     token_id, value = await emulator.create_token(customer.account_id, rights=["D1 Read"])
     await emulator.fault("slow", "*/d1/database", method="GET", delay_s=30)

@@ -283,10 +283,12 @@ async def a_worker_whose_cron_trigger_stopped(case: Case) -> None:
 @row("operation_in_progress", "response", state="installing", resources=None, shares=True)
 async def requests_during_an_install(case: Case) -> None:
     await case.installed()
-    await case.emulator.fault("slow", SCRIPT, method="PUT", delay_s=3)
+    # Hold the retry of the upload as well, which the service sends if these requests take longer than its timeout.
+    await case.emulator.fault("hold", SCRIPT, method="PUT", times=None)
     assert (await case.post("/install")).status == 202
     await case.expect_error(await case.post("/install"))
     await case.expect_error(await case.service.call("DELETE", f"/v1/accounts/{(await case.service.account()).id}"))
+    await case.emulator.clear_faults()
     await case.service.settled("ready")
     await case.renewed()
     await case.install("ready")

@@ -141,20 +141,20 @@ async def test_client_that_disconnects_gets_the_response_with_its_key(service):
 
 
 @pytest.mark.rule("A10", "A17")
-async def test_disconnect_during_an_install_is_refused_immediately(service):
-    await service.emulator.fault("slow", SCRIPT, method="PUT", delay_s=4.5)
-    assert (await service.connect()).status == 202
-    account = await service.account()
-
-    async def uploading():
+async def test_disconnect_during_an_install_is_refused_immediately(place):
+    place.edge |= {"timeout_s": NEVER_S, "connect_s": NEVER_S}
+    async with place.running() as service:
+        # The install cannot continue before the disconnect gets its response.
+        await service.emulator.fault("hold", SCRIPT, method="PUT")
+        assert (await service.connect()).status == 202
+        account = await service.account()
+        await service.emulator.faulted()
         running = await service.store.read(operations.running(account.id))
-        return (running is not None and running.step == "script") or None
-
-    await eventually(uploading)
-    with trio.fail_after(4):
+        assert (running.kind, running.step) == ("install", "script")
         response = await service.call("DELETE", f"/v1/accounts/{account.id}")
-    assert (response.status, response.code) == (409, "operation_in_progress")
-    await service.settled("ready")
+        assert (response.status, response.code) == (409, "operation_in_progress")
+        await service.emulator.clear_faults()
+        await service.settled("ready")
 
 
 @pytest.mark.rule("A17")

@@ -6,17 +6,19 @@ import pytest
 import trio
 
 from svc.store import operations
+from tests.actors.conftest import NEVER_S
 from tests.actors.operations.test_renew import bootstrap_token
 
 SCRIPT = "*/workers/scripts/svc-edge"
 TOKENS = "/accounts/*/tokens"
-# Longer than a test takes, so a request that gets a response has not waited for the delayed call.
-_HELD_S = 25
 
 
-async def delay_next_call(service, method, path, delay_s=_HELD_S):
-    """Delay the service's next call to `path`. Return a function that waits until the call arrives."""
-    await service.emulator.fault("slow", path, method=method, delay_s=delay_s)
+async def hold_next_call(service, method, path):
+    """Hold the service's next call to `path` until the faults are cleared. Return a function that waits for the call.
+
+    A request that gets a response before that has not waited for the call.
+    """
+    await service.emulator.fault("hold", path, method=method)
     return service.emulator.faulted
 
 
@@ -29,6 +31,19 @@ async def running(service):
 async def ask(service, method, path, body=None, key=None):
     headers = service.session if key is None else {**service.session, "Idempotency-Key": key}
     return await service.world.call(method, path, body, headers=headers)
+
+
+async def repeat_while_held(service, *request):
+    """Repeat a request whose call is held, release the call, and return the response to the repetition."""
+    responses = []
+
+    async def repeat():
+        responses.append(await ask(service, *request))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(repeat)
+        await service.emulator.clear_faults()
+    return responses[0]
 
 
 async def second_operations(service):
@@ -48,11 +63,11 @@ REFUSED = [(409, "operation_in_progress")] * 3
 
 @pytest.mark.rule("A10", "G3")
 async def test_other_operations_during_an_upload_are_refused_immediately(place):
-    place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
+    place.edge |= {"timeout_s": NEVER_S, "connect_s": NEVER_S}
     async with place.running() as service:
         account_id = await service.ready()
         await service.confirmed()
-        begun = await delay_next_call(service, "PUT", SCRIPT)
+        begun = await hold_next_call(service, "PUT", SCRIPT)
         first = await ask(service, "POST", f"/v1/accounts/{account_id}/install", key="one")
         assert first.status == 202
         await begun()
@@ -66,9 +81,9 @@ async def test_other_operations_during_an_upload_are_refused_immediately(place):
 
 @pytest.mark.rule("A10", "A7", "G3")
 async def test_second_connect_is_refused_immediately_and_a_repeat_gets_the_response(place):
-    place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
+    place.edge |= {"timeout_s": NEVER_S, "connect_s": NEVER_S}
     async with place.running() as service:
-        begun = await delay_next_call(service, "POST", TOKENS, delay_s=4)
+        begun = await hold_next_call(service, "POST", TOKENS)
         customer = service.customer
         body = {"edge_account_id": customer.account_id, "bootstrap_token": customer.bootstrap_token}
         async with trio.open_nursery() as nursery:
@@ -80,7 +95,7 @@ async def test_second_connect_is_refused_immediately_and_a_repeat_gets_the_respo
             assert (other.status, other.code) == (409, "operation_in_progress")
         assert await second_operations(service) == REFUSED
         assert await running(service) == ("connect", "token")
-        again = await ask(service, "POST", "/v1/accounts", body, "one")
+        again = await repeat_while_held(service, "POST", "/v1/accounts", body, "one")
         assert (again.status, again.headers["Idempotent-Replayed"]) == (202, "true")
         assert len(await service.token_names()) == 1
         await service.settled("ready")
@@ -88,20 +103,20 @@ async def test_second_connect_is_refused_immediately_and_a_repeat_gets_the_respo
 
 @pytest.mark.rule("A10", "A16", "G3")
 async def test_second_renewal_is_refused_immediately_and_a_repeat_gets_the_response(place):
-    place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
+    place.edge |= {"timeout_s": NEVER_S, "connect_s": NEVER_S}
     async with place.running() as service:
         account_id = await service.ready()
         path = f"/v1/accounts/{account_id}/token"
         _, token = await bootstrap_token(service)
         before = await service.token_names()
-        begun = await delay_next_call(service, "POST", TOKENS, delay_s=4)
+        begun = await hold_next_call(service, "POST", TOKENS)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask, service, "POST", path, {"bootstrap_token": token}, "one")
             await begun()
             nursery.cancel_scope.cancel()
         assert await second_operations(service) == REFUSED
         assert await running(service) == ("renew", "token")
-        again = await ask(service, "POST", path, {"bootstrap_token": token}, "one")
+        again = await repeat_while_held(service, "POST", path, {"bootstrap_token": token}, "one")
         assert (again.status, again.headers["Idempotent-Replayed"]) == (200, "true")
         after = await service.token_names()
         assert (len(after), set(after) & set(before)) == (1, set())
@@ -109,10 +124,10 @@ async def test_second_renewal_is_refused_immediately_and_a_repeat_gets_the_respo
 
 @pytest.mark.rule("A10", "A17")
 async def test_other_operations_during_a_disconnect_are_refused_and_a_second_disconnect_shares_its_response(place):
-    place.edge |= {"timeout_s": _HELD_S, "connect_s": _HELD_S}
+    place.edge |= {"timeout_s": NEVER_S, "connect_s": NEVER_S}
     async with place.running() as service:
         path = f"/v1/accounts/{await service.ready()}"
-        begun = await delay_next_call(service, "DELETE", SCRIPT, delay_s=4)
+        begun = await hold_next_call(service, "DELETE", SCRIPT)
         responses = []
 
         async def disconnect(key):
@@ -125,6 +140,7 @@ async def test_other_operations_during_a_disconnect_are_refused_and_a_second_dis
             assert (refused.status, refused.code) == (409, "operation_in_progress")
             assert responses == []
             nursery.start_soon(disconnect, "three")
+            await service.emulator.clear_faults()
         assert [(response.status, response.body["left"]) for response in responses] == [(200, [])] * 2
 
 
