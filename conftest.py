@@ -1,4 +1,4 @@
-"""Hooks for all tests: one random seed per run, and the command that repeats a failed test."""
+"""For all tests: one random seed per run, the command that repeats a failed test, and the preloaded programs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import core
+from hypothesis.internal.conjecture import providers
 
 from edge_worker.harness.sampling import SEED
+from edge_worker.programs import forking
 from tools.test_times import TestTimes
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
+# Hypothesis would also draw constants from the sources of all loaded modules, which each process of a run would parse.
+# With the same seed, a test that runs alone would then draw other examples, because it loads fewer modules.
+providers.is_local_module_file = lambda _: False  # type: ignore[attr-defined, assignment]
 # Hypothesis uses the seed of the run, so that repeating a run repeats its examples.
 core.global_force_seed = SEED  # type: ignore[assignment]  # as the option --hypothesis-seed does
 
@@ -56,3 +61,17 @@ def command_of(nodeid: str) -> str:
     settings = {name: value for name, value in os.environ.items() if name.startswith("SVC_TEST_")}
     named = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(settings.items()))
     return f"{named} .venv/bin/python -m pytest {shlex.quote(nodeid)}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs() -> Iterator[None]:
+    """Preload the service and the emulator, so that tests can start them as forks."""
+    with forking(
+        "svc.main",
+        "svc.store.engines.postgres",
+        "svc.store.engines.sqlite",
+        "tests.cheap_passwords",
+        "tests.preloaded",
+        "edge_worker.emulator.__main__",
+    ):
+        yield

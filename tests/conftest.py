@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from edge_worker.harness.sampling import EVERYTHING
-from edge_worker.programs import forking
 from edge_worker.tools.next_bundle import build_next_bundle
 from svc.store import open_store
 from svc.worker.bundle import load_bundle
@@ -48,27 +47,26 @@ settings.load_profile("tests")
 
 
 # Tests in these folders spend most of their time waiting for cron runs, token propagation and retries.
-_WAITING = ("tests/journeys", "tests/actors", "tests/field_check", "edge_worker/test")
+_WAITING = ("tests/journeys/", "tests/actors/", "tests/field_check/", "edge_worker/test/")
 # Tests in this folder share a browser and two services per process. Therefore, two processes run them, without other
 # tests in between, which would end the browser.
-_BROWSER, _WITH_BROWSER = "tests/web", 2
+_BROWSER, _WITH_BROWSER = "tests/web/", 2
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the tests: those with a longer timeout, browser tests, then waiting tests spread among CPU-bound tests.
 
     As a result, no long test runs alone at the end, and no core is idle for long. xdist assigns each process a
     contiguous part of the list, so each process gets a share of the long and of the waiting tests. A process without
     tests takes over the end of another process's part, which has no browser tests.
     """
-    waiting_folders = tuple(config.rootpath / folder for folder in _WAITING)
     long, waiting, browser, working = [], [], [], []
     for item in items:
         if item.get_closest_marker("timeout") is not None:
             long.append(item)
-        elif any(item.path.is_relative_to(folder) for folder in waiting_folders):
+        elif item.nodeid.startswith(_WAITING):
             waiting.append(item)
-        elif item.path.is_relative_to(config.rootpath / _BROWSER):
+        elif item.nodeid.startswith(_BROWSER):
             browser.append(item)
         else:
             working.append(item)
@@ -93,20 +91,6 @@ def spread(few: Sequence[T], many: Sequence[T]) -> Iterator[T]:
         yield one
         done = until
     yield from many[done:]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def programs() -> Iterator[None]:
-    """Preload the service and the emulator, so that tests can start them as forks."""
-    with forking(
-        "svc.main",
-        "svc.store.engines.postgres",
-        "svc.store.engines.sqlite",
-        "tests.cheap_passwords",
-        "tests.preloaded",
-        "edge_worker.emulator.__main__",
-    ):
-        yield
 
 
 @pytest.fixture(scope="session")

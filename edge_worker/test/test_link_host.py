@@ -129,18 +129,25 @@ async def test_thousands_of_unknown_codes_write_no_row_and_read_few(worker: Inst
     await worker.emulator.settled()
     read, written = await rows_read(worker), await rows_written(worker)
     todo = iter([secrets.token_urlsafe(6) for _ in range(CODES)])
-    wrong: list[Visit] = []
+    port = int(worker.emulator.edge.rsplit(":", 1)[1])
 
     async def visitor() -> None:
-        for code in todo:
-            response = await ask(worker, f"/{code}")
-            if (response.status, response.headers.get("location")) != (302, NOT_FOUND_URL):
-                wrong.append(response)
+        # Plain sockets, because an HTTP client takes longer than the worker. These responses have no body.
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+            for code in todo:
+                request = f"GET /{code} HTTP/1.1\r\nhost: {LINK_HOST}\r\nuser-agent: {CHROME}\r\n\r\n"
+                await stream.send_all(request.encode())
+                response = b""
+                while not response.endswith(b"\r\n\r\n"):
+                    received = await stream.receive_some()
+                    assert received, response
+                    response += received
+                assert response.startswith(b"HTTP/1.1 302 "), response
+                assert f"\r\nlocation: {NOT_FOUND_URL}\r\n".encode() in response.lower(), response
 
     async with trio.open_nursery() as nursery:
         for _ in range(20):
             nursery.start_soon(visitor)
-    assert wrong == []
     assert await counted(worker) == 0
     assert await rows_written(worker) == written
     # 100,000 such requests a day read less than a fifth of the day's 5,000,000 rows.
