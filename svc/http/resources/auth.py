@@ -179,7 +179,7 @@ class Auth:
         return Ok()
 
     async def confirm(self, form: Form[api.MailedToken]) -> Ok:
-        """Confirm the address of the user to whom the link was sent.
+        """Confirm the address of the link's user.
 
         If the user has no valid password, send a link to choose one.
         """

@@ -91,7 +91,7 @@ class Export:
 def _require_all(caller: Caller) -> None:
     """Raise Forbidden if the caller cannot see all of the user's data.
 
-    Otherwise, an incomplete export would look complete.
+    Otherwise, an incomplete export would seem complete.
     """
     if not all(caller.has_any_scope(scope) for scope in _ALL_SCOPES):
         raise Forbidden("scope_required", details={"scopes": list(_ALL_SCOPES)})

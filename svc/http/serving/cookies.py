@@ -23,7 +23,7 @@ class Cookies:
     """Reads and sets the cookies, which are HttpOnly. Browsers send these cookies only with same-site requests.
 
     Over https, each name begins with `__Host-`. This prevents other hosts, even sibling subdomains, from setting the
-    cookie and thereby signing a user in as someone else. The prefix requires the path `/`.
+    cookie and signing a user in as someone else. The prefix requires the path `/`.
 
     Over http, browsers reject the prefix, so names have no prefix. The cookies' path is /auth in this case, because
     browsers also send cookies to servers on other ports of the same host.
