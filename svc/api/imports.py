@@ -67,11 +67,11 @@ class TotalsImport(ResponseBody):
 
 
 _DESCRIPTION = (
-    "The service imports only UTC days before the day on which the site or link was added. It detects the product from"
-    " the file: GoatCounter, Plausible, Umami, an export of this service, or a table with the columns `day` and"
-    " `views`. If the file names several sites and links, only the totals of this one are imported. All days are"
-    " written in one transaction. The body can have at most 1 MiB, so compress larger files with gzip. This operation"
-    " is not part of the original API specification."
+    "The service imports only UTC days before the day on which the site or link was added. It detects the product"
+    " from the file: GoatCounter, Plausible, Umami, Matomo, Google Analytics 4, Counterscale, an export of this"
+    " service, or a table with the columns `day` and `views`. If the file names several sites and links, only the"
+    " totals of this one are imported. All days are written in one transaction. The body can have at most 1 MiB,"
+    " so compress larger files with gzip. This operation is not part of the original API specification."
 )
 _EXAMPLE = {"file": "ZGF5LHZpZXdzCjIwMjYtMDEtMDEsMTIK", "dry_run": True}
 SITE = Endpoint(

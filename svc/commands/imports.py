@@ -63,7 +63,7 @@ def add_to(commands: Commands, shared: argparse.ArgumentParser) -> None:
     import_totals = imports.add_parser(
         "totals",
         parents=[shared],
-        help="import daily totals from GoatCounter, Plausible, Umami or this service (docs/use/import-totals.md)",
+        help="import daily totals from other products or this service (docs/use/import-totals.md)",
         description="Imports totals for the days before a site or link was added here. Shows what would be imported."
         " With --apply, imports it. You can repeat an import: existing days are skipped.",
     )

@@ -2,7 +2,10 @@
 
 source    reads a plain, gzip or ZIP file as text or lines
 table     reads tables, and parses the days and numbers in their fields
-formats   reads the products' export formats, which are recognized by their columns
+formats   recognizes the products' export formats by their columns, and reads those of GoatCounter, Plausible and Umami
+matomo, google_analytics, counterscale
+          read the formats of these products
+reading   describes how a file was read
 tally     stores the totals by day temporarily on disk
 run       performs the import or its dry run, in one transaction per target
 upload    reads a file that a user uploads for one target

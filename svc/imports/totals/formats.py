@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from svc.clock import day_text
 from svc.imports.reader import NotReadable
+from svc.imports.totals.counterscale import is_analytics_engine, read_counterscale
+from svc.imports.totals.google_analytics import is_google_analytics, read_google_analytics
+from svc.imports.totals.matomo import is_matomo, read_matomo
+from svc.imports.totals.reading import SITES_ZONE, Reading, add_days
 from svc.imports.totals.table import Wrong, read_count, read_day, read_day_of_moment, read_header
 from svc.imports.totals.tally import Name
 from svc.model import Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from svc.imports.reader import Lines
     from svc.imports.totals.source import Source
@@ -28,15 +31,6 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[!-~]{1,253}")
 _NOT_VIEWS = {"2", "5"}  # Umami's event types for custom events and performance measurements
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Information for the operator about how a file was read. `notes` explain how the product counts."""
-
-    product: str
-    columns: tuple[str, ...]
-    notes: tuple[str, ...] = ()
 
 
 def read_totals(source: Source, tally: Tally, website: str | None = None) -> Reading:
@@ -53,8 +47,10 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
     if start == "":
         raise NotReadable("the file is empty")
     if start in "{[":
-        return _umami_json(source.read_text(name), tally)
+        return _json(source.read_text(name), tally)
     with source.lines(name) as lines:
+        if start == "#":
+            return read_google_analytics(lines, tally)
         table = read_header(lines)
         known = set(table.names)
         versioned = re.fullmatch(r"([0-9]+)path", table.names[0]) if table.names else None
@@ -65,6 +61,10 @@ def read_totals(source: Source, tally: Tally, website: str | None = None) -> Rea
         for columns, read in _KNOWN:
             if known >= columns:
                 return read(table, tally)
+        if is_matomo(table.names):
+            return read_matomo(table, tally)
+        if is_google_analytics(table.names):
+            return read_google_analytics(lines, tally, table.names, table.delimiter)
     named = ", ".join(one[:40] for one in table.names[:20]) or "none"
     raise NotReadable(
         f"the columns of the first line are not those of a known product: {named}. See docs/use/import-totals.md."
@@ -124,29 +124,12 @@ def _own(table: Table, tally: Tally) -> Reading:
 
 
 def _plain_table(table: Table, tally: Tally) -> Reading:
-    _add_days(table, tally, "day", "views", "visitors", "bots")
+    add_days(table, tally, "day", "views", "visitors", "bots")
     return Reading(
         "a custom table",
         tuple(column for column in ("day", "views", "visitors", "bots") if column in table.names),
         ("days are read as UTC days",),
     )
-
-
-def _add_days(table: Table, tally: Tally, day: str, views: str, visitors: str, bots: str = "") -> list[tuple[int, int]]:
-    """Add a table with one row per day, and return the line and day of each row."""
-    found = []
-    for line, [of_day, of_views, of_visitors, of_bots] in table.rows(day, views, visitors, bots):
-        try:
-            counts = Counts(
-                read_count(views, of_views), read_count(bots, of_bots, 0), read_count(visitors, of_visitors, 0)
-            )
-            number = read_day(of_day)
-        except Wrong as wrong:
-            tally.refused.add(line, str(wrong))
-            continue
-        found.append((line, number))
-        tally.add_day(line, number, counts)
-    return found
 
 
 # ---- GoatCounter
@@ -232,7 +215,7 @@ def _objects(lines: Lines) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _plausible(table: Table, tally: Tally) -> Reading:
-    _add_days(table, tally, "date", "pageviews", "visitors")
+    add_days(table, tally, "date", "pageviews", "visitors")
     return Reading("Plausible's export of a site", ("date", "pageviews", "visitors"), (_SITES_ZONE,))
 
 
@@ -242,7 +225,7 @@ def _plausible_dashboard(table: Table, tally: Tally) -> Reading:
     Depending on the graph, each row is a day, a week or a month. There are no gaps. Raises NotReadable if the rows are
     not days.
     """
-    found = _add_days(table, tally, "date", "pageviews", "visitors")
+    found = add_days(table, tally, "date", "pageviews", "visitors")
     days = [day for _, day in found]
     if len(days) < 2 or any(later - day != 1 for day, later in pairwise(days)):
         raise NotReadable(
@@ -253,7 +236,7 @@ def _plausible_dashboard(table: Table, tally: Tally) -> Reading:
     return Reading("an export of Plausible's dashboard", ("date", "pageviews", "visitors"), (_SITES_ZONE, *notes))
 
 
-_SITES_ZONE = "days in the site's time zone in Plausible are read as UTC days"
+_SITES_ZONE = SITES_ZONE.format("Plausible")
 
 # ---- Umami
 
@@ -281,14 +264,21 @@ def _umami(table: Table, tally: Tally, website: str | None) -> Reading:
     return Reading("Umami's events", ("created_at", "session_id", "event_type"), (_UMAMI_VISITORS, _NO_BOTS))
 
 
-def _umami_json(text: str, tally: Tally) -> Reading:
-    """Read a response to `GET /api/websites/…/pageviews?unit=day`, which has data points for views and for sessions."""
+def _json(text: str, tally: Tally) -> Reading:
+    """Read a response of Umami's API or of Workers Analytics Engine. Raises NotReadable if it is neither."""
     try:
         response = json.loads(text)
     except (ValueError, RecursionError):
         raise NotReadable("the file is not valid JSON; for GoatCounter's JSON export, use the ZIP archive") from None
-    if not isinstance(response, dict) or not isinstance(response.get("pageviews"), list):
-        raise NotReadable("the file is not a response of Umami's `/api/websites/…/pageviews`")
+    if isinstance(response, dict) and isinstance(response.get("pageviews"), list):
+        return _umami_json(response, tally)
+    if isinstance(response, dict) and is_analytics_engine(response):
+        return read_counterscale(response, tally)
+    raise NotReadable("the file is not a response of Umami's `/api/websites/…/pageviews` or of Analytics Engine")
+
+
+def _umami_json(response: Mapping[str, Any], tally: Tally) -> Reading:
+    """Read a response to `GET /api/websites/…/pageviews?unit=day`, which has data points for views and for sessions."""
     views, visitors = (_umami_points(response.get(name)) for name in ("pageviews", "sessions"))
     days = sorted({*views, *visitors})
     if days and all(day_text(day).endswith("-01") for day in days):

@@ -12,7 +12,7 @@ from svc.imports.totals.source import open_source
 from svc.imports.totals.tally import tally
 
 if TYPE_CHECKING:
-    from svc.imports.totals.formats import Reading
+    from svc.imports.totals.reading import Reading
     from svc.imports.totals.tally import Name, Refused
     from svc.model import Counts
 

@@ -15,7 +15,7 @@ from svc.model import Counts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from svc.imports.totals.formats import Reading
+    from svc.imports.totals.reading import Reading
     from svc.imports.totals.tally import Name, Refused
 
 TODAY = day_number("2026-11-21")

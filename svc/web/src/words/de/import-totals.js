@@ -7,7 +7,7 @@ const days = (count) => plural(count, { one: "1 Tag", other: `${number(count)} T
 export default {
   title: "Frühere Zahlen importieren",
   explain:
-    "Übernehmen Sie die Tageswerte, die GoatCounter, Plausible oder Umami vor dem Wechsel zu diesem Dienst gezählt haben. Auch eine Tabelle mit den Spalten day und views ist möglich.",
+    "Übernehmen Sie die Tageswerte, die ein anderes Produkt vor dem Wechsel zu diesem Dienst gezählt hat. Möglich sind Exporte von GoatCounter, Plausible, Umami, Matomo, Google Analytics 4 und Counterscale sowie Tabellen mit den Spalten day und views.",
   file: "Exportierte Datei",
   fileHint:
     "CSV, JSON, ZIP oder gzip. Importiert werden nur Tage, bevor die Website oder der Link hier angelegt wurde.",

@@ -8,7 +8,7 @@ const days = (count) => plural(count, { one: "1 day", other: `${number(count)} d
 export default {
   title: "Import earlier totals",
   explain:
-    "Add the daily totals that GoatCounter, Plausible or Umami counted before you switched to this service. A table with the columns day and views works as well.",
+    "Add the daily totals that another product counted before you switched to this service. Exports of GoatCounter, Plausible, Umami, Matomo, Google Analytics 4 and Counterscale work, and tables with the columns day and views.",
   file: "Exported file",
   fileHint: "CSV, JSON, ZIP or gzip. Only days before you added the site or link here are imported.",
   several: "Does the file contain several Umami websites?",

@@ -1,0 +1,165 @@
+"""Read CSV files that Google Analytics 4 exports: explorations and reports by date, and report charts by day.
+
+A file begins with lines that start with `#` and name the property and the period. One or more tables follow. A chart
+has the column `Nth day`, counted from `# Start date: YYYYMMDD`, and one metric. A table with the dimension `Date` has
+days like 20260131, and may have a row with totals. The names of the metrics are those of the web interface in English,
+or of the Data API (`screenPageViews`, `totalUsers`). Google does not document the format. Source: programs in public
+repositories that read such files.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from svc.clock import day_text
+from svc.imports.reader import NotReadable, csv_reader
+from svc.imports.totals.reading import SITES_ZONE, Reading
+from svc.imports.totals.table import Wrong, read_count, read_day
+from svc.model import Counts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from svc.imports.reader import Lines
+    from svc.imports.totals.tally import Tally
+
+_START = re.compile(r"#\s*Start date:\s*([0-9]{8})\s*")
+_TOTALS = ("", "total", "totals", "grand total")
+_NTH = re.compile(r"[0-9]{1,6}")
+_VIEWS = ("views", "screenpageviews")
+# In this order: total users are people who were on the site, active users only those who stayed.
+_VISITORS = ("total_users", "totalusers", "active_users", "activeusers", "users")
+_NO_VIEWS = (
+    "the file has no views by day. In Google Analytics, open an exploration with the row `Date` and the values `Views`"
+    " and `Total users`, and export it as CSV"
+)
+_SEVERAL = "the file has several rows for {}; export it with no other dimension than `Date`"
+
+
+@dataclass
+class _Metric:
+    """The values of a metric by day, with the line and the number of the table of each."""
+
+    values: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+
+    def add(self, day: int, value: int, line: int, table: int) -> None:
+        """Add a value. A file may contain the same chart twice.
+
+        Raises NotReadable if the day already has a value in this table, such as of another page, or another value.
+        """
+        known = self.values.setdefault(day, (value, line, table))
+        if known[0] != value or (known[2] == table and known[1] != line):
+            raise NotReadable(_SEVERAL.format(day_text(day)))
+
+
+def is_google_analytics(names: Sequence[str]) -> bool:
+    """Return True if a table with these columns, without the lines before it, is an export of Google Analytics."""
+    return "date" in names and bool({*_VIEWS} & {*names}) and bool({*_VISITORS} & {*names})
+
+
+def read_google_analytics(lines: Lines, tally: Tally, names: Sequence[str] = (), delimiter: str = ",") -> Reading:
+    """Add the days of a file. `names`: the columns of the table, if its first line has been read.
+
+    Raises NotReadable if the file has no views by day, or several rows for a day.
+    """
+    metrics: dict[str, _Metric] = {}
+    for line, table, day, values in _days(_rows(lines, delimiter), tally, list(names)):
+        for name, value in values.items():
+            metrics.setdefault(name, _Metric()).add(day, value, line, table)
+    views = next((name for name in _VIEWS if name in metrics), None)
+    if views is None:
+        raise NotReadable(_NO_VIEWS)
+    visitors = next((name for name in _VISITORS if name in metrics), "")
+    of_visitors = metrics[visitors].values if visitors else {}
+    for day, (value, line, _) in metrics[views].values.items():
+        tally.add_day(line, day, Counts(value, 0, of_visitors[day][0] if day in of_visitors else 0))
+    notes = [SITES_ZONE.format("Google Analytics"), "Google Analytics excludes bots, and can estimate or omit numbers"]
+    if not visitors:
+        notes.append("the file has no users, so the number of visitors is 0 on these days")
+    return Reading("an export of Google Analytics 4", tuple(filter(None, ("date", views, visitors))), tuple(notes))
+
+
+def _days(
+    rows: Iterator[tuple[int, list[str]]], tally: Tally, names: list[str]
+) -> Iterator[tuple[int, int, int, dict[str, int]]]:
+    """Yield the line, the number of the table, the day and the metrics of each row by day. Raises NotReadable."""
+    start: int | None = None
+    table = 0
+    for line, fields in rows:
+        if not fields:
+            names = []
+        elif fields[0].startswith("#"):
+            names = []
+            found = _START.fullmatch(fields[0])
+            if found is not None:
+                start = _start_day(line, found[1])
+        elif not names:
+            table += 1
+            names = [each.strip().lower().replace(" ", "_") for each in fields]
+        else:
+            try:
+                day = _day(line, names, fields[0].strip(), start)
+                if day is None or not tally.is_day(line, day):
+                    continue
+                values = _metrics(names, fields)
+            except Wrong as wrong:
+                tally.refused.add(line, str(wrong))
+                continue
+            yield line, table, day, values
+
+
+def _metrics(names: Sequence[str], fields: Sequence[str]) -> dict[str, int]:
+    """Return the values of the metrics that are read. Raises Wrong."""
+    wanted = {name: place for place, name in enumerate(names) if name in (*_VIEWS, *_VISITORS)}
+    return {
+        name: read_count(name, fields[place].strip() if place < len(fields) else "") for name, place in wanted.items()
+    }
+
+
+def _day(line: int, names: Sequence[str], text: str, start: int | None) -> int | None:
+    """Return the day of a row, or None if its table is not by day or the row has totals. Raises NotReadable, Wrong.
+
+    `text`: the first field. `start`: the first day of the charts.
+    """
+    if names[0] == "date":
+        return None if text.lower() in _TOTALS else _compact_day(text)
+    if names[0] == "nth_day":
+        if start is None:
+            raise NotReadable(f"line {line}: the file does not contain the start date of this chart")
+        if _NTH.fullmatch(text):
+            return start + int(text)
+        raise Wrong(f"`{text[:40]}` is not the number of a day")
+    if "date" in names and {*_VIEWS} & {*names}:
+        raise NotReadable(_SEVERAL.format("a day"))
+    return None
+
+
+def _start_day(line: int, text: str) -> int:
+    """Return the first day of the charts that follow. Raises NotReadable."""
+    try:
+        return _compact_day(text)
+    except Wrong as wrong:
+        raise NotReadable(f"line {line}: {wrong}") from None
+
+
+def _compact_day(text: str) -> int:
+    """Parse a date like 20260131 or 2026-01-31. Raises Wrong."""
+    return read_day(f"{text[:4]}-{text[4:6]}-{text[6:]}" if re.fullmatch(r"[0-9]{8}", text) else text)
+
+
+def _rows(lines: Lines, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each row's first line, and its fields. Raises NotReadable."""
+    reader = csv_reader(lines, delimiter)
+    while True:
+        line = lines.line + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise NotReadable(f"the row that starts in line {line} is not valid CSV: {error}") from None
+        lines.next_row()
+        yield line, fields
