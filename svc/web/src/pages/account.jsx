@@ -16,11 +16,12 @@ import { ErrorMessage, Loaded, Page, State } from "../ui/parts.jsx";
 import { useWrite } from "../ui/write.js";
 import { useShownOnce } from "../unsent.js";
 import { t } from "../words.js";
-import { Check, Ledger } from "./account-checks.jsx";
+import { Check } from "./account-check.jsx";
 import { Installed, Summary, useHoldings } from "./account-facts.jsx";
 import { Host } from "./account-host.jsx";
 import { Plan, Retention } from "./account-plan.jsx";
 import { AccountErrors, Progress } from "./account-state.jsx";
+import { Ledger } from "./account-statement.jsx";
 import { MakeToken, Revoke, StillValid, TokenField, Waiting, toRevoke } from "./account-token.jsx";
 
 /** @typedef {import("../wire").FullAccount} Account */
